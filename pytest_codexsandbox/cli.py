@@ -1,0 +1,5 @@
+"""`codexsandbox`: the commands beside pytest."""
+
+
+def main() -> int:
+    return 0

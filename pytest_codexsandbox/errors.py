@@ -1,0 +1,35 @@
+"""Errors that a person reads: what happened, where, likely why, what to do."""
+
+
+class CodexSandboxError(Exception):
+    """Base of all errors of ours. Printed without a traceback."""
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", next_step: str = "") -> None:
+        super().__init__(what)
+        self.what, self.where, self.why, self.next_step = what, where, why, next_step
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        lines += [f"  where  {self.where}"] if self.where else []
+        lines += [f"  why    {self.why}"] if self.why else []
+        lines += [f"  next   {self.next_step}"] if self.next_step else []
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_again, (type(self), self.what, self.where, self.why, self.next_step))
+
+
+def _again(kind: type[CodexSandboxError], what: str, where: str, why: str, next_step: str) -> CodexSandboxError:
+    return kind(what, where=where, why=why, next_step=next_step)
+
+
+class WrongInput(CodexSandboxError):
+    """The user asked for something that cannot be: pytest's usage error, exit code 4."""
+
+
+class MachineFault(CodexSandboxError):
+    """The harness could not tell: what depends on it is `broken`, never red about Codex."""
+
+
+class NotHad(CodexSandboxError):
+    """A release, an image, a kernel that cannot be had here."""

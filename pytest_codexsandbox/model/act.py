@@ -1,0 +1,78 @@
+"""What a probe is asked to do inside the sandbox, what must be there before, and where to look afterwards.
+
+Paths are placeholders until a world is laid: @WORKSPACE@ @OUTSIDE@ @ROOT0@ @SIBLING@ (a sibling of root 0) @HOME@
+@CODEX_HOME@ @TMP@ (/tmp) @TMPDIR@ @SHM@ (/dev/shm) @WORLD@ (the world's own folder), and @NAME@ (a word that is
+unique to world and act: what lies in a shared folder is named by it). Rigs outside the sandbox give
+@HTTP@ @DNS@ (ports), @UNIX@ (a path) and @ABSTRACT@ (a name).
+"""
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+PLACEHOLDERS: Final = (
+    "WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING", "HOME", "CODEX_HOME", "TMP", "TMPDIR", "SHM", "WORLD", "NAME",
+    "HTTP", "DNS", "UNIX", "ABSTRACT", "PYTHON", "PROBE",
+)  # fmt: skip
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """Something laid into the world before the call, by the hand, outside any sandbox."""
+
+    kind: Literal["file", "dir", "symlink", "hardlink", "sqlite", "sqlite-wal", "sqlite-held"]
+    path: str
+    content: str = ""  # file: its text; symlink and hardlink: the target
+    mode: int = 0  # 0: the default of its kind
+
+
+class Act(msgspec.Struct, frozen=True, kw_only=True):
+    """One deed of the probe. `verb` names a function of guest/probe.py; `params` are its words."""
+
+    verb: str
+    path: str = ""
+    params: dict[str, Any] = {}
+    given: tuple[Given, ...] = ()
+    looks: tuple[str, ...] = ()  # paths seen from outside before and after; `path` is always among them
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """How a promise's own Codex call differs from the battery that its policy shares."""
+
+    roots: tuple[str, ...] = ()  # added to the policy's writable roots
+    cwd: str = "@WORKSPACE@"
+    argv: tuple[str, ...] = ()  # run this instead of the probe
+    stdin: bytes = b""
+    env: dict[str, str] = {}
+    timeout: float = 20.0
+    interrupt_after: float = 0.0  # seconds after the probe is ready; SIGINT to the call's process group
+    copies: int = 1  # started at once
+
+
+class DoneAct(msgspec.Struct, frozen=True, kw_only=True):
+    """What the probe says that it did: errno and object, never prose."""
+
+    act: str
+    ok: bool
+    errno: str = ""  # "EROFS"; "" when ok or when the failure has no errno (then `detail`)
+    step: str = ""  # the system call or library step that ended it: "open", "socket", "connect", …
+    value: str = ""  # what was read, as text (bytes as latin-1), bounded
+    detail: str = ""  # e.g. SQLite's own message
+    ms: float = 0.0
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """What a path is, seen from outside without following links."""
+
+    path: str  # the placeholder form: the same text in every run
+    kind: Literal["missing", "file", "dir", "symlink", "other", "unreadable"]
+    size: int = 0
+    mode: int = 0
+    inode: int = 0
+    sha256: str = ""
+    text: str = ""  # the first 4 KiB, latin-1
+    link: str = ""
+    names: tuple[str, ...] = ()  # of a folder: at most 200, sorted
+    error: str = ""
+
+    def same_as(self, other: "Look") -> bool:
+        return (self.kind, self.size, self.sha256, self.link) == (other.kind, other.size, other.sha256, other.link)

@@ -1,0 +1,55 @@
+"""Cells: an environment (dear, must be started) and a subject (cheap) in it."""
+
+from typing import Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.ids import cell_id
+
+
+class EnvironmentSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Known before anything starts. `backend` is an entry point of `codexsandbox.backends`."""
+
+    id: str
+    backend: str
+    distro: str
+    kernel: str = "host"
+    profile: str = ""
+    user: str = ""
+    engine: str = ""
+    arch: str = ""
+    provenance: Literal["host", "booted"] = "host"
+    synthetic: bool = False  # a refusal that is manufactured: never counts as "this kernel supports"
+    resolver: Literal["", "ours"] = ""
+
+
+class SubjectSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Which Codex. `release` names a published one; `path` is a binary of the user's own."""
+
+    label: str  # the axis value: `0.163.0`, `candidate`, …
+    release: str = ""
+    path: str = ""
+    as_version: str = ""  # the place of a build that calls itself 0.0.0
+    bwrap: str = "as-chosen"
+    generator: str = ""
+    source: str = ""  # installed | pypi | npm | path
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    environment: EnvironmentSpec
+    subject: SubjectSpec
+
+    @property
+    def id(self) -> str:
+        return cell_id(self.environment.id, f"codex-{self.subject.label}")
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """What a deviation's `where` and a report's pivot may name."""
+        spec = self.environment
+        pairs = {
+            "distro": spec.distro, "kernel": spec.kernel, "profile": spec.profile, "user": spec.user,
+            "engine": spec.engine, "arch": spec.arch, "environment": spec.id, "codex": self.subject.label,
+            "bwrap": self.subject.bwrap, "generator": self.subject.generator,
+        }  # fmt: skip
+        return {name: value for name, value in pairs.items() if value}

@@ -1,0 +1,38 @@
+"""A command for an environment, and how it ended."""
+
+from typing import Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.observation import Reading
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]  # the whole environment: nothing is inherited
+    stdin: bytes = b""
+    timeout: float = 20.0
+    witness: str = ""  # a nonce: hold the probe that says it, read it from outside, then let it go
+    witness_argv: tuple[str, ...] = ()  # the probe's own argv, by which it is recognised in /proc
+    interrupt_after: float = 0.0
+    output_limit: int = 64 * 1024 * 1024
+    why: str = ""  # said in the error when it takes too long: "the battery of workspace-write"
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True):
+    ended: Literal["exit", "signal", "timeout", "not-started", "lost"]
+    exit: int = 0  # the code, when ended == "exit"
+    signal: int = 0
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_total: int = 0  # bytes printed, also past the limit
+    seconds: float = 0.0
+    error: str = ""  # why it was not started or lost
+    readings: tuple[Reading, ...] = ()
+    survivors: tuple[str, ...] = ()  # processes of the scope that outlived the command and were ended by us
+
+    @property
+    def code(self) -> int:
+        """As a shell says it: 128 + signal."""
+        return 128 + self.signal if self.ended == "signal" else self.exit

@@ -1,0 +1,130 @@
+"""The journal's lines, schema 1. `schema.py` of reports derives the published JSON Schema from these structs.
+
+Results refer to environments, subjects and calls by id. A planned key without a result is `broken`; a journal without
+`end` is an incomplete run: both are the reader's business (model.ledger), never the writer's.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.promise import Kind, Severity
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key, PlannedNothing
+
+SCHEMA: Final = 1
+
+
+class RunLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="run"):
+    id: str
+    started: str  # ISO 8601, UTC
+    schema: int = SCHEMA
+    product: str = ""
+    preset: str = ""
+    invocation: tuple[str, ...] = ()
+    strict: bool = False
+    boot_id: str = ""
+    pid: int = 0
+    suite: str = "shipped"
+
+
+class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report needs of a promise without importing the scenario."""
+
+    id: str
+    title: str
+    kind: Kind
+    severity: Severity
+    needs: str
+    source: str
+    summary: str = ""
+    requirement: str = ""
+
+
+class CellRow(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    environment: str
+    subject: str  # label
+    axes: dict[str, str] = {}
+    provenance: str = "host"
+    synthetic: bool = False
+    arch: str = ""
+    as_version: str = ""
+
+
+class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="plan"):
+    digest: str
+    cells: tuple[CellRow, ...]
+    promises: tuple[PromiseRow, ...]
+    keys: tuple[Key, ...]
+    not_planned: tuple[PlannedNothing, ...] = ()
+
+
+class EnvironmentLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="environment"):
+    id: str
+    spec: str  # EnvironmentSpec.id
+    facts: dict[str, Any]
+    worker: str = ""
+
+
+class SubjectLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="subject"):
+    id: str
+    label: str
+    version: str
+    digest: str
+    source: str
+    binary: str
+    facts: dict[str, Any] = {}
+
+
+class CallLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="call"):
+    id: str
+    environment: str
+    subject: str
+    cell: str
+    observation: Observation
+    repro: str = ""  # below the run's folder
+    stdin_sha256: str = ""
+    stdin: str = ""  # base64, bounded
+    interrupt_after: float = 0.0
+    timeout: float = 0.0
+    control: bool = False
+
+
+class ResultLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="result"):
+    cell: str
+    door: str
+    policy: str
+    promise: str
+    case: str
+    attempt: int
+    verdict: str
+    direction: str
+    diagnosis: str  # fingerprint id, "" = none
+    environment: str
+    subject: str
+    record: Record
+
+    @classmethod
+    def of(cls, record: Record) -> "ResultLine":
+        key = record.key
+        return cls(
+            cell=key.cell, door=key.door, policy=key.policy, promise=key.promise, case=key.case,
+            attempt=record.attempt, verdict=record.verdict.value, direction=record.direction,
+            diagnosis=record.diagnosis.fingerprint if record.diagnosis else "",
+            environment=record.environment, subject=record.subject, record=record,
+        )  # fmt: skip
+
+
+class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="end"):
+    finished: str
+    exit: int
+    reasons: tuple[str, ...]  # every one that applies, the first decides `exit`
+    counts: dict[str, int]
+    seconds: float = 0.0
+    seconds_in_codex: float = 0.0
+    leaks: tuple[str, ...] = ()
+
+
+Line = RunLine | PlanLine | EnvironmentLine | SubjectLine | CallLine | ResultLine | EndLine

@@ -1,0 +1,57 @@
+"""A journal that has been read: every planned key has a state, whatever became of the run. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from pytest_codexsandbox.model.journal import (
+    CallLine,
+    EndLine,
+    EnvironmentLine,
+    PlanLine,
+    RunLine,
+    SubjectLine,
+)
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
+
+
+class Journal(msgspec.Struct, frozen=True, kw_only=True):
+    run: RunLine
+    plan: PlanLine
+    environments: tuple[EnvironmentLine, ...] = ()
+    subjects: tuple[SubjectLine, ...] = ()
+    calls: tuple[CallLine, ...] = ()
+    records: tuple[Record, ...] = ()  # every attempt, in the order written
+    end: EndLine | None = None
+    torn: str = ""  # what was wrong with the last line, when the run died while it wrote
+
+    def states(self) -> dict[Key, Record]:
+        """One record for each planned key: the worst attempt, or `broken` where there is none."""
+        return settle(self.plan.keys, self.records)
+
+    def counts(self) -> dict[str, int]:
+        return count(self.states().values())
+
+
+def settle(planned: tuple[Key, ...], records: tuple[Record, ...]) -> dict[Key, Record]:
+    worst: dict[Key, Record] = {}
+    for record in records:
+        known = worst.get(record.key)
+        if known is None or WORST_FIRST.index(record.verdict) < WORST_FIRST.index(known.verdict):
+            worst[record.key] = record
+    return {key: worst.get(key) or never_run(key) for key in planned}
+
+
+def never_run(key: Key) -> Record:
+    return Record(
+        key=key, verdict=Verdict.BROKEN, attempt=0, reason="planned, and the run ended before it had a result"
+    )
+
+
+def count(records: Iterable[Record]) -> dict[str, int]:
+    """How many records have each verdict; verdicts that do not occur are there with 0."""
+    found = Counter(record.verdict.value for record in records)
+    return {verdict.value: found.get(verdict.value, 0) for verdict in Verdict}

@@ -1,0 +1,65 @@
+"""What one call of Codex (or of a control) showed: the probe's rows, the looks from outside, the kernel's marks."""
+
+from typing import Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.act import DoneAct, Look
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """A process between the command that we started and the probe."""
+
+    pid: int
+    exe: str
+    name: str = ""
+    sha256: str = ""  # of the running file; "" where it is larger than 64 MB or not readable
+    device: int = 0
+    inode: int = 0
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """The probe as the kernel shows it to the hand, while the probe waits; and the hand itself, at that moment."""
+
+    pid: int
+    namespaces: dict[str, str]
+    seccomp: int
+    filters: int
+    no_new_privs: int
+    cap_eff: str
+    cap_bnd: str
+    uid_map: str
+    stdout_is_ours: bool
+    chain: tuple[Link, ...]  # from the command to the probe's parent
+    hand_namespaces: dict[str, str]
+    hand_seccomp: int
+    hand_filters: int
+    hand_no_new_privs: int
+    hand_cap_eff: str
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    id: str  # of the call; unique in the run
+    door: str
+    policy: str
+    nonce: str
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+    ended: Literal["exit", "signal", "timeout", "not-started", "lost"]
+    code: int
+    seconds: float
+    stdout_sha256: str
+    stdout_total: int
+    stdout: str  # what the probe did not say, latin-1, bounded
+    stderr: str
+    error: str = ""
+    ready: bool = False  # the probe said that it runs
+    finished: bool = False  # the probe said that it did all that it was asked
+    rows: dict[str, DoneAct] = {}
+    before: dict[str, Look] = {}
+    after: dict[str, Look] = {}
+    arrivals: tuple[str, ...] = ()  # what reached the rigs outside
+    readings: tuple[Reading, ...] = ()
+    survivors: tuple[str, ...] = ()
+    litter: tuple[str, ...] = ()  # new names in workspace, roots, outside, home and /tmp that no act explains

@@ -1,0 +1,29 @@
+"""A promise: what a user of Codex's sandbox was told, as data beside the test that asserts it."""
+
+from typing import Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.act import Act, Call
+
+Kind = Literal["boundary", "capability", "claim", "hygiene", "generator"]
+Severity = Literal["critical", "high", "medium", "low"]
+
+
+class Promise(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    kind: Kind
+    severity: Severity
+    needs: Literal["sandbox", "nothing"]
+    source: str  # where it was promised: a documentation page or a line of the source
+    policies: tuple[str, ...]
+    acts: dict[str, Act] = {}
+    call: Call | None = None  # None: the acts ride in the battery of the policy
+    requires: tuple[str, ...] = ()  # facts of the environment or of the release without which it is n/a
+    cases: tuple[str, ...] = ("",)
+    title: str = ""  # the test's name as a sentence
+    summary: str = ""  # the docstring's first paragraph
+
+    @property
+    def topic(self) -> str:
+        return self.id.partition(".")[0]

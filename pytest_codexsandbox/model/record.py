@@ -1,0 +1,52 @@
+"""What a scenario leaves behind: evidence rows, a verdict, a diagnosis. JSON from birth; it rides on the report."""
+
+import msgspec
+
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Direction, Verdict
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim of a scenario over one act. Held only if the control held and the effect was as promised."""
+
+    claim: str  # what was promised, in the user's words
+    act: str
+    nonce: str
+    call: str  # id of the Observation
+    control: str  # what the control showed; "" = there was none
+    control_held: bool
+    saw: str  # what was seen, effect from outside included
+    held: bool
+    reason: str = ""  # errno, or SQLite's text
+    direction: Direction = ""  # when not held
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    fingerprint: str  # "" = no fingerprint fits: then `cause` says so
+    cause: str
+    remedy: str = ""
+    link: str = ""
+    quote: str = ""  # the words that it was recognised by
+    verdict: str = "undecided"  # sandbox | not-sandbox | undecided
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    key: Key
+    verdict: Verdict
+    attempt: int = 1
+    direction: Direction = ""
+    reason: str = ""  # one line: why this verdict
+    evidence: tuple[Evidence, ...] = ()
+    diagnosis: Diagnosis | None = None
+    environment: str = ""  # ids of other journal lines
+    subject: str = ""
+    calls: tuple[str, ...] = ()
+    blocked_by: str = ""  # the start record's promise id
+    deviation: str = ""  # id of the expectation that covers it
+    seconds: float = 0.0
+    suite: str = "shipped"
+    requirement: str = ""
+    provenance: str = "host"
+    synthetic: bool = False
+    arch: str = ""
+    worker: str = ""

@@ -1,0 +1,22 @@
+"""A step of the plan, and the key of its record."""
+
+import msgspec
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    cell: str
+    door: str
+    policy: str
+    promise: str
+    case: str = ""
+
+    def __str__(self) -> str:
+        case = f" [{self.case}]" if self.case else ""
+        return f"{self.promise}{case} · {self.cell} · {self.door} · {self.policy}"
+
+
+class PlannedNothing(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for and is not in the plan, and why."""
+
+    what: str
+    why: str

@@ -1,0 +1,108 @@
+"""Every port on one page. Whoever adds a backend, a door or a report implements one of these, nothing else."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from pytest_codexsandbox.model.act import Act, Call, Given, Look
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import Policy
+from pytest_codexsandbox.model.world import World
+
+
+class Spawned(Protocol):
+    """A live process of an environment."""
+
+    @property
+    def pid(self) -> int: ...
+    def write(self, data: bytes) -> None: ...
+    def close_stdin(self) -> None: ...
+    def read(self, limit: int, timeout: float) -> bytes:
+        """At least one byte of stdout; b"" at its end. TimeoutError that says what was awaited."""
+
+    def read_error(self, limit: int, timeout: float) -> bytes: ...
+    def signal(self, number: int) -> None: ...
+    def resize(self, rows: int, columns: int) -> None: ...
+    def wait(self, timeout: float) -> Finished: ...
+    def close(self) -> None:
+        """End it with everything that it started."""
+
+
+class Stream(Protocol):
+    def send(self, data: bytes) -> None: ...
+    def receive(self, limit: int, timeout: float) -> bytes: ...
+    def close(self) -> None: ...
+
+
+class Environment(Protocol):
+    """Where Codex runs. Started once, used for many cells."""
+
+    @property
+    def spec(self) -> EnvironmentSpec: ...
+    def facts(self) -> Mapping[str, Any]:
+        """Kernel, distro, arch, LSMs, sysctls, uid, capabilities, … as they are inside."""
+
+    def run(self, command: Command) -> Finished: ...
+    def run_together(self, commands: Sequence[Command]) -> tuple[Finished, ...]:
+        """All at once; each ends by its own limit."""
+
+    def spawn(self, command: Command, *, pty: bool = False) -> Spawned: ...
+    def dial(self, address: str, timeout: float = 5.0) -> Stream:
+        """`tcp:PORT` on the environment's loopback, `unix:/path`, `abstract:name`."""
+
+    def put(self, path: str, content: bytes, mode: int = 0o644) -> None: ...
+    def get(self, path: str, limit: int) -> bytes: ...
+    def world(self) -> World:
+        """A fresh home, workspace, outside, root and sibling, and this environment's TMPDIR and rigs."""
+
+    def lay(self, world: World, given: Sequence[Given]) -> None: ...
+    def look(self, world: World, paths: Sequence[str]) -> dict[str, Look]: ...
+    def litter(self, world: World, known: Sequence[str]) -> tuple[str, ...]:
+        """Names in the world and in the shared folders that were not there when it was made, less `known`."""
+
+    def arrivals(self, token: str) -> tuple[str, ...]:
+        """What reached a rig outside the sandbox with this token in it: `http`, `dns-udp`, `dns-tcp`, `unix`, …"""
+
+    def clear(self, world: World) -> None: ...
+
+
+class Backend(Protocol):
+    def open(self, spec: EnvironmentSpec, folder: Path) -> AbstractContextManager[Environment]:
+        """Start it; everything it writes lies below `folder`. Leaving ends all that it started."""
+
+
+class Subject(Protocol):
+    """A Codex binary that is really there."""
+
+    @property
+    def spec(self) -> SubjectSpec: ...
+    @property
+    def binary(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+
+class Door(Protocol):
+    """How a command reaches Codex."""
+
+    name: str
+    is_control: bool
+
+    def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
+        """Pure: the command that runs `inner` under `policy` through this door."""
+
+    def observe(
+        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
+    ) -> tuple[Observation, ...]:
+        """Perform the acts in one fresh world (one observation for each of `call.copies`)."""
+
+
+class Reporter(Protocol):
+    def __call__(self, journal: Any, folder: Path | None) -> str:
+        """The text of the report of a read journal (model.ledger.Journal)."""

@@ -1,0 +1,30 @@
+"""Finds what is shipped (scenarios, matrix data) and what others plug in."""
+
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_codexsandbox.errors import WrongInput
+
+_PACKAGE: Final = Path(__file__).resolve().parent
+CONTROLS: Final = ("unconfined", "bare-bwrap")
+
+
+def shipped(name: str) -> Path:
+    """The folder `scenarios` or `matrix`: the checkout's when imported from one, else the wheel's copy."""
+    checkout = _PACKAGE.parent / name
+    if (_PACKAGE.parent / "pyproject.toml").is_file() and checkout.is_dir():
+        return checkout
+    return _PACKAGE / "shipped" / name
+
+
+@cache
+def plugged(group: str, name: str) -> Any:
+    """The object behind the entry point `name` of `codexsandbox.<group>`."""
+    found = entry_points(group=f"codexsandbox.{group}")
+    for point in found:
+        if point.name == name:
+            return point.load()
+    known = ", ".join(sorted({point.name for point in found})) or "none"
+    raise WrongInput(f"there is no {group.removesuffix('s')} called {name!r}", why=f"known: {known}")
