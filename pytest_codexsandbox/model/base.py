@@ -1,0 +1,18 @@
+"""Two acts that ride in every call of the probe: by them, and by the kernel's marks, a sandbox is known to be on."""
+
+from typing import Final
+
+from pytest_codexsandbox.model.act import Act, Given
+
+FORBIDDEN: Final = "base/forbidden"
+PERMITTED: Final = "base/permitted"
+BASE_ACTS: Final[dict[str, Act]] = {
+    # No sandboxed policy lets this through: @OUTSIDE@ is never a root, and the control can do it.
+    FORBIDDEN: Act(verb="write", path="@OUTSIDE@/@NAME@", params={"data": "let through"}),
+    # Every policy lets this through: reading is allowed everywhere.
+    PERMITTED: Act(
+        verb="read",
+        path="@WORKSPACE@/@NAME@",
+        given=(Given(kind="file", path="@WORKSPACE@/@NAME@", content="readable"),),
+    ),
+}

@@ -1,0 +1,16 @@
+"""The plan: every key that will get a state, made before the first effect."""
+
+import msgspec
+
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.step import Key, PlannedNothing
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    preset: str
+    cells: tuple[Cell, ...]
+    promises: tuple[Promise, ...]
+    keys: tuple[Key, ...]  # sorted as they will run: cell, door, policy, then the scenario's order
+    not_applicable: dict[str, str] = {}  # str(key) → reason, known from data before anything starts
+    not_planned: tuple[PlannedNothing, ...] = ()

@@ -1,0 +1,18 @@
+"""Whether a sandbox was on: the answer that every other verdict leans on."""
+
+from typing import Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.record import Diagnosis
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """`on` needs a refusal in behaviour AND a mark of the kernel that the hand does not carry, at the same moment."""
+
+    state: Literal["on", "off", "failed", "unknown"]
+    why: str  # one sentence
+    marks: tuple[str, ...] = ()  # "own user namespace", "seccomp filters 1 > 0", …
+    by: str = ""  # bwrap | landlock | seccomp
+    call: str = ""
+    diagnosis: Diagnosis | None = None  # when failed
