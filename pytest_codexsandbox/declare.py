@@ -79,7 +79,8 @@ def promise(
         words: Any = {"needs": needs}
         declared = Promise(
             id=id, kind=kind, severity=severity, source=source, policies=policies, acts=dict(acts or {}), call=call,
-            requires=requires, cases=cases, title=sentence(function.__name__), summary=first_paragraph(function), **words,
+            requires=requires, cases=cases, title=sentence(function.__name__), summary=first_paragraph(function),
+            **words,
         )  # fmt: skip
         setattr(function, ATTRIBUTE, declared)
         return function
