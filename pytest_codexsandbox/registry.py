@@ -28,3 +28,9 @@ def plugged(group: str, name: str) -> Any:
             return point.load()
     known = ", ".join(sorted({point.name for point in found})) or "none"
     raise WrongInput(f"there is no {group.removesuffix('s')} called {name!r}", why=f"known: {known}")
+
+
+@cache
+def names(group: str) -> tuple[str, ...]:
+    """The names of all entry points of `codexsandbox.<group>`, sorted; nothing is imported."""
+    return tuple(sorted({point.name for point in entry_points(group=f"codexsandbox.{group}")}))

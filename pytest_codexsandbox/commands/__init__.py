@@ -1,0 +1,21 @@
+"""The subcommands of `codexsandbox`, one module each; `cli` imports the one that was asked for, and nothing else.
+
+A module has
+    EXAMPLES: tuple[str, ...]                             lines to paste, shown at the end of its --help
+    def add(parser: argparse.ArgumentParser) -> None      its options
+    def run(options: argparse.Namespace) -> int           its exit code; errors of ours are raised, never printed
+Its docstring's first line is its help. A new command is a module and its name here.
+"""
+
+from typing import Final
+
+# In the order of --help: what a newcomer needs comes first.
+NAMES: Final = (
+    "doctor", "plan", "run", "report", "diagnose", "expectations", "selftest", "capabilities", "cache", "schema",
+    "replay-floor", "sweep",
+)  # fmt: skip
+
+
+def module_name(name: str) -> str:
+    """`replay-floor` lives in commands/replay_floor.py."""
+    return f"pytest_codexsandbox.commands.{name.replace('-', '_')}"

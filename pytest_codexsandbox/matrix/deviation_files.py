@@ -1,0 +1,177 @@
+"""Files of known deviations (`matrix/expectations/known.toml`, and `--codex-expectations FILE` of a user).
+
+A deviation says: here, and only here, this promise is known to be violated, in this way, for this reason. It turns
+`violates` into `expected`, never `broken`, `blocked` or a lost capability; whatever it says too much makes it stale.
+
+    [[deviation]]
+    id = "nested-git-is-writable"            # unique over all files
+    promise = "protected.nested-git"         # a promise id; globs (* ? []) allowed, they must match something known
+    case = "rename"                          # optional; omitted: every case of the promise
+    direction = "leak"                       # leak | denied | wrong-claim | litter: how it is violated
+    fingerprint = "userns-denied"            # the diagnosis' fingerprint; omitted: none is recognised
+    where = { codex = ">=0.115,<0.155", policy = ["workspace-write", "workspace-write-roots"] }
+    reason = "by design: only the .git of a root is protected"
+    issue = "https://github.com/openai/codex/issues/1"
+    owner = "somebody who looks at it again"
+    until = 2027-05-01                       # a date; from that day on it is expired
+    intermittent = "3/96"                    # optional: may pass or fail, is never healed, counts as flaky
+
+`where` (optional; omitted or {}: every cell) names axes of a cell (distro, kernel, profile, user, engine, arch,
+environment, codex, bwrap, generator) and `door`, `policy`. A value is a text or a list of texts (any of them), each a
+glob; all names in `where` must fit. `codex` takes release labels ("0.163.0", "candidate") or a version range: a text
+that begins with < > = ! or ~, read by PEP 440 with pre-releases inside it (`<0.155` leaves out 0.155.0-alpha.3, as
+PEP 440 says; write `<0.155.0a3`). A candidate has a place in ranges only as `--codex-bin LABEL=PATH@AS-VERSION`.
+
+`codexsandbox expectations update JOURNAL` writes entries with empty `owner` and `issue`; a run refuses those.
+"""
+
+import datetime
+import re
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix.toml_files import TomlFile
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.registry import CONTROLS, names
+
+AXES: Final = (
+    "distro", "kernel", "profile", "user", "engine", "arch", "environment", "codex", "bwrap", "generator",
+)  # fmt: skip
+WHERE: Final = (*AXES, "door", "policy")
+LOST_CAPABILITY: Final = "capability-lost"  # the fingerprint that no deviation may cover
+_RANGE = re.compile(r"\s*[<>=!~]")
+_RATE = re.compile(r"([1-9][0-9]*)/([1-9][0-9]*)")
+
+
+class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    id: str
+    promise: str
+    direction: Literal["leak", "denied", "wrong-claim", "litter"]
+    issue: str
+    owner: str
+    until: datetime.date
+    reason: str
+    where: dict[str, str | tuple[str, ...]] = {}
+    case: str | None = None
+    fingerprint: str = ""
+    intermittent: str = ""
+
+    def values(self, name: str) -> tuple[str, ...]:
+        value = self.where.get(name, ())
+        return (value,) if isinstance(value, str) else value
+
+    @property
+    def codex_range(self) -> SpecifierSet | None:
+        """The version range of `where.codex`, or None where it names labels or nothing."""
+        texts = self.values("codex")
+        return SpecifierSet(texts[0]) if len(texts) == 1 and is_range(texts[0]) else None
+
+
+class DeviationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    deviation: tuple[Deviation, ...] = ()
+
+
+def is_range(text: str) -> bool:
+    return _RANGE.match(text) is not None
+
+
+def load(
+    paths: tuple[Path, ...], *, promises: Collection[str] = (), fingerprints: Collection[str] = ()
+) -> tuple[Deviation, ...]:
+    """Every deviation of these files. With the known promise ids and fingerprints, unknown ones are refused too."""
+    first: dict[str, str] = {}
+    found: list[Deviation] = []
+    for path in paths:
+        file = toml_files.read(path)
+        for index, deviation in enumerate(toml_files.convert(file, DeviationFile).deviation):
+            check = _Check(file, index, deviation)
+            check.everything(promises, fingerprints)
+            place = check.place("id")
+            if deviation.id in first:
+                raise WrongInput(
+                    f"two deviations are called {deviation.id!r}", where=f"{first[deviation.id]} and {place}"
+                )
+            first[deviation.id] = place
+            found.append(deviation)
+    return tuple(found)
+
+
+class _Check:
+    """One entry against everything that it may name."""
+
+    def __init__(self, file: TomlFile, index: int, deviation: Deviation) -> None:
+        self._file, self._index, self._deviation = file, index, deviation
+
+    def place(self, key: str) -> str:
+        return self._file.place(key, table="deviation", index=self._index)
+
+    def everything(self, promises: Collection[str], fingerprints: Collection[str]) -> None:
+        self._filled()
+        self._where()
+        self._rate()
+        if promises:
+            self._promise(promises)
+        if fingerprints and self._deviation.fingerprint:
+            self._known("fingerprint", self._deviation.fingerprint, fingerprints)
+        if self._deviation.fingerprint == LOST_CAPABILITY:
+            self._refuse("fingerprint", "a lost capability cannot be expected")
+
+    def _filled(self) -> None:
+        deviation = self._deviation
+        for key in ("id", "promise", "reason", "owner", "issue"):
+            if not getattr(deviation, key).strip():
+                self._refuse(key, f"{key} is empty", next_step=f"fill in {key}: somebody must look at this again")
+
+    def _where(self) -> None:
+        for name in self._deviation.where:
+            self._known("where", name, WHERE)
+            if not self._deviation.values(name):
+                self._refuse("where", f"{name} is an empty list: it can fit nothing")
+        for name, exist in (("policy", tuple(POLICIES)), ("door", _doors())):
+            for value in self._deviation.values(name):
+                if not any(fnmatchcase(one, value) for one in exist):
+                    self._known("where", value, exist)
+        self._range()
+
+    def _range(self) -> None:
+        texts = self._deviation.values("codex")
+        if not any(is_range(text) for text in texts):
+            return
+        if len(texts) > 1:
+            self._refuse(
+                "where", "codex is a list with a range in it: a range stands alone, its parts joined by commas"
+            )
+        try:
+            SpecifierSet(texts[0])
+        except InvalidSpecifier as error:
+            self._refuse("where", f"codex = {texts[0]!r} is not a version range", why=str(error))
+
+    def _rate(self) -> None:
+        rate = self._deviation.intermittent
+        found = _RATE.fullmatch(rate)
+        if rate and (not found or int(found[1]) >= int(found[2])):
+            self._refuse("intermittent", f"{rate!r} is not a rate", why='as in "3/96": seen 3 times in 96 runs')
+
+    def _promise(self, promises: Collection[str]) -> None:
+        if not any(fnmatchcase(promise, self._deviation.promise) for promise in promises):
+            self._known("promise", self._deviation.promise, promises)
+
+    def _known(self, key: str, value: str, exist: Collection[str]) -> None:
+        if value not in exist:
+            self._refuse(key, f"{key}: there is no {value!r}", why=known(value, exist))
+
+    def _refuse(self, key: str, what: str, *, why: str = "", next_step: str = "") -> None:
+        label = self._deviation.id or "without id"
+        raise WrongInput(f"deviation {label}: {what}", where=self.place(key), why=why, next_step=next_step)
+
+
+def _doors() -> tuple[str, ...]:
+    return tuple(name for name in names("doors") if name not in CONTROLS)

@@ -1,0 +1,96 @@
+"""TOML that people write: every complaint names file, line, column and key."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+
+T = TypeVar("T")
+_PARSER_PLACE = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
+_VALIDATOR_PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_FIELD = re.compile(r"(?:unknown|missing required) field `(?P<field>[^`]+)`")
+_STEP = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<index>\d*|\.\.\.)\]")
+_KEY = re.compile(r"^\s*[\"']?(?P<key>[A-Za-z0-9_-]+)[\"']?\s*=")
+
+
+class TomlFile(msgspec.Struct, frozen=True, kw_only=True):
+    path: Path
+    text: str
+    data: dict[str, Any]
+
+    def place(self, key: str = "", *, table: str = "", index: int = 0) -> str:
+        """`file:line:column (key)` of `key`, looked for below the index-th `[[table]]` where one is named."""
+        start = self._header(table, index) if table else 0
+        for number, line in enumerate(self.text.splitlines()[start:], start=start + 1):
+            found = re.match(rf"^(\s*)[\"']?{re.escape(key)}[\"']?\s*=", line) if key else None
+            if found:
+                return f"{self.path}:{number}:{len(found[1]) + 1} ({key})"
+            if table and number > start + 1 and line.startswith("[[") and key:
+                break
+        label = f" ({key})" if key else ""
+        return f"{self.path}:{max(start, 0) + 1}:1{label}"
+
+    def _header(self, table: str, index: int) -> int:
+        header = re.compile(rf"^\s*\[\[\s*{re.escape(table)}\s*\]\]")
+        lines = [number for number, line in enumerate(self.text.splitlines()) if header.match(line)]
+        return lines[index] if index < len(lines) else 0
+
+
+def read(path: Path) -> TomlFile:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongInput(f"cannot read {path}", why=str(error)) from error
+    try:
+        return TomlFile(path=path, text=text, data=tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise _broken(path, text, str(error)) from error
+
+
+def _broken(path: Path, text: str, message: str) -> WrongInput:
+    found = _PARSER_PLACE.search(message)
+    lines = text.splitlines() or [""]
+    line = int(found["line"]) if found and found["line"] else len(lines)
+    column = int(found["column"]) if found and found["column"] else len(lines[-1]) + 1
+    key = _key_at(lines, line)
+    where = f"{path}:{line}:{column}" + (f" (key {key})" if key else "")
+    why = message[: found.start()] if found else message
+    return WrongInput("the TOML is broken", where=where, why=why, next_step=f"look at: {lines[line - 1].strip()[:80]}")
+
+
+def _key_at(lines: list[str], line: int) -> str:
+    """The key of that line, else the nearest one above: a list that was never closed is reported further down."""
+    for text in reversed(lines[:line]):
+        if found := _KEY.match(text):
+            return found["key"]
+    return ""
+
+
+def convert(file: TomlFile, kind: type[T]) -> T:
+    """Strict: no unknown key, no wrong type, nothing coerced."""
+    try:
+        return msgspec.convert(file.data, kind)
+    except msgspec.ValidationError as error:
+        raise _misfit(file, kind, str(error)) from error
+
+
+def _misfit(file: TomlFile, kind: type[Any], message: str) -> WrongInput:
+    found = _VALIDATOR_PLACE.search(message)
+    steps = list(_STEP.finditer(found["path"])) if found else []
+    keys = [step["key"] for step in steps if step["key"]]
+    indices = [int(step["index"]) for step in steps if step["index"] and step["index"].isdigit()]
+    what = message[: found.start()] if found else message
+    field = _FIELD.search(what)
+    missing = "missing required" in what
+    table = keys[0] if indices and steps[1:] and steps[1]["index"] and file.text.find(f"[[{keys[0]}]]") >= 0 else ""
+    key = field["field"] if field and not missing else (keys[-1] if keys and keys[-1] != table else "")
+    where = file.place(key, table=table, index=indices[0] if indices else 0)
+    return WrongInput(f"{_lower(what)}", where=where, why="the file was read strictly: no unknown keys, no other types")
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
