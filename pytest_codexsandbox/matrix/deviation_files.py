@@ -33,21 +33,17 @@ from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix import toml_files
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.matrix.toml_files import TomlFile
+from pytest_codexsandbox.matrix.where import AXES, range_fault, values
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.registry import CONTROLS, names
 
-AXES: Final = (
-    "distro", "kernel", "profile", "user", "engine", "arch", "environment", "codex", "bwrap", "generator",
-)  # fmt: skip
 WHERE: Final = (*AXES, "door", "policy")
 LOST_CAPABILITY: Final = "capability-lost"  # the fingerprint that no deviation may cover
-_RANGE = re.compile(r"\s*[<>=!~]")
 _RATE = re.compile(r"([1-9][0-9]*)/([1-9][0-9]*)")
 
 
@@ -64,23 +60,9 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     fingerprint: str = ""
     intermittent: str = ""
 
-    def values(self, name: str) -> tuple[str, ...]:
-        value = self.where.get(name, ())
-        return (value,) if isinstance(value, str) else value
-
-    @property
-    def codex_range(self) -> SpecifierSet | None:
-        """The version range of `where.codex`, or None where it names labels or nothing."""
-        texts = self.values("codex")
-        return SpecifierSet(texts[0]) if len(texts) == 1 and is_range(texts[0]) else None
-
 
 class DeviationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     deviation: tuple[Deviation, ...] = ()
-
-
-def is_range(text: str) -> bool:
-    return _RANGE.match(text) is not None
 
 
 def load(
@@ -133,26 +115,14 @@ class _Check:
     def _where(self) -> None:
         for name in self._deviation.where:
             self._known("where", name, WHERE)
-            if not self._deviation.values(name):
+            if not values(self._deviation.where, name):
                 self._refuse("where", f"{name} is an empty list: it can fit nothing")
         for name, exist in (("policy", tuple(POLICIES)), ("door", _doors())):
-            for value in self._deviation.values(name):
+            for value in values(self._deviation.where, name):
                 if not any(fnmatchcase(one, value) for one in exist):
                     self._known("where", value, exist)
-        self._range()
-
-    def _range(self) -> None:
-        texts = self._deviation.values("codex")
-        if not any(is_range(text) for text in texts):
-            return
-        if len(texts) > 1:
-            self._refuse(
-                "where", "codex is a list with a range in it: a range stands alone, its parts joined by commas"
-            )
-        try:
-            SpecifierSet(texts[0])
-        except InvalidSpecifier as error:
-            self._refuse("where", f"codex = {texts[0]!r} is not a version range", why=str(error))
+        if fault := range_fault(values(self._deviation.where, "codex")):
+            self._refuse("where", fault)
 
     def _rate(self) -> None:
         rate = self._deviation.intermittent

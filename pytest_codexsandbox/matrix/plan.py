@@ -1,0 +1,119 @@
+"""Cells and promises → the plan: every key that will get a state, before the first effect. Pure."""
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix import requirements
+from pytest_codexsandbox.matrix.select import Names, Selection, Sieve, check, is_standing
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.step import Key, PlannedNothing
+
+EVERYTHING = Selection()
+
+
+def make(
+    preset: str,
+    cells: Sequence[Cell],
+    promises: Sequence[Promise],
+    *,
+    doors: Sequence[str] = ("sandbox",),
+    selection: Selection = EVERYTHING,
+    policies: Sequence[str] = tuple(POLICIES),
+    not_planned: tuple[PlannedNothing, ...] = (),
+    platform: str = sys.platform,
+) -> Plan:
+    """`policies` are the matrix file's, `not_planned` what expanding it already left out."""
+    _refuse_twins(cells, promises)
+    ordered = tuple(policy for policy in POLICIES if policy in policies)
+    names = Names(cells=tuple(cell.id for cell in cells), promises=tuple(one.id for one in promises), policies=ordered)
+    check(selection, names)
+    steps = _Steps(Sieve(selection, names), promises)
+    keys = tuple(key for cell in cells for door in doors for policy in ordered for key in steps.of(cell, door, policy))
+    if not keys:
+        raise WrongInput("nothing is left to run", why="; ".join(sorted(set(steps.reasons.values()))[:3]))
+    used = {key.promise for key in keys}
+    return Plan(
+        preset=preset, cells=tuple(cell for cell in cells if cell.id in {key.cell for key in keys}),
+        promises=tuple(promise for promise in promises if promise.id in used), keys=keys,
+        not_applicable=_not_applicable(cells, promises, keys, platform),
+        not_planned=(*not_planned, *_left_out(names, keys, steps, promises)),
+    )  # fmt: skip
+
+
+def digest(plan: Plan) -> str:
+    """Two runs with one digest asked the same questions: keys, acts and calls."""
+    asked = [(promise.id, promise.acts, promise.call) for promise in plan.promises]
+    return hashlib.sha256(msgspec.json.encode([plan.keys, asked], order="deterministic")).hexdigest()
+
+
+class _Steps:
+    """The keys of one (cell, door, policy), in the promises' order; the reasons of those that are not wanted."""
+
+    def __init__(self, sieve: Sieve, promises: Sequence[Promise]) -> None:
+        self._sieve = sieve
+        self._promises = promises
+        self.reasons: dict[tuple[str, str, str], str] = {}  # (cell, policy, promise) → why not
+
+    def of(self, cell: Cell, door: str, policy: str) -> Iterator[Key]:
+        there = [promise for promise in self._promises if policy in promise.policies]
+        wanted = {promise.id for promise in there if self._wanted(cell.id, policy, promise.id)}
+        for promise in there:
+            if promise.id in wanted or (wanted and is_standing(promise.id)):
+                for case in promise.cases:
+                    yield Key(cell=cell.id, door=door, policy=policy, promise=promise.id, case=case)
+
+    def _wanted(self, cell: str, policy: str, promise: str) -> bool:
+        why = self._sieve.why_not(cell=cell, policy=policy, promise=promise)
+        if why:
+            self.reasons[cell, policy, promise] = why
+        return not why
+
+
+def _refuse_twins(cells: Sequence[Cell], promises: Sequence[Promise]) -> None:
+    for what, ids in (("cell", [cell.id for cell in cells]), ("promise", [promise.id for promise in promises])):
+        twins = sorted({one for one in ids if ids.count(one) > 1}) if len(set(ids)) < len(ids) else []
+        if twins:
+            raise WrongInput(f"two {what}s are called {twins[0]!r}: their results could not be told apart")
+    for promise in promises:
+        requirements.check(promise)
+        for policy in promise.policies:
+            if policy not in POLICIES:
+                raise WrongInput(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(POLICIES)}")
+
+
+def _not_applicable(
+    cells: Sequence[Cell], promises: Sequence[Promise], keys: Iterable[Key], platform: str
+) -> dict[str, str]:
+    reasons = {
+        (cell.id, promise.id): requirements.why_not_applicable(promise, cell.environment, platform=platform)
+        for cell in cells
+        for promise in promises
+    }
+    return {str(key): reasons[key.cell, key.promise] for key in keys if reasons[key.cell, key.promise]}
+
+
+def _left_out(
+    names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise]
+) -> tuple[PlannedNothing, ...]:
+    """Cells, policies and promises without any key, each with the reason; of a partly taken one nothing is said."""
+    by_name: dict[str, str] = {}
+    for names_of_step, why in steps.reasons.items():
+        for name in names_of_step:
+            by_name.setdefault(name, why)
+    planned = {name for key in keys for name in (key.cell, key.policy, key.promise)}
+    elsewhere = {promise.id: f"only for {', '.join(promise.policies) or 'no policy'}" for promise in promises}
+    unasked = tuple(policy for policy in POLICIES if policy not in names.policies)
+    missing = [PlannedNothing(what=policy, why="not among the matrix file's policies") for policy in unasked]
+    for name in (*names.cells, *names.policies, *names.promises):
+        if name not in planned:
+            missing.append(
+                PlannedNothing(what=name, why=by_name.get(name) or elsewhere.get(name, "no promise asks it"))
+            )
+    return tuple(missing)

@@ -1,0 +1,45 @@
+"""What a promise requires, as far as data can say before anything starts. `capability:…` is the binary's to answer."""
+
+from typing import Final
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.promise import Promise
+
+WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "platform:linux")
+AT_RUN_TIME: Final = "capability:"
+NEEDS_LINUX: Final = (
+    'needs Linux: docker run --rm -it -v "$PWD":/work -w /work python:3.12 '
+    "sh -c \"pip install 'pytest-codexsandbox[codex]' && pytest --codex-matrix\""
+)
+
+
+def check(promise: Promise) -> None:
+    for word in promise.requires:
+        if word not in WORDS and not word.startswith(AT_RUN_TIME):
+            raise WrongInput(
+                f"{promise.id} requires {word!r}, and nobody knows what that is",
+                why=known(word, (*WORDS, f"{AT_RUN_TIME}NAME")),
+            )
+
+
+def why_not_applicable(promise: Promise, environment: EnvironmentSpec, *, platform: str) -> str:
+    """The reason, or nothing. Environments on this machine need Linux whatever a promise says."""
+    if environment.backend == "local" and platform != "linux":
+        return NEEDS_LINUX
+    for word in promise.requires:
+        if reason := _unmet(word, environment, platform):
+            return reason
+    return ""
+
+
+def _unmet(word: str, environment: EnvironmentSpec, platform: str) -> str:
+    user = environment.user
+    unmet = {
+        "user:ordinary": user == "root" and "needs an ordinary user; this is root",
+        "user:root": user not in ("", "root") and f"needs root; this is {user}",
+        "resolver:ours": environment.resolver != "ours" and "needs a resolver of ours (containers, virtual machines)",
+        "platform:linux": platform != "linux" and NEEDS_LINUX,
+    }
+    return unmet.get(word) or ""

@@ -1,0 +1,94 @@
+"""`--codex-only` and `--codex-skip`: globs over cell ids, promise ids and policies. Pure.
+
+Several globs, or several in one text joined by commas, are a union. Skipping comes after choosing.
+"""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.nearest import known
+
+STANDING: Final = ("start", "trust")  # topics that are in every plan
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+
+    @property
+    def only_globs(self) -> tuple[str, ...]:
+        return split(self.only)
+
+    @property
+    def skip_globs(self) -> tuple[str, ...]:
+        return split(self.skip)
+
+
+class Names(msgspec.Struct, frozen=True, kw_only=True):
+    """What a glob may name."""
+
+    cells: tuple[str, ...]
+    promises: tuple[str, ...]
+    policies: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.promises, *self.policies, *self.cells)
+
+
+def split(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(glob.strip() for text in texts for glob in text.split(",") if glob.strip())
+
+
+def is_standing(promise: str) -> bool:
+    return promise.partition(".")[0] in STANDING
+
+
+def check(selection: Selection, names: Names) -> None:
+    """A glob that matches nothing, and one that would skip what cannot be skipped, are errors."""
+    for option, globs in (("--codex-only", selection.only_globs), ("--codex-skip", selection.skip_globs)):
+        for glob in globs:
+            if not any(fnmatchcase(name, glob) for name in names.all):
+                raise WrongInput(
+                    f"{option} {glob!r} matches no cell, no promise and no policy",
+                    why=known(glob, names.all), next_step="codexsandbox plan   (lists them all)",
+                )  # fmt: skip
+    for glob in selection.skip_globs:
+        _refuse_standing(glob, names)
+
+
+def _refuse_standing(glob: str, names: Names) -> None:
+    matched = [name for name in names.all if fnmatchcase(name, glob)]
+    if all(is_standing(name) and name in names.promises for name in matched):
+        raise WrongInput(
+            f"--codex-skip {glob!r} would skip only {', '.join(matched[:3])}, which are in every plan",
+            why="without the start check and the canaries, a green result says nothing",
+            next_step="leave it out; they cost one call per cell and policy",
+        )
+
+
+class Sieve:
+    """Why a key is not wanted; names that repeat are matched once, for plans have many thousand keys."""
+
+    def __init__(self, selection: Selection, names: Names) -> None:
+        self._asked = bool(selection.only_globs)
+        self._only = {name for name in names.all if _any(selection.only_globs, name)}
+        self._skip = {name for name in names.all if _any(selection.skip_globs, name)}
+
+    def why_not(self, *, cell: str, policy: str, promise: str) -> str:
+        """ "" = wanted. A glob that meets a standing promise does not skip it; the key's cell or policy can."""
+        own = () if is_standing(promise) else (promise,)
+        for name in (cell, policy, *own):
+            if name in self._skip:
+                return f"--codex-skip took {name}"
+        if self._asked and not self._only & {cell, policy, promise}:
+            return "not among --codex-only"
+        return ""
+
+
+def _any(globs: tuple[str, ...], name: str) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)

@@ -1,0 +1,68 @@
+"""`where = { codex = ">=0.115,<0.155", distro = "debian-*" }`: which cells a line of data speaks of. Pure."""
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+AXES: Final = (
+    "distro", "kernel", "profile", "user", "engine", "arch", "environment", "codex", "bwrap", "generator",
+)  # fmt: skip
+Where = Mapping[str, str | tuple[str, ...]]
+_RANGE = re.compile(r"\s*[<>=!~]")
+
+
+def values(where: Where, name: str) -> tuple[str, ...]:
+    value = where.get(name, ())
+    return (value,) if isinstance(value, str) else value
+
+
+def is_range(text: str) -> bool:
+    return _RANGE.match(text) is not None
+
+
+def range_fault(texts: tuple[str, ...]) -> str:
+    """What is wrong with the values of `codex`, or nothing."""
+    if not any(is_range(text) for text in texts):
+        return ""
+    if len(texts) > 1:
+        return "codex is a list with a range in it: a range stands alone, its parts joined by commas"
+    try:
+        SpecifierSet(texts[0])
+    except InvalidSpecifier as error:
+        return f"codex = {texts[0]!r} is not a version range ({error})"
+    return ""
+
+
+def needs_place(where: Where) -> bool:
+    """Whether only a version can say if it fits."""
+    return any(is_range(text) for text in values(where, "codex"))
+
+
+def fits(where: Where, axes: Mapping[str, str], *, version: str) -> bool:
+    """All names fit; a name that the cell does not have fits nothing, a range fits nothing without a version."""
+    return all(_fits(name, values(where, name), axes.get(name, ""), version) for name in where)
+
+
+def _fits(name: str, texts: tuple[str, ...], value: str, version: str) -> bool:
+    if name == "codex" and texts and is_range(texts[0]):
+        return in_range(texts[0], version)
+    return any(value != "" and fnmatchcase(value, text) for text in texts)
+
+
+def in_range(text: str, version: str) -> bool:
+    """PEP 440, pre-releases inside; Codex's `0.155.0-alpha.3` is read as 0.155.0a3."""
+    parsed = parse(version)
+    return parsed is not None and SpecifierSet(text).contains(parsed, prereleases=True)
+
+
+def parse(version: str) -> Version | None:
+    """A version that has a place in ranges; a local build that calls itself 0.0.0 has none."""
+    try:
+        parsed = Version(version)
+    except InvalidVersion:
+        return None
+    return None if parsed.release == (0, 0, 0) else parsed
