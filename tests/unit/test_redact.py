@@ -1,0 +1,91 @@
+"""Credentials are recognised in text and in JSON, and JSON stays JSON."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_codexsandbox.model.redact import MARK, redact, redact_json
+
+# Put together at run time, so that no scanner takes this file for a leak.
+TOKENS = [
+    "sk-" + "proj-abcDEF0123456789xyz",
+    "gh" + "p_0123456789abcdefABCDEF0123456789abcd",
+    "github" + "_pat_11ABCDEFG0123456789_abcdefghijklmnop",
+    "gl" + "pat-0123456789abcdefghij",
+    "npm" + "_0123456789abcdefghij0123456789abcdef",
+    "xox" + "b-0123456789-abcdefghij",
+    "AKIA" + "0123456789ABCDEF",
+    "AIza" + "0123456789abcdefghijklmnopqrstuvwxyz",
+    "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+]
+ORDINARY = [
+    "EROFS at open; the file was not made",
+    "1f2e3d4c5b6a79880123456789abcdef0123456789abcdef0123456789abcdef",
+    "https://developers.openai.com/codex/sandbox#prerequisites",
+    "/work/task-list/sk-ip/workspace",
+    "bwrap: No permissions to create a new namespace",
+    "basic characterisation of the network",
+    "cx-w1-network-loopback",
+    "PATH=/usr/bin:/bin HOME=/home/agent",
+]
+
+
+@pytest.mark.parametrize("token", TOKENS)
+@pytest.mark.parametrize(
+    "frame", ["{}", "\n{}\n", "a {} b", "OPENAI_API_KEY={}", '"{}"', "--token {}", "\t{}", "\x1f{}"]
+)
+def test_a_token_is_gone_wherever_it_stands(token: str, frame: str) -> None:
+    text = frame.format(token)
+    assert token not in redact(text)
+    assert MARK in redact(text)
+    line = redact_json(json.dumps({"stderr": text}).encode())
+    assert token.encode() not in line
+    assert MARK in json.loads(line)["stderr"]
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("GITHUB_TOKEN=hunter2", "hunter2"),
+        ("https://me:hunter2@example.org/x", "hunter2"),
+        ("Authorization: Bearer abcdefghijklm0123456789", "abcdefghijklm0123456789"),
+        ('{"OPENAI_API_KEY": "hunter2"}', "hunter2"),
+        ("-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----", "hunter2"),
+    ],
+)
+def test_a_value_is_known_by_what_stands_around_it(text: str, secret: str) -> None:
+    assert secret not in redact(text)
+    line = redact_json(json.dumps({"value": text}).encode())
+    assert secret.encode() not in line
+    json.loads(line)
+
+
+def test_a_member_of_an_environment_is_known_by_its_name() -> None:
+    line = redact_json(json.dumps({"env": {"MY_SECRET": 'hun"ter\\2', "HOME": "/home"}}).encode())
+    assert json.loads(line) == {"env": {"MY_SECRET": MARK, "HOME": "/home"}}
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_evidence_is_left_alone(text: str) -> None:
+    assert redact(text) == text
+    line = json.dumps({"saw": text}).encode()
+    assert redact_json(line) == line
+
+
+PIECES = st.sampled_from(
+    [*TOKENS, '"', "\\", "\n", "://a:", "@", "TOKEN=", '"API_KEY": "', "-----BEGIN PRIVATE KEY-----"]
+)
+
+
+@settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(PIECES | st.text(max_size=8), max_size=12), st.sampled_from(["saw", "MY_TOKEN"]))
+def test_what_was_json_stays_json(pieces: list[str], name: str) -> None:
+    text = "".join(pieces)
+    line = redact_json(
+        json.dumps({"before": 1, name: text, "after": [text, "kept"]}, ensure_ascii=False).encode("utf-8", "replace")
+    )
+    read = json.loads(line)
+    assert read["before"] == 1
+    assert read["after"][1] == "kept"
