@@ -1,0 +1,231 @@
+"""Known deviations put over records: `violates` becomes `expected`; whatever a deviation says too much makes it stale.
+
+| what was seen where the deviation binds        | the record              | the deviation |
+|------------------------------------------------|-------------------------|---------------|
+| violated, same direction and fingerprint       | expected                | holds         |
+| the same, on or after `until`                  | stale                   | stale         |
+| violated in another way                        | violates: nobody knew   | stale         |
+| held (here: broader than observed; all: healed)| stale                   | stale         |
+| blocked, broken, n/a, a lost capability        | as it is                | says nothing  |
+An intermittent one may hold anywhere and is never healed.
+"""
+
+import datetime
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.matrix.deviation_files import LOST_CAPABILITY, Deviation, load
+from pytest_codexsandbox.matrix.where import fits, needs_place, parse, values
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
+
+__all__ = ["Applied", "Deviation", "apply", "load"]
+HELD: Final = (Verdict.CONFORMS, Verdict.UNCONFINED)
+_OF_A_STEP: Final = ("door", "policy")
+
+
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
+    records: dict[Key, Record]
+    unmatched: tuple[str, ...] = ()  # deviations that can never fit what was planned, with the reason
+    stale: tuple[str, ...] = ()  # `id: why`, each deviation once
+    refused: tuple[str, ...] = ()  # not looked at for a cell, because its Codex has no place in version ranges
+    flaky: tuple[Key, ...] = ()  # what an intermittent deviation speaks of and was measured
+
+
+def apply(
+    plan: Plan,
+    records: Mapping[Key, Record],
+    deviations: Iterable[Deviation],
+    *,
+    versions: Mapping[str, str],
+    today: datetime.date,
+) -> Applied:
+    """`versions`: cell id → the version that gives it its place in ranges; missing or 0.0.0 = none."""
+    deviations = tuple(deviations)
+    binding = _Binding(plan, versions)
+    bound: dict[Key, list[Deviation]] = defaultdict(list)
+    for deviation in deviations:
+        for key in binding.keys(deviation):
+            bound[key].append(deviation)
+    outcome = _Outcome(today)
+    settled = {key: outcome.of(record, bound[key]) if bound.get(key) else record for key, record in records.items()}
+    return Applied(
+        records=settled, unmatched=tuple(filter(None, map(binding.impossible, deviations))),
+        stale=outcome.stale(deviations), refused=tuple(binding.refused), flaky=tuple(outcome.flaky),
+    )  # fmt: skip
+
+
+class _Binding:
+    """Which keys of the plan a deviation speaks of."""
+
+    def __init__(self, plan: Plan, versions: Mapping[str, str]) -> None:
+        self._plan = plan
+        self._versions = versions
+        self._by_promise: dict[str, list[Key]] = defaultdict(list)
+        for key in plan.keys:
+            self._by_promise[key.promise].append(key)
+        self.refused: list[str] = []
+
+    def keys(self, deviation: Deviation) -> list[Key]:
+        cells = self._cells(deviation)
+        return [
+            key
+            for promise in self._promises(deviation)
+            for key in self._by_promise[promise.id]
+            if key.cell in cells and _case(deviation, key.case) and _step(deviation, key.door, key.policy)
+        ]
+
+    def impossible(self, deviation: Deviation) -> str:
+        """Why it fits nothing though its cell and its promise were planned; "" where that may still come."""
+        promises = self._promises(deviation)
+        if not promises or not self._cells(deviation):
+            return ""
+        policies = values(deviation.where, "policy") or ("*",)
+        if any(
+            _any(policies, policy) and _case(deviation, case)
+            for promise in promises
+            for policy in promise.policies
+            for case in promise.cases
+        ):
+            return ""
+        case = "" if deviation.case is None else f" case {deviation.case!r}"
+        return f"{deviation.id}: {deviation.promise} has no{case} policy {' or '.join(policies)}"
+
+    def _promises(self, deviation: Deviation) -> list[Promise]:
+        return [promise for promise in self._plan.promises if fnmatchcase(promise.id, deviation.promise)]
+
+    def _cells(self, deviation: Deviation) -> set[str]:
+        where = {name: value for name, value in deviation.where.items() if name not in _OF_A_STEP}
+        return {cell.id for cell in self._plan.cells if self._fits(deviation, where, cell.id, cell.axes)}
+
+    def _fits(
+        self, deviation: Deviation, where: dict[str, str | tuple[str, ...]], cell: str, axes: dict[str, str]
+    ) -> bool:
+        version = self._versions.get(cell, "")
+        if not needs_place(where) or parse(version) is not None:
+            return fits(where, axes, version=version)
+        elsewhere = {name: value for name, value in where.items() if name != "codex"}
+        if fits(elsewhere, axes, version="") and self._promises(deviation):
+            place = f"{cell} has no place there: name it, --codex-bin LABEL=PATH@VERSION"
+            self._refuse(f"{deviation.id} is bound to Codex {values(where, 'codex')[0]}, and {place}")
+        return False
+
+    def _refuse(self, text: str) -> None:
+        if text not in self.refused:
+            self.refused.append(text)
+
+
+class _Outcome:
+    """What becomes of records, and what is noticed about deviations on the way."""
+
+    def __init__(self, today: datetime.date) -> None:
+        self._today = today
+        self._held: dict[str, int] = defaultdict(int)
+        self._seen: dict[str, int] = defaultdict(int)
+        self._otherwise: dict[str, str] = {}
+        self._bound: set[str] = set()
+        self.flaky: list[Key] = []
+
+    def of(self, record: Record, bound: list[Deviation]) -> Record:
+        self._bound |= {deviation.id for deviation in bound}
+        if record.verdict in HELD:
+            return self._of_held(record, bound)
+        if record.verdict is Verdict.VIOLATES and _fingerprint(record) != LOST_CAPABILITY:
+            return self._of_violated(record, bound)
+        return record
+
+    def _of_held(self, record: Record, bound: list[Deviation]) -> Record:
+        strict = [deviation for deviation in bound if not deviation.intermittent]
+        if len(strict) < len(bound):
+            self.flaky.append(record.key)
+        for deviation in strict:
+            self._held[deviation.id] += 1
+        if not strict:
+            return record
+        names = ", ".join(deviation.id for deviation in strict)
+        return _with(record, Verdict.STALE, strict[0], f"the promise holds here, and {names} says that it does not")
+
+    def _of_violated(self, record: Record, bound: list[Deviation]) -> Record:
+        same = [deviation for deviation in bound if _describes(deviation, record)]
+        for deviation in bound:
+            if deviation not in same and not deviation.intermittent:
+                self._otherwise.setdefault(deviation.id, f"seen {_way(record)}, not {_expected_way(deviation)}")
+        if not same:
+            others = "; ".join(f"{one.id} knows it only as {_expected_way(one)}" for one in bound)
+            return msgspec.structs.replace(record, reason=_join(record.reason, others))
+        first = min(same, key=self._expired)
+        self._seen[first.id] += 1
+        if first.intermittent:
+            self.flaky.append(record.key)
+        if self._expired(first):
+            return _with(record, Verdict.STALE, first, f"{first.id} expired on {first.until}")
+        return _with(record, Verdict.EXPECTED, first, f"known: {first.reason} (until {first.until})")
+
+    def stale(self, deviations: Iterable[Deviation]) -> tuple[str, ...]:
+        reasons = {deviation.id: self._why_stale(deviation) for deviation in deviations if deviation.id in self._bound}
+        return tuple(f"{name}: {why}" for name, why in reasons.items() if why)
+
+    def _why_stale(self, deviation: Deviation) -> str:
+        name = deviation.id
+        found = []
+        if self._expired(deviation):
+            found.append(f"expired on {deviation.until}")
+        if self._held[name] and self._seen[name]:
+            found.append(f"broader than observed: the promise holds in {self._held[name]} of its places")
+        elif self._held[name]:
+            found.append("healed: the promise holds")
+        if name in self._otherwise:
+            found.append(f"violated in another way: {self._otherwise[name]}")
+        return "; ".join(found)
+
+    def _expired(self, deviation: Deviation) -> bool:
+        return self._today >= deviation.until
+
+
+def _case(deviation: Deviation, case: str) -> bool:
+    return deviation.case is None or fnmatchcase(case, deviation.case)
+
+
+def _step(deviation: Deviation, door: str, policy: str) -> bool:
+    found = {"door": door, "policy": policy}
+    return all(_any(values(deviation.where, name) or ("*",), found[name]) for name in _OF_A_STEP)
+
+
+def _any(globs: Iterable[str], name: str) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def _fingerprint(record: Record) -> str:
+    return record.diagnosis.fingerprint if record.diagnosis else ""
+
+
+def _describes(deviation: Deviation, record: Record) -> bool:
+    return (deviation.direction, deviation.fingerprint) == (record.direction, _fingerprint(record))
+
+
+def _way(record: Record) -> str:
+    return _words(record.direction, _fingerprint(record))
+
+
+def _expected_way(deviation: Deviation) -> str:
+    return _words(deviation.direction, deviation.fingerprint)
+
+
+def _words(direction: str, fingerprint: str) -> str:
+    return f"{direction or 'without direction'} ({fingerprint or 'no known cause'})"
+
+
+def _with(record: Record, verdict: Verdict, deviation: Deviation, why: str) -> Record:
+    reason = _join(record.reason, why)
+    return msgspec.structs.replace(record, verdict=verdict, deviation=deviation.id, reason=reason)
+
+
+def _join(one: str, other: str) -> str:
+    return f"{one}; {other}" if one else other

@@ -1,0 +1,150 @@
+"""The end of a run, computed from records alone: attempts → one state for each key → expectations → exit code. Pure."""
+
+import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.matrix import expectations
+from pytest_codexsandbox.matrix.expectations import Applied, Deviation
+from pytest_codexsandbox.matrix.where import parse
+from pytest_codexsandbox.model import ledger
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import DIRECTIONS, MEASURED, Verdict
+
+VIOLATED: Final = 1
+BROKEN: Final = 10
+LEDGER: Final = 11
+STALE: Final = 12
+LEAK: Final = 13
+PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its own", 4: "pytest was called wrongly"}
+PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
+HARNESS: Final = "trust"  # what the canaries show is about the harness: it measures no Codex
+SHOWN: Final = 3
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    code: int
+    reasons: tuple[str, ...]  # `code words`, all that apply; the first decides
+
+
+def versions(cells: Iterable[Cell], measured: Mapping[str, str]) -> dict[str, str]:
+    """Cell id → its Codex' place in version ranges: as the user says, else as the binary (label → version) says."""
+    places = {cell.id: cell.subject.as_version or measured.get(cell.subject.label, "") for cell in cells}
+    return {cell: place for cell, place in places.items() if parse(place) is not None}
+
+
+def settle(
+    plan: Plan,
+    attempts: Iterable[Record],
+    deviations: Iterable[Deviation],
+    *,
+    versions: Mapping[str, str],
+    today: datetime.date,
+) -> Applied:
+    """Every planned key gets its worst attempt, or `broken`; then what is known is marked as known."""
+    states = ledger.settle(plan.keys, tuple(attempts))
+    return expectations.apply(plan, states, deviations, versions=versions, today=today)
+
+
+def exit_code(
+    records: Mapping[Key, Record],
+    *,
+    planned: Sequence[Key],
+    from_data: Collection[str] = (),
+    pytest_code: int = 0,
+    other_failures: int = 0,
+    stale: Sequence[str] = (),
+    unmatched: Sequence[str] = (),
+    leaks: Sequence[str] = (),
+    incomplete: str = "",
+    strict: bool = False,
+) -> Outcome:
+    """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
+    `incomplete`: why the journal is, if it is."""
+    found = [
+        (pytest_code, PYTEST_OWN.get(pytest_code, "")),
+        (VIOLATED, _violated(records, other_failures)),
+        (VIOLATED, _too_little(records, from_data) if strict else ""),
+        (LEDGER, _unbalanced(records, planned, incomplete)),
+        (LEDGER, _unmeasured(records, planned)),
+        (BROKEN, _some(records, Verdict.BROKEN, "broken: the harness could not tell")),
+        (STALE, _outdated(records, stale, unmatched)),
+        (LEAK, f"left behind by us: {_list(leaks)}" if leaks else ""),
+    ]
+    reasons = sorted(((code, why) for code, why in found if why), key=lambda one: PRECEDENCE.index(one[0]))
+    return Outcome(code=reasons[0][0] if reasons else 0, reasons=tuple(f"{code} {why}" for code, why in reasons))
+
+
+def _violated(records: Mapping[Key, Record], other_failures: int) -> str:
+    violated = [record for record in records.values() if record.verdict is Verdict.VIOLATES]
+    parts = []
+    if violated:
+        ways = [record.direction for record in violated]
+        counted = ", ".join(f"{ways.count(way)} {way}" for way in DIRECTIONS if way in ways)
+        parts.append(f"{len(violated)} violated" + (f" ({counted})" if counted else ""))
+    if other_failures:
+        parts.append(f"{other_failures} failed outside the matrix")
+    return ", ".join(parts)
+
+
+def _too_little(records: Mapping[Key, Record], from_data: Collection[str]) -> str:
+    """What --codex-strict does not let pass."""
+    counts = ledger.count(
+        record
+        for record in records.values()
+        if record.verdict is not Verdict.NOT_APPLICABLE or str(record.key) not in from_data
+    )
+    words = {"blocked": "blocked", "unconfined": "unconfined", "n/a": "n/a by probe"}
+    found = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
+    return f"strict: {found}" if found else ""
+
+
+def _unbalanced(records: Mapping[Key, Record], planned: Sequence[Key], incomplete: str) -> str:
+    keys = set(planned)
+    unknown, missing = records.keys() - keys, keys - records.keys()
+    parts = []
+    if incomplete:
+        parts.append(f"the journal is incomplete: {incomplete}")
+    if len(keys) != len(planned):
+        parts.append(f"{len(planned) - len(keys)} keys planned twice")
+    if missing:
+        parts.append(f"{len(missing)} planned without a state")
+    if unknown:
+        parts.append(f"{len(unknown)} results that were not planned")
+    if any(str(record.key) != str(key) for key, record in records.items()):
+        parts.append("a result under another's key")
+    return ", ".join(parts)
+
+
+def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
+    if not planned:
+        return "nothing was planned"
+    measured = {
+        key.cell
+        for key, record in records.items()
+        if record.verdict in MEASURED and key.promise.partition(".")[0] != HARNESS
+    }
+    empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured))
+    return f"nothing was measured in {_list(empty)}" if empty else ""
+
+
+def _outdated(records: Mapping[Key, Record], stale: Sequence[str], unmatched: Sequence[str]) -> str:
+    parts = [_some(records, Verdict.STALE, "stale")] if not stale else [f"stale: {_list(stale)}"]
+    if unmatched:
+        parts.append(f"expectations that fit nothing: {_list(unmatched)}")
+    return "; ".join(part for part in parts if part)
+
+
+def _some(records: Mapping[Key, Record], verdict: Verdict, words: str) -> str:
+    count = sum(record.verdict is verdict for record in records.values())
+    return f"{count} {words}" if count else ""
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
