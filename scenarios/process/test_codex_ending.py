@@ -1,0 +1,207 @@
+"""How a command ends is told as it was, and with it ends all that it started."""
+
+import signal
+
+from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.policy import EVERY, READ_ONLY, WORKSPACE_WRITE
+
+SOURCE = "https://github.com/openai/codex/blob/main/codex-rs/cli/src/debug_sandbox.rs"
+LINUX = "https://github.com/openai/codex/tree/main/codex-rs/linux-sandbox"
+MISSING = "/no-such-folder/no-such-command"
+
+
+def ends_with(trial: Trial, code: int, *, act: str) -> None:
+    """Codex ended as its command did, and the command as it was told to."""
+    seen, control = trial.observed(), trial.controlled()
+    trial.says(
+        act,
+        claim=f"the call ends with {code}",
+        saw=f"{seen.ended} {seen.code}",
+        held=seen.ended in ("exit", "signal") and seen.code == code and seen.ready,
+        control=f"{control.ended} {control.code}",
+        control_held=control.ended in ("exit", "signal") and control.code == code,
+    )
+
+
+@promise(
+    "process.success-is-zero",
+    kind="claim",
+    severity="high",
+    source=SOURCE,
+    policies=EVERY,
+    acts={"status": Act(verb="status")},
+)
+def test_a_command_that_succeeds_ends_with_zero(trial: Trial) -> None:
+    """A command that did all it was asked ends the call with 0, and everything that it said arrives.
+
+    Source: `codex sandbox` exits with the status of its command.
+    Control: the same command without a sandbox ends with 0.
+    """
+    seen, control = trial.observed(), trial.controlled()
+    trial.allowed("status")
+    trial.says(
+        "status",
+        claim="the call ends with 0 after the last word of its command",
+        saw=f"{seen.ended} {seen.code}, {'complete' if seen.finished else 'cut short'}",
+        held=seen.ended == "exit" and seen.code == 0 and seen.finished,
+        control=f"{control.ended} {control.code}",
+        control_held=control.ended == "exit" and control.code == 0 and control.finished,
+    )
+
+
+@promise(
+    "process.exit-code-kept",
+    kind="claim",
+    severity="high",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    acts={"exit": Act(verb="exit", params={"code": 7})},
+    call=Call(),
+)
+def test_the_exit_code_of_the_command_is_kept(trial: Trial) -> None:
+    """A command that ends with 7 ends the call with 7.
+
+    Source: `codex sandbox` exits with the status of its command.
+    Control: the same command without a sandbox ends with 7.
+    """
+    ends_with(trial, 7, act="exit")
+
+
+@promise(
+    "process.highest-exit-code-kept",
+    kind="claim",
+    severity="medium",
+    source=SOURCE,
+    policies=(READ_ONLY,),
+    acts={"exit": Act(verb="exit", params={"code": 255})},
+    call=Call(),
+)
+def test_the_highest_exit_code_is_kept(trial: Trial) -> None:
+    """A command that ends with 255 ends the call with 255.
+
+    Source: `codex sandbox` exits with the status of its command.
+    Control: the same command without a sandbox ends with 255.
+    """
+    ends_with(trial, 255, act="exit")
+
+
+@promise(
+    "process.death-by-term-is-143",
+    kind="claim",
+    severity="medium",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    acts={"signal": Act(verb="signal", params={"number": int(signal.SIGTERM)})},
+    call=Call(),
+)
+def test_death_by_sigterm_is_told_as_128_plus_15(trial: Trial) -> None:
+    """A command that SIGTERM ended ends the call with 143, as a shell would say it.
+
+    Source: `codex sandbox` exits with 128 + signal.
+    Control: the same command without a sandbox dies by SIGTERM.
+    """
+    ends_with(trial, 128 + signal.SIGTERM, act="signal")
+
+
+@promise(
+    "process.death-by-kill-is-137",
+    kind="claim",
+    severity="medium",
+    source=SOURCE,
+    policies=(READ_ONLY,),
+    acts={"signal": Act(verb="signal", params={"number": int(signal.SIGKILL)})},
+    call=Call(),
+)
+def test_death_by_sigkill_is_told_as_128_plus_9(trial: Trial) -> None:
+    """A command that SIGKILL ended (the out-of-memory killer's signal) ends the call with 137.
+
+    Source: `codex sandbox` exits with 128 + signal.
+    Control: the same command without a sandbox dies by SIGKILL.
+    """
+    ends_with(trial, 128 + signal.SIGKILL, act="signal")
+
+
+@promise(
+    "process.missing-command-is-named",
+    kind="claim",
+    severity="medium",
+    source=f"{LINUX}/src/linux_run_main.rs",
+    policies=(WORKSPACE_WRITE,),
+    call=Call(argv=(MISSING,)),
+)
+def test_a_command_that_does_not_exist_is_named(trial: Trial) -> None:
+    """A command that does not exist ends the call with 101 or 127, and its name and the reason are on stderr.
+
+    Source: codex-linux-sandbox: `Failed to execvp COMMAND: No such file or directory`.
+    Control: without a sandbox the same command cannot be started, for the same reason.
+    """
+    seen, control = trial.observed(), trial.controlled()
+    said = next((line for line in seen.stderr.splitlines() if MISSING in line), "")
+    trial.says(
+        "",
+        claim="exit code 101 or 127, and stderr names the command and `No such file or directory`",
+        saw=f"{seen.ended} {seen.code}: {said or seen.stderr[:200]}",
+        held=seen.ended == "exit" and seen.code in (101, 127) and "No such file or directory" in said,
+        control=f"{control.ended}: {control.error or control.code}",
+        control_held=control.ended == "not-started" or control.code == 127,
+    )
+
+
+@promise(
+    "process.children-die-with-the-call",
+    kind="hygiene",
+    severity="high",
+    source=f"{LINUX}/README.md",
+    policies=(WORKSPACE_WRITE,),
+    acts={
+        "child": Act(verb="spawn-lingering", path="@WORKSPACE@/@NAME@"),
+        "session": Act(verb="spawn-lingering", path="@WORKSPACE@/@NAME@", params={"setsid": True}),
+    },
+    call=Call(),
+)
+def test_what_the_command_left_running_dies_with_the_call(trial: Trial) -> None:
+    """Processes that the command left in the background, in its session or in one of their own, end with the call.
+
+    Source: codex-linux-sandbox: the command runs in a PID namespace of its own, `--die-with-parent`.
+    Control: without a sandbox both go on running after the command, and are found.
+    """
+    child, session = trial.row("child"), trial.row("session")
+    survivors, outside = trial.observed().survivors, trial.controlled().survivors
+    trial.says(
+        "child",
+        claim="no process of the call is left",
+        saw=f"left running: {', '.join(survivors)}" if survivors else "no process was left",
+        held=child.ok and session.ok and not survivors,
+        control=f"left running: {', '.join(outside)}" if outside else "no process was left",
+        control_held=len(outside) > 1,
+        direction="litter",
+    )
+
+
+@promise(
+    "process.interrupt-ends-the-call",
+    kind="hygiene",
+    severity="high",
+    source=f"{LINUX}/README.md",
+    policies=(WORKSPACE_WRITE,),
+    acts={"wait": Act(verb="beat", params={"seconds": 20})},
+    call=Call(interrupt_after=0.3, timeout=40.0),
+)
+def test_an_interrupt_ends_the_call_with_everything_in_it(trial: Trial) -> None:
+    """SIGINT to the process group, as Ctrl-C sends it, ends the call with 130 before its work is done; nothing stays.
+
+    Source: codex-linux-sandbox: signals are forwarded and the command dies with its parent.
+    Control: the same interrupt ends the same command without a sandbox.
+    """
+    seen, control = trial.observed(), trial.controlled()
+    trial.says(
+        "wait",
+        claim="the call ends with 130, its command unfinished, and no process is left",
+        saw=f"{seen.ended} {seen.code}, {'finished' if seen.finished else 'unfinished'}, "
+        f"left running: {', '.join(seen.survivors) or 'none'}",
+        held=seen.ended in ("exit", "signal") and seen.code == 130 and not seen.finished and not seen.survivors,
+        control=f"{control.ended} {control.code}, {'finished' if control.finished else 'unfinished'}",
+        control_held=control.code == 130 and not control.finished,
+        direction="litter" if seen.survivors else "wrong-claim",
+    )
