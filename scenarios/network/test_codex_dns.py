@@ -11,15 +11,17 @@ ON = (NETWORK, FULL_ACCESS)
 ADDRESS = "192.0.2.7"  # what the resolver outside answers for every name
 
 
-def asking(transport: str) -> dict[str, Act]:
-    return {"ask": Act(verb="dns", params={"transport": transport, "port": "@DNS@", "name": "@NAME@.test"})}
+ASK = {
+    transport: Act(verb="dns", params={"transport": transport, "port": "@DNS@", "name": "@NAME@.test"})
+    for transport in ("udp", "tcp")
+}
 
 
-def fails_at_socket(trial: Trial) -> None:
-    row, control = trial.row("ask"), trial.control_row("ask")
-    trial.refused("ask", errno=("EPERM",))
+def fails_at_socket(trial: Trial, act: str) -> None:
+    row, control = trial.row(act), trial.control_row(act)
+    trial.refused(act, errno=("EPERM",))
     trial.says(
-        "ask",
+        act,
         claim="it ends at socket(2): there is no name service to wait for",
         saw=f"{row.errno} at {row.step}" if row.step else row.value,
         held=row.step == "socket",
@@ -29,11 +31,11 @@ def fails_at_socket(trial: Trial) -> None:
     )
 
 
-def answers(trial: Trial) -> None:
-    row, control = trial.row("ask"), trial.control_row("ask")
-    trial.allowed("ask")
+def answers(trial: Trial, act: str) -> None:
+    row, control = trial.row(act), trial.control_row(act)
+    trial.allowed(act)
     trial.says(
-        "ask",
+        act,
         claim=f"the answer is {ADDRESS}",
         saw=row.value or row.errno or row.detail,
         held=row.value == ADDRESS,
@@ -44,44 +46,26 @@ def answers(trial: Trial) -> None:
     )
 
 
-@promise("dns.udp-refused", kind="boundary", severity="high", source=SECURITY, policies=OFF, acts=asking("udp"))
-def test_a_name_cannot_be_asked_for_over_udp_with_the_network_off(trial: Trial) -> None:
-    """With the network off a question over UDP ends at socket(), at once, and no resolver outside hears of it.
+@promise("dns.direct-question-refused", kind="boundary", severity="high", source=SECURITY, policies=OFF, acts=ASK)
+def test_no_resolver_can_be_asked_with_the_network_off(trial: Trial) -> None:
+    """With the network off a question to a resolver ends at socket(), at once, over UDP and TCP; nobody hears of it.
 
     Source: Codex documentation, network access is off by default.
-    Control: the same question without a sandbox arrives and is answered.
+    Control: the same questions without a sandbox arrive and are answered.
     """
-    fails_at_socket(trial)
+    fails_at_socket(trial, "udp")
+    fails_at_socket(trial, "tcp")
 
 
-@promise("dns.tcp-refused", kind="boundary", severity="high", source=SECURITY, policies=OFF, acts=asking("tcp"))
-def test_a_name_cannot_be_asked_for_over_tcp_with_the_network_off(trial: Trial) -> None:
-    """With the network off a question over TCP ends at socket(), at once, and no resolver outside hears of it.
-
-    Source: Codex documentation, network access is off by default.
-    Control: the same question without a sandbox arrives and is answered.
-    """
-    fails_at_socket(trial)
-
-
-@promise("dns.udp-answered", kind="capability", severity="high", source=CONFIG, policies=ON, acts=asking("udp"))
-def test_a_name_is_answered_over_udp_with_the_network_on(trial: Trial) -> None:
-    """With network_access a question over UDP to a resolver of the machine is answered.
+@promise("dns.direct-question-answered", kind="capability", severity="high", source=CONFIG, policies=ON, acts=ASK)
+def test_a_resolver_answers_with_the_network_on(trial: Trial) -> None:
+    """With network_access a question to a resolver of the machine is answered, over UDP and over TCP.
 
     Source: configuration reference: network_access allows outbound network access in the sandbox.
-    Control: the same question without a sandbox is answered with the same address.
+    Control: the same questions without a sandbox are answered with the same address.
     """
-    answers(trial)
-
-
-@promise("dns.tcp-answered", kind="capability", severity="high", source=CONFIG, policies=ON, acts=asking("tcp"))
-def test_a_name_is_answered_over_tcp_with_the_network_on(trial: Trial) -> None:
-    """With network_access a question over TCP to a resolver of the machine is answered.
-
-    Source: configuration reference: network_access allows outbound network access in the sandbox.
-    Control: the same question without a sandbox is answered with the same address.
-    """
-    answers(trial)
+    answers(trial, "udp")
+    answers(trial, "tcp")
 
 
 @promise(

@@ -11,49 +11,35 @@ OFF = (READ_ONLY, WORKSPACE_WRITE, ROOTS, NO_TMP)
 ON = (NETWORK, FULL_ACCESS)
 REFUSED = ("EPERM",)  # the answer of Codex's seccomp filter
 HTTP = {"http": Act(verb="http", params={"port": "@HTTP@", "token": "@NAME@"})}
-UNIX_PATH = {"connect": Act(verb="unix-connect", params={"address": "@UNIX@", "token": "@NAME@"})}
-UNIX_ABSTRACT = {"connect": Act(verb="unix-connect", params={"address": "@ABSTRACT@", "token": "@NAME@"})}
+UNIX = {
+    "path": Act(verb="unix-connect", params={"address": "@UNIX@", "token": "@NAME@"}),
+    "abstract": Act(verb="unix-connect", params={"address": "@ABSTRACT@", "token": "@NAME@"}),
+}
 UNIX_BIND = {"bind": Act(verb="unix-bind", path="@WORKSPACE@/@NAME@")}
 
 
 def sockets(family: str, *kinds: str) -> dict[str, Act]:
-    return {kind: Act(verb="socket", params={"family": family, "type": kind}) for kind in kinds}
+    return {f"{family}-{kind}": Act(verb="socket", params={"family": family, "type": kind}) for kind in kinds}
 
 
 @promise(
-    "network.inet-socket-refused",
+    "network.ip-socket-refused",
     kind="boundary",
     severity="critical",
     source=SECURITY,
     policies=OFF,
-    acts=sockets("inet", "stream", "dgram"),
+    acts=sockets("inet", "stream", "dgram") | sockets("inet6", "stream", "dgram"),
 )
-def test_no_ipv4_socket_can_be_made_with_the_network_off(trial: Trial) -> None:
-    """With the network off socket(AF_INET) is refused with EPERM, for TCP and for UDP.
+def test_no_ip_socket_can_be_made_with_the_network_off(trial: Trial) -> None:
+    """With the network off socket(2) is refused with EPERM for IPv4 and IPv6, for TCP and UDP.
 
     Source: Codex documentation, network access is off by default.
     Control: the same sockets can be made without a sandbox.
     """
-    trial.refused("stream", errno=REFUSED)
-    trial.refused("dgram", errno=REFUSED)
-
-
-@promise(
-    "network.inet6-socket-refused",
-    kind="boundary",
-    severity="critical",
-    source=SECURITY,
-    policies=OFF,
-    acts=sockets("inet6", "stream", "dgram"),
-)
-def test_no_ipv6_socket_can_be_made_with_the_network_off(trial: Trial) -> None:
-    """With the network off socket(AF_INET6) is refused with EPERM, for TCP and for UDP.
-
-    Source: Codex documentation, network access is off by default.
-    Control: the same sockets can be made without a sandbox.
-    """
-    trial.refused("stream", errno=REFUSED)
-    trial.refused("dgram", errno=REFUSED)
+    trial.refused("inet-stream", errno=REFUSED)
+    trial.refused("inet-dgram", errno=REFUSED)
+    trial.refused("inet6-stream", errno=REFUSED)
+    trial.refused("inet6-dgram", errno=REFUSED)
 
 
 @promise(
@@ -70,8 +56,8 @@ def test_no_netlink_socket_can_be_made_with_the_network_off(trial: Trial) -> Non
     Source: codex-linux-sandbox: the seccomp filter lets only AF_UNIX sockets be made.
     Control: the same sockets can be made without a sandbox.
     """
-    trial.refused("raw", errno=REFUSED)
-    trial.refused("dgram", errno=REFUSED)
+    trial.refused("netlink-raw", errno=REFUSED)
+    trial.refused("netlink-dgram", errno=REFUSED)
 
 
 @promise(
@@ -120,12 +106,12 @@ def test_loopback_http_arrives_with_the_network_on(trial: Trial) -> None:
 
 
 @promise(
-    "network.inet-socket-allowed",
+    "network.ip-socket-allowed",
     kind="capability",
     severity="high",
     source=CONFIG,
     policies=ON,
-    acts=sockets("inet", "stream") | {"six": Act(verb="socket", params={"family": "inet6", "type": "dgram"})},
+    acts=sockets("inet", "stream") | sockets("inet6", "dgram"),
 )
 def test_ip_sockets_can_be_made_with_the_network_on(trial: Trial) -> None:
     """With network_access IPv4 and IPv6 sockets can be made.
@@ -133,76 +119,44 @@ def test_ip_sockets_can_be_made_with_the_network_on(trial: Trial) -> None:
     Source: configuration reference: network_access allows outbound network access in the sandbox.
     Control: the same sockets can be made without a sandbox.
     """
-    trial.allowed("stream")
-    trial.allowed("six")
+    trial.allowed("inet-stream")
+    trial.allowed("inet6-dgram")
 
 
 @promise(
-    "network.unix-path-socket-refused",
-    kind="claim",
-    severity="medium",
-    source=f"{README}#current-behavior",
-    policies=OFF,
-    acts=UNIX_PATH,
-)
-def test_a_unix_socket_with_a_path_cannot_be_reached_with_the_network_off(trial: Trial) -> None:
-    """With the network off connect() to a unix socket in the file system is refused too: no Docker, no ssh agent.
-
-    Source: codex-linux-sandbox: the seccomp filter refuses connect(2) for every family.
-    Control: the same connection without a sandbox reaches the server outside.
-    """
-    trial.refused("connect", errno=REFUSED)
-
-
-@promise(
-    "network.unix-abstract-socket-refused",
+    "network.unix-sockets-unreachable",
     kind="boundary",
     severity="high",
     source=f"{README}#current-behavior",
     policies=OFF,
-    acts=UNIX_ABSTRACT,
+    acts=UNIX,
 )
-def test_an_abstract_unix_socket_cannot_be_reached_with_the_network_off(trial: Trial) -> None:
-    """With the network off connect() to an abstract unix socket is refused.
+def test_no_unix_socket_can_be_reached_with_the_network_off(trial: Trial) -> None:
+    """With the network off connect(2) to a unix socket is refused, with a path (Docker's, an ssh agent's) or abstract.
 
     Source: codex-linux-sandbox: the seccomp filter refuses connect(2) for every family.
-    Control: the same connection without a sandbox reaches the server outside.
+    Control: the same connections without a sandbox reach the servers outside.
     """
-    trial.refused("connect", errno=REFUSED)
+    trial.refused("path", errno=REFUSED)
+    trial.refused("abstract", errno=REFUSED)
 
 
 @promise(
-    "network.unix-path-socket-reachable",
+    "network.unix-sockets-reachable",
     kind="claim",
     severity="medium",
     source=CONFIG,
     policies=ON,
-    acts=UNIX_PATH,
+    acts=UNIX,
 )
-def test_a_unix_socket_with_a_path_can_be_reached_with_the_network_on(trial: Trial) -> None:
-    """With network_access a unix socket in the file system, also one outside the workspace, can be reached.
+def test_every_unix_socket_can_be_reached_with_the_network_on(trial: Trial) -> None:
+    """With network_access a command reaches unix sockets outside the workspace, with a path or abstract.
 
-    Source: codex-linux-sandbox: network_access lifts the filter; written down as it is, for Docker's socket is one.
-    Control: the same connection without a sandbox reaches the server outside.
+    Source: configuration reference: network_access; written down as it is, for Docker's socket is one of them.
+    Control: the same connections without a sandbox reach the servers outside.
     """
-    trial.allowed("connect")
-
-
-@promise(
-    "network.unix-abstract-socket-reachable",
-    kind="claim",
-    severity="medium",
-    source=CONFIG,
-    policies=ON,
-    acts=UNIX_ABSTRACT,
-)
-def test_an_abstract_unix_socket_can_be_reached_with_the_network_on(trial: Trial) -> None:
-    """With network_access an abstract unix socket of the machine can be reached: its network namespace is shared.
-
-    Source: codex-linux-sandbox: the network namespace is unshared only without network access.
-    Control: the same connection without a sandbox reaches the server outside.
-    """
-    trial.allowed("connect")
+    trial.allowed("path")
+    trial.allowed("abstract")
 
 
 @promise(
@@ -210,7 +164,7 @@ def test_an_abstract_unix_socket_can_be_reached_with_the_network_on(trial: Trial
     kind="claim",
     severity="low",
     source=f"{README}#current-behavior",
-    policies=OFF[1:],
+    policies=OFF,
     acts=UNIX_BIND,
 )
 def test_a_unix_socket_cannot_be_offered_with_the_network_off(trial: Trial) -> None:

@@ -69,24 +69,6 @@ def test_the_exit_code_of_the_command_is_kept(trial: Trial) -> None:
 
 
 @promise(
-    "process.highest-exit-code-kept",
-    kind="claim",
-    severity="medium",
-    source=SOURCE,
-    policies=(READ_ONLY,),
-    acts={"exit": Act(verb="exit", params={"code": 255})},
-    call=Call(),
-)
-def test_the_highest_exit_code_is_kept(trial: Trial) -> None:
-    """A command that ends with 255 ends the call with 255.
-
-    Source: `codex sandbox` exits with the status of its command.
-    Control: the same command without a sandbox ends with 255.
-    """
-    ends_with(trial, 255, act="exit")
-
-
-@promise(
     "process.death-by-term-is-143",
     kind="claim",
     severity="medium",

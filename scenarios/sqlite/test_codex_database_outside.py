@@ -30,6 +30,20 @@ def says_that(trial: Trial, act: str, *texts: str) -> None:
     )
 
 
+def gives_the_row(trial: Trial, act: str) -> None:
+    row, control = trial.row(act), trial.control_row(act)
+    trial.says(
+        act,
+        claim="the query gives what it gives outside",
+        saw=row.detail or row.value,
+        held=row.ok and row.value == control.value,
+        control=control.detail or control.value,
+        control_held=control.ok and "laid outside" in control.value,
+        reason=row.errno,
+        direction="denied",
+    )
+
+
 @promise(
     "sqlite.rollback-outside-refused",
     kind="boundary",
@@ -156,44 +170,16 @@ def test_a_left_over_wal_outside_cannot_be_tidied(trial: Trial) -> None:
 
 
 @promise(
-    "sqlite.rollback-outside-readable",
-    kind="claim",
-    severity="low",
-    source=SECURITY,
-    policies=SANDBOXED,
-    acts={
-        "select": Act(
-            verb="sqlite", path=DATABASE, params={"sql": SELECT}, given=(Given(kind="sqlite", path=DATABASE),)
-        )
-    },
-)
-def test_a_rollback_journal_database_outside_can_be_read(trial: Trial) -> None:
-    """A database with a rollback journal outside the workspace can be read.
-
-    Source: Codex documentation, sandbox modes: reading is allowed everywhere.
-    Control: what the same query gives without a sandbox.
-    """
-    row, control = trial.row("select"), trial.control_row("select")
-    trial.says(
-        "select",
-        claim="the query gives what it gives outside",
-        saw=row.detail or row.value,
-        held=row.ok and row.value == control.value,
-        control=control.detail or control.value,
-        control_held=control.ok and "laid outside" in control.value,
-        reason=row.errno,
-        direction="denied",
-    )
-
-
-@promise(
-    "sqlite.wal-outside-needs-immutable",
+    "sqlite.outside-readable",
     kind="claim",
     severity="low",
     source="https://www.sqlite.org/wal.html#read_only_databases",
     policies=SANDBOXED,
     acts={
-        "plain": Act(
+        "rollback": Act(
+            verb="sqlite", path=DATABASE, params={"sql": SELECT}, given=(Given(kind="sqlite", path=DATABASE),)
+        ),
+        "wal": Act(
             verb="sqlite", path=DATABASE, params={"sql": SELECT}, given=(Given(kind="sqlite-wal", path=DATABASE),)
         ),
         "immutable": Act(
@@ -204,24 +190,15 @@ def test_a_rollback_journal_database_outside_can_be_read(trial: Trial) -> None:
         ),
     },
 )
-def test_a_wal_database_outside_can_be_read_as_immutable_only(trial: Trial) -> None:
-    """A WAL database outside that nobody has open cannot be read plainly, and can with `immutable=1`.
+def test_a_database_outside_can_be_read_in_wal_mode_as_immutable_only(trial: Trial) -> None:
+    """Outside, a database with a rollback journal can be read; one in WAL mode that nobody has open, by `immutable=1`.
 
-    Source: SQLite, WAL on read-only media: without -shm it takes the immutable query parameter.
-    Control: both queries give the rows without a sandbox.
+    Source: SQLite, WAL on read-only media: without a -shm it takes the immutable query parameter.
+    Control: all three queries give the row without a sandbox.
     """
-    row, control = trial.row("immutable"), trial.control_row("immutable")
-    trial.refused("plain", errno=("SQLITE_CANTOPEN",))
-    trial.says(
-        "immutable",
-        claim="with immutable=1 the query gives what it gives outside",
-        saw=row.detail or row.value,
-        held=row.ok and row.value == control.value,
-        control=control.detail or control.value,
-        control_held=control.ok and "laid outside" in control.value,
-        reason=row.errno,
-        direction="denied",
-    )
+    gives_the_row(trial, "rollback")
+    trial.refused("wal", errno=("SQLITE_CANTOPEN",))
+    gives_the_row(trial, "immutable")
 
 
 @promise(
