@@ -1,0 +1,87 @@
+"""From a published archive to an entry of the cache: room, download, hash, unpack, one rename."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox import fetch
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.fetch import Progress
+from pytest_codexsandbox.releases.artefact import Artefact
+from pytest_codexsandbox.releases.machine import Platform
+from pytest_codexsandbox.releases.store import Entry, Origin, Store, full_disk, room_for
+from pytest_codexsandbox.releases.unpack import BadArchive, Unpacked, unpack_tar, unpack_wheel
+
+TRIES: Final = 3
+_GROWS: Final = 3.5  # an archive's unpacked size, at most, as a multiple of what is downloaded
+
+
+def install(artefact: Artefact, store: Store, staging: Path, platform: Platform, progress: Progress) -> Entry:
+    """Only inside `store.building`. A network that breaks is tried again; everything else is final."""
+    for rest in range(TRIES - 1, -1, -1):
+        place = staging / str(rest)
+        place.mkdir()
+        try:
+            return _install(artefact, store, place, platform, progress)
+        except fetch.NotReached as problem:
+            if not rest:
+                raise
+            progress.say(f"{problem.what}; trying again")
+    raise AssertionError("unreachable")
+
+
+def _install(artefact: Artefact, store: Store, place: Path, platform: Platform, progress: Progress) -> Entry:
+    with _full_disk_told(store.folder):
+        unpacked = _unpacked(artefact, place, platform, progress)
+        origin = Origin(
+            release=artefact.release, arch=platform.arch, source=artefact.source,
+            url=fetch.without_secrets(artefact.url), integrity=str(artefact.expected),
+        )  # fmt: skip
+        return store.put(place, binary=unpacked.binary, files=unpacked.files, origin=origin)
+
+
+def _unpacked(artefact: Artefact, place: Path, platform: Platform, progress: Progress) -> Unpacked:
+    label = f"Codex {artefact.release} from {'PyPI' if artefact.source == 'pypi' else 'npm'}"
+    broken: CodexSandboxError | None = None
+    result: Unpacked | None = None
+    wheel = place.with_name(f"{place.name}.whl")
+    with fetch.download(
+        artefact.url, expected=artefact.expected, progress=progress, label=label, headers=artefact.headers
+    ) as stream:
+        room_for(int(stream.total * _GROWS), place)
+        if artefact.form == "wheel":
+            _keep(stream, wheel)
+        else:
+            try:
+                result = unpack_tar(stream, place, platform.triple)
+            except BadArchive as problem:  # bytes that are not the announced ones explain it better: hash first
+                broken = problem
+    if broken is not None:
+        raise broken
+    if result is not None:
+        return result
+    try:
+        return unpack_wheel(wheel, place, platform.triple)
+    finally:
+        wheel.unlink()
+
+
+def _keep(stream: fetch.Download, path: Path) -> None:
+    with path.open("wb") as file:
+        while chunk := stream.read():
+            file.write(chunk)
+
+
+@contextmanager
+def _full_disk_told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise full_disk(folder, "it filled up while the release was unpacked") from problem
+        raise CodexSandboxError(
+            "the cache could not be written", where=str(folder), why=str(problem),
+            next_step="set CODEXSANDBOX_CACHE to a folder that you may write to",
+        ) from problem  # fmt: skip

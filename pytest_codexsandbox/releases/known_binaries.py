@@ -1,0 +1,51 @@
+"""What was learnt about a binary once: its digest by what the kernel says of the file, its abilities by its digest."""
+
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.releases.artefact import Run
+from pytest_codexsandbox.releases.files import sha256_of, write_whole
+from pytest_codexsandbox.releases.probe import has_bwrap, probe
+
+EDITION: Final = 1  # of the probe: another one asks again
+
+
+def digest_of(binary: str, cache: Path) -> str:
+    """sha256 of the file. Remembered for its exact device, inode, size and times: any write changes those."""
+    path = Path(binary)
+    stat = path.stat()
+    mark = f"{path} {stat.st_dev} {stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
+    note = cache / "digests" / sha256(os.fsencode(mark)).hexdigest()
+    try:
+        known = note.read_text()
+    except (OSError, UnicodeDecodeError):
+        known = ""
+    if len(known) == 64:
+        return known
+    digest = sha256_of(path)
+    _remember(note, digest.encode())
+    return digest
+
+
+def probed(binary: str, digest: str, cache: Path, run: Run) -> Capabilities:
+    """Whether a bubblewrap lies beside it is a matter of the place, and looked at each time."""
+    note = cache / "probes" / f"{digest}.{EDITION}.json"
+    try:
+        found = msgspec.json.decode(note.read_bytes(), type=Capabilities)
+    except (OSError, msgspec.MsgspecError):
+        found = probe(binary, run=run, home=cache)
+        _remember(note, msgspec.json.encode(found))
+    return msgspec.structs.replace(found, bundled_bwrap=has_bwrap(binary))
+
+
+def _remember(note: Path, content: bytes) -> None:
+    try:
+        write_whole(note, content)
+    except (OSError, CodexSandboxError):  # a cache that may only be read still serves
+        pass

@@ -1,0 +1,107 @@
+"""Where npm has a release: asked through the user's own npm, else through the registry that is configured.
+
+Since 0.99 the Linux programs lie in `@openai/codex@V-linux-x64`; before, one package held all platforms.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.fetch import Hash, NotReached, read_json
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
+from pytest_codexsandbox.releases.machine import Platform
+from pytest_codexsandbox.releases.npmrc import Registry
+
+PACKAGE: Final = "@openai/codex"
+PATIENCE: Final = 90.0
+NO_WAY: Final = "install npm, set npm_config_registry, or use --codex-bin"
+
+
+def find(
+    release: str, platform: Platform, *, run: Run, npm: Callable[[], str] | None = None,
+    registry: Callable[[], Registry | None] | None = None,
+) -> Artefact:  # fmt: skip
+    """Where the archive is and what it hashes to. NotHad when it does not exist, NotReached when nobody answers."""
+    program = (npm or command)()
+    configured = (registry or Registry.configured)()
+    versions = (f"{release}-{platform.npm}", release)
+    if program:
+        dist = _asked(program, versions, run)
+    elif configured is not None:
+        dist = _read(configured, versions)
+    else:
+        raise NotHad(f"Codex {release} is published on npm, and npm cannot be asked here", next_step=NO_WAY)
+    if not dist:
+        raise NotHad(f"npm has no Codex {release} for {platform.npm}", next_step="npm view @openai/codex versions")
+    return _artefact(release, dist, configured)
+
+
+def command() -> str:
+    return shutil.which("npm") or ""
+
+
+def _asked(program: str, versions: tuple[str, ...], run: Run) -> dict[str, Any]:
+    for version in versions:
+        done = run(_question(program, version))
+        if done.ended == "timeout":
+            raise NotReached(f"npm did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr))
+        found = _understood(done)
+        if found:
+            return found
+    return {}
+
+
+def _question(program: str, version: str) -> Command:
+    return Command(
+        argv=(program, "view", "--json", "--fetch-retries=0", "--fetch-timeout=30000", f"{PACKAGE}@{version}", "dist"),
+        cwd=str(Path.cwd()), env={**os.environ, "npm_config_update_notifier": "false"}, timeout=PATIENCE,
+        why="npm, asked where a package is",
+    )  # fmt: skip
+
+
+def _understood(done: Finished) -> dict[str, Any]:
+    """`dist` of the package; {} when npm says that there is none; an error for everything else."""
+    try:
+        answer = json.loads(done.stdout or b"{}")
+    except ValueError:
+        answer = {"error": {"code": "?", "summary": last_line(done.stdout)}}
+    answer = answer[0] if isinstance(answer, list) and answer else answer
+    if not isinstance(answer, dict):
+        return {}
+    if done.ended == "exit" and done.code == 0 and "error" not in answer:
+        return answer
+    problem = answer.get("error") or {}
+    if problem.get("code") in ("E404", "ETARGET"):
+        return {}
+    why = str(problem.get("summary") or last_line(done.stderr) or done.error)
+    if problem.get("code") in ("E401", "E403", "ENEEDAUTH"):
+        raise NotHad("the npm registry wants a login", why=why, next_step="npm login")
+    raise NotReached("npm could not be asked", why=last_line(why.encode()), next_step="try: npm view @openai/codex")
+
+
+def _read(registry: Registry, versions: tuple[str, ...]) -> dict[str, Any]:
+    """Without npm: the registry's own list, in the short form that npm itself asks for."""
+    headers = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8", **registry.login()}
+    answer = read_json(f"{registry.url}/{quote(PACKAGE, safe='@')}", headers=headers)
+    known = answer.get("versions") if isinstance(answer, dict) else None
+    for version in versions if isinstance(known, dict) else ():
+        dist = (known.get(version) or {}).get("dist")
+        if isinstance(dist, dict):
+            return dist
+    return {}
+
+
+def _artefact(release: str, dist: dict[str, Any], registry: Registry | None) -> Artefact:
+    url, expected = str(dist.get("tarball", "")), Hash.of_integrity(str(dist.get("integrity") or ""))
+    if not expected.algorithm and dist.get("shasum"):
+        expected = Hash(algorithm="sha1", digest=str(dist["shasum"]))
+    if not url or not expected.algorithm:
+        raise NotHad(f"npm says no address or no hash for Codex {release}", why=f"it said {sorted(dist)}")
+    headers = registry.login(url) if registry else {}
+    return Artefact(release=release, source="npm", form="tgz", url=url, expected=expected, headers=headers)

@@ -1,0 +1,80 @@
+"""Ask the user's own pip where the wheel of a release is: its indexes, mirrors, proxies and find-links apply."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.fetch import Hash, NotReached
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
+from pytest_codexsandbox.releases.installed import PACKAGE
+from pytest_codexsandbox.releases.machine import Platform
+from pytest_codexsandbox.releases.names import wheel_version
+
+PATIENCE: Final = 90.0
+_NETWORK: Final = (
+    "NewConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "Max retries exceeded", "ProxyError", "SSLError",
+    "Temporary failure in name resolution", "Network is unreachable",
+)  # fmt: skip
+
+
+def find(release: str, platform: Platform, *, run: Run, pip: Callable[[], tuple[str, ...]] | None = None) -> Artefact:
+    """Where the wheel is and what it hashes to. NotHad when no index has it, NotReached when no index answered."""
+    program = (pip or command)()
+    if not program:
+        raise NotHad("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
+    done = run(_question(program, release, platform))
+    if done.ended == "timeout":
+        raise NotReached(f"pip did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr))
+    if done.code != 0 or done.ended != "exit":
+        raise _no(release, done)
+    return _artefact(release, done.stdout)
+
+
+def command() -> tuple[str, ...]:
+    """pip of this Python, else the first on PATH; () when there is none."""
+    from importlib.util import find_spec
+
+    if find_spec("pip") is not None:
+        return (sys.executable, "-m", "pip")
+    found = shutil.which("pip3") or shutil.which("pip")
+    return (found,) if found else ()
+
+
+def _question(program: tuple[str, ...], release: str, platform: Platform) -> Command:
+    tags = tuple(word for tag in platform.wheels for word in ("--platform", tag))
+    return Command(
+        argv=(
+            *program, "install", "--dry-run", "--no-deps", "--ignore-installed", "--quiet", "--no-input",
+            "--disable-pip-version-check", "--retries", "1", "--timeout", "20", "--report", "-",
+            "--only-binary", ":all:", *tags,
+            "--target", f"{os.devnull}/none", f"{PACKAGE}=={wheel_version(release)}",
+        ),
+        cwd=str(Path.cwd()),
+        env={**os.environ, "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"},
+        timeout=PATIENCE,
+        why="pip, asked where a wheel is",
+    )  # fmt: skip
+
+
+def _no(release: str, done: Finished) -> NotHad:
+    said = done.stderr.decode(errors="replace")
+    if any(word in said for word in _NETWORK):
+        return NotReached("pip could not reach its index", why=last_line(done.stderr))
+    return NotHad(f"PyPI has no {PACKAGE} {wheel_version(release)} for this machine", why=last_line(done.stderr))
+
+
+def _artefact(release: str, report: bytes) -> Artefact:
+    try:
+        info: dict[str, Any] = json.loads(report)["install"][0]["download_info"]
+        url, archive = str(info["url"]), info.get("archive_info") or {}
+    except (ValueError, LookupError, TypeError) as problem:
+        raise NotHad("pip's report is not understood", why=repr(problem), next_step="pip install -U pip") from problem
+    digest = (archive.get("hashes") or {}).get("sha256") or str(archive.get("hash", "")).removeprefix("sha256=")
+    expected = Hash(algorithm="sha256", digest=digest) if digest else Hash()
+    return Artefact(release=release, source="pypi", form="wheel", url=url, expected=expected)

@@ -1,0 +1,127 @@
+"""From the name of a release (or a path) to a binary that is here: cached, else installed, else PyPI, else npm."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.fetch import NotReached, Progress
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.releases import candidates, catalogue, npm, pypi
+from pytest_codexsandbox.releases import installed as installation
+from pytest_codexsandbox.releases.artefact import Artefact, Run
+from pytest_codexsandbox.releases.install import install
+from pytest_codexsandbox.releases.known_binaries import digest_of, probed
+from pytest_codexsandbox.releases.limits import limit_from
+from pytest_codexsandbox.releases.machine import Platform, here
+from pytest_codexsandbox.releases.names import release_name
+from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.store import Entry, Store, hold
+
+Find = Callable[[str, Platform], Artefact]
+
+
+class ResolvedSubject(msgspec.Struct, frozen=True, kw_only=True):
+    """A Codex that is really here; a ports.Subject."""
+
+    spec: SubjectSpec
+    binary: str
+    digest: str
+    capabilities: Capabilities
+    version: str  # as the binary says
+    source: str  # installed | pypi | npm | path
+    provenance: dict[str, Any] = {}  # where it came from, nothing secret: facts of the journal's subject line
+    disagreement: str = ""  # how the probe differs from golden data of this release: red
+
+
+def resolve(
+    spec: SubjectSpec, *, cache: Path, progress: Progress | None = None, offline: bool = False, run: Run = proc.run
+) -> ResolvedSubject:
+    """WrongInput for a binary that is none, NotHad for a release that cannot be had, each with what to do."""
+    platform = here()
+    if spec.path:
+        return _resolved(spec, candidates.examine(spec.path, platform), "path", {"path": spec.path}, cache, run)
+    release = release_name(spec.release or spec.label)
+    store = Store(cache)
+    there = installation.find()
+    is_installed = there is not None and there.release == release
+    if there is not None and is_installed and spec.source == "installed":
+        return _installed(spec, there, cache, run)
+    entry = _cached(store, release, platform)
+    if entry is None and there is not None and is_installed:
+        return _installed(spec, there, cache, run)
+    if entry is None:
+        if offline:
+            raise not_here(release, store)
+        entry = _downloaded(release, store, platform, progress or Silent(), run)
+    return _from_entry(spec, entry, cache, run)
+
+
+def _cached(store: Store, release: str, platform: Platform) -> Entry | None:
+    entry = store.find(release, platform.arch)
+    return entry if entry is not None and hold(entry) else None
+
+
+def _downloaded(release: str, store: Store, platform: Platform, progress: Progress, run: Run) -> Entry:
+    with store.building(release, platform.arch) as staging:
+        entry = _cached(store, release, platform)  # somebody else may have built it while we waited
+        if entry is None:
+            entry = install(_published(release, platform, run), store, staging, platform, progress)
+            hold(entry)
+    store.prune(limit_from())
+    return entry
+
+
+def _published(release: str, platform: Platform, run: Run) -> Artefact:
+    """Where it is to be had; the network's failure is told rather than the absence at the other place."""
+    known = catalogue.known().get(release)
+    refusals: list[NotHad] = []
+    if known is None or known.pypi:
+        try:
+            return pypi.find(release, platform, run=run)
+        except NotHad as problem:
+            refusals.append(problem)
+    try:
+        return npm.find(release, platform, run=run)
+    except NotHad as problem:
+        refusals.append(problem)
+    told = next((problem for problem in refusals if isinstance(problem, NotReached)), refusals[-1])
+    whys = [f"{problem.what}: {problem.why}" if problem.why else problem.what for problem in refusals]
+    exists = known is not None or isinstance(told, NotReached) or told.next_step == npm.NO_WAY
+    what = f"Codex {release} cannot be had" if exists else f"there is no Codex {release}"
+    raise type(told)(what, why="; ".join(whys), next_step=told.next_step or npm.NO_WAY)
+
+
+def not_here(release: str, store: Store) -> NotHad:
+    here_are = sorted({name for entry in store.entries() for name in store.names(entry)})
+    return NotHad(
+        f"Codex {release} is not in the cache, and nothing may be downloaded", where=str(store.folder),
+        why=f"cached: {', '.join(here_are) or 'none'}", next_step="run once with a network, or use --codex-bin PATH",
+    )  # fmt: skip
+
+
+def _installed(spec: SubjectSpec, there: installation.Installed, cache: Path, run: Run) -> ResolvedSubject:
+    return _resolved(
+        spec, there.binary, "installed", {"package": f"{installation.PACKAGE} {there.release}"}, cache, run
+    )
+
+
+def _from_entry(spec: SubjectSpec, entry: Entry, cache: Path, run: Run) -> ResolvedSubject:
+    facts = {"url": entry.origin.url, "integrity": entry.origin.integrity, "entry": entry.id}
+    return _resolved(spec, entry.program, entry.origin.source, facts, cache, run, digest=entry.digest)
+
+
+def _resolved(
+    spec: SubjectSpec, binary: str, source: str, facts: dict[str, str], cache: Path, run: Run, *, digest: str = ""
+) -> ResolvedSubject:
+    digest = digest or digest_of(binary, cache)
+    found = probed(binary, digest, cache, run)
+    release = "" if source == "path" else release_name(spec.release or spec.label)
+    return ResolvedSubject(
+        spec=spec, binary=binary, digest=digest, capabilities=found, version=found.version, source=source,
+        provenance=facts, disagreement=catalogue.disagreement(release, found) if release else "",
+    )  # fmt: skip
