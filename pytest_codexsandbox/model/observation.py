@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from pytest_codexsandbox.model.act import DoneAct, Look
+from pytest_codexsandbox.model.act import DoneAct, Given, Look
+from pytest_codexsandbox.model.world import World
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,3 +64,5 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     readings: tuple[Reading, ...] = ()
     survivors: tuple[str, ...] = ()
     litter: tuple[str, ...] = ()  # new names in workspace, roots, outside, home and /tmp that no act explains
+    world: World | None = None  # what the placeholders stood for: a repro writes its own paths in their place
+    given: dict[str, tuple[Given, ...]] = {}  # act → what was laid for it, filled

@@ -1,0 +1,89 @@
+"""The controls: the same call with no sandbox around it, and with a bubblewrap that Codex did not start."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.surroundings import SEARCH_PATH, surroundings
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import Policy
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.ports import Environment, Subject
+
+
+class UnconfinedDoor:
+    """The command itself, in the environment and folder that it would have in the sandbox."""
+
+    name = "unconfined"
+    is_control = True
+
+    def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
+        return _command(tuple(inner), world, call, why="the control without a sandbox")
+
+    def observe(
+        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
+    ) -> tuple[Observation, ...]:
+        return observe(self, environment, subject, policy, acts, call)
+
+
+class BareBwrapDoor:
+    """The bubblewrap that this Codex would use, with about the flags that Codex gives it, and without Codex.
+
+    What fails here too is bubblewrap's or the machine's; what fails only through Codex is Codex's.
+    """
+
+    name = "bare-bwrap"
+    is_control = True
+
+    def __init__(self, *, search_path: str = SEARCH_PATH) -> None:
+        self._search_path = search_path
+
+    def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
+        if not policy.sandboxed:
+            raise NotHad("danger-full-access starts no bubblewrap")
+        flags = (
+            "--new-session", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev",
+            *(word for root in writable(policy, world, call) for word in ("--bind-try", root, root)),
+            "--unshare-user", "--unshare-pid", *(() if policy.network else ("--unshare-net",)), "--proc", "/proc",
+        )  # fmt: skip
+        bwrap = bwrap_of(subject.binary, search_path=self._search_path)
+        return _command((bwrap, *flags, "--", *inner), world, call, why=f"bubblewrap alone under {policy.id}")
+
+    def observe(
+        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
+    ) -> tuple[Observation, ...]:
+        return observe(self, environment, subject, policy, acts, call)
+
+
+def _command(argv: tuple[str, ...], world: World, call: Call, *, why: str) -> Command:
+    return Command(
+        argv=argv, cwd=world.fill(call.cwd), env=surroundings(world, call), stdin=call.stdin, timeout=call.timeout,
+        interrupt_after=call.interrupt_after, why=why,
+    )  # fmt: skip
+
+
+def writable(policy: Policy, world: World, call: Call) -> Iterator[str]:
+    """The folders that workspace-write opens, as Codex documents them."""
+    if not policy.writes_workspace:
+        return
+    yield world.fill(call.cwd)
+    for root in (*policy.roots, *call.roots):
+        yield world.fill(root)
+    if not policy.exclude_slash_tmp:
+        yield "/tmp"
+    if not policy.exclude_tmpdir:
+        yield world.values["TMPDIR"]
+
+
+def bwrap_of(binary: str, *, search_path: str) -> str:
+    """Codex prefers the bubblewrap on PATH; else the one that lies beside it."""
+    folders = [Path(folder) for folder in search_path.split(":") if folder]
+    near = Path(binary).resolve().parent.parent / "codex-resources" / "bwrap"
+    for program in (*(folder / "bwrap" for folder in folders), near):
+        if program.is_file() and os.access(program, os.X_OK):
+            return str(program)
+    raise NotHad("no bubblewrap: none on PATH, and none beside this Codex", next_step="install bubblewrap")

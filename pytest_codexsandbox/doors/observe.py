@@ -1,0 +1,165 @@
+"""One call, from a fresh world to an observation: lay, look, run, look again, read what the probe said."""
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.doors.filling import (
+    fill,
+    fill_act,
+    in_order,
+    look_key,
+    looked_at,
+    name_word,
+    plan_word,
+)
+from pytest_codexsandbox.doors.spoken import spoken
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.model.act import Act, Call, DoneAct, Look
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import Policy
+from pytest_codexsandbox.model.redact import redact
+from pytest_codexsandbox.ports import Door, Environment, Subject
+
+__all__ = ["look_key", "observe"]
+
+TEXT_LIMIT: Final = 64 * 1024
+SQLITE_COMPANIONS: Final = ("", "-journal", "-wal", "-shm")
+
+
+def observe(
+    door: Door, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
+) -> tuple[Observation, ...]:
+    """Perform `acts` through `door`: one observation for each of the call's copies, each in a world of its own."""
+    asked = call or Call()
+    ordered = in_order(acts, asked)
+    takes: list[_Take] = []
+    try:
+        for _ in range(max(1, asked.copies)):
+            takes.append(_Take(environment, door, policy, ordered))
+        commands = [take.prepare(subject, asked) for take in takes]
+        ended = environment.run_together(commands) if len(commands) > 1 else (environment.run(commands[0]),)
+        return tuple(take.observation(finished) for take, finished in zip(takes, ended, strict=True))
+    except NotHad as lacking:
+        return tuple(take.not_started(asked, lacking) for take in takes)
+    finally:
+        for take in takes:
+            environment.clear(take.world)
+
+
+class _Take:
+    """One copy of a call."""
+
+    def __init__(self, environment: Environment, door: Door, policy: Policy, acts: Mapping[str, Act]) -> None:
+        self.world = environment.world()
+        self._environment, self._door, self._policy, self._acts = environment, door, policy, acts
+        self._filled = {act_id: fill_act(self.world, act_id, act) for act_id, act in acts.items()}
+        self._nonce = secrets.token_hex(8)
+        self._command = Command(argv=(), cwd="", env={})
+        self._before: dict[str, Look] = {}
+
+    def prepare(self, subject: Subject, call: Call) -> Command:
+        """Everything up to the start: the command, the world as the acts want it, and what is there before."""
+        inner = fill(self.world, call.argv) if call.argv else self._probe()
+        self._command = self._door.command(subject, self._policy, self.world, inner, call)
+        if not call.argv:
+            self._command = msgspec.structs.replace(self._command, witness=self._nonce, witness_argv=inner)
+        self._environment.lay(self.world, [given for act in self._filled.values() for given in act.given])
+        self._before = self._looks()
+        return self._command
+
+    def _probe(self) -> tuple[str, ...]:
+        python, probe = self.world.values["PYTHON"], self.world.values["PROBE"]
+        return (python, "-I", "-S", probe, self._nonce, plan_word(self._filled))
+
+    def _looks(self) -> dict[str, Look]:
+        """What each act's paths are now, by `look_key`."""
+        places = {
+            look_key(act_id, path): (path, fill(self.world, path, act_id))
+            for act_id, act in self._acts.items()
+            for path in looked_at(act)
+        }
+        seen = self._environment.look(self.world, sorted({real for _, real in places.values()}))
+        return {key: _shown(seen[real], path) for key, (path, real) in places.items()}
+
+    def observation(self, ended: Finished) -> Observation:
+        said = spoken(ended.stdout, self._nonce, self._asked())
+        of_probe = len(ended.stdout) - len(said.rest)
+        return Observation(
+            id=self._id(), door=self._door.name, policy=self._policy.id, nonce=self._nonce, argv=self._argv(),
+            cwd=self._command.cwd, env={name: redact(value) for name, value in self._command.env.items()},
+            ended=ended.ended, code=ended.code, seconds=ended.seconds,
+            stdout_sha256=hashlib.sha256(said.rest).hexdigest(),
+            stdout_total=max(ended.stdout_total, len(ended.stdout)) - of_probe,
+            stdout=_bounded(said.rest), stderr=_bounded(ended.stderr), error=said.error or _machine_error(ended),
+            ready=said.ready, finished=said.finished, rows={act: _clean(row) for act, row in said.rows.items()},
+            before=self._before, after=self._looks(), arrivals=tuple(self._arrivals()), readings=ended.readings,
+            survivors=tuple(map(redact, ended.survivors)), litter=self._litter(), world=self.world,
+            given={act_id: act.given for act_id, act in self._filled.items() if act.given},
+        )  # fmt: skip
+
+    def not_started(self, call: Call, lacking: NotHad) -> Observation:
+        nothing = hashlib.sha256(b"").hexdigest()
+        return Observation(
+            id=self._id(), door=self._door.name, policy=self._policy.id, nonce=self._nonce, argv=(), env={},
+            cwd=self.world.fill(call.cwd), ended="not-started", code=0, seconds=0.0, stdout_sha256=nothing,
+            stdout_total=0, stdout="", stderr="", error=str(lacking), world=self.world,
+        )  # fmt: skip
+
+    def _asked(self) -> tuple[str, ...]:
+        return tuple(self._acts) if self._command.witness else ()
+
+    def _id(self) -> str:
+        return f"{self._door.name}-{self._policy.id}-{self._nonce}"
+
+    def _argv(self) -> tuple[str, ...]:
+        """As it was run, less credentials; the probe's own words hold none, and must stay as they are."""
+        own = len(self._command.witness_argv)
+        words = self._command.argv
+        return (*map(redact, words[: len(words) - own]), *words[len(words) - own :])
+
+    def _arrivals(self) -> Iterator[str]:
+        """`http cx-…-<act>`: the rig outside that was reached, and the name of the act that reached it."""
+        for act_id in self._acts:
+            name = self.world.fill("@NAME@", act=name_word(act_id))
+            for rig in self._environment.arrivals(name):
+                yield f"{rig} {name}"
+
+    def _litter(self) -> tuple[str, ...]:
+        known: set[str] = set()
+        for act in self._filled.values():
+            companions = SQLITE_COMPANIONS if act.verb == "sqlite" else ("",)
+            known.update(act.path + companion for companion in companions if act.path.startswith("/"))
+            known.update(path for path in (*act.looks, act.params.get("to", "")) if str(path).startswith("/"))
+            known.update(given.path + companion for given in act.given for companion in _companions(given.kind))
+        return self._environment.litter(self.world, sorted(known))
+
+
+def _companions(kind: str) -> tuple[str, ...]:
+    return SQLITE_COMPANIONS if kind.startswith("sqlite") else ("",)
+
+
+def _machine_error(ended: Finished) -> str:
+    """A call that took too long is an answer of the subject; one that was never started or got lost is none."""
+    return ended.error if ended.ended in ("not-started", "lost") else ""
+
+
+def _shown(look: Look, path: str) -> Look:
+    return msgspec.structs.replace(look, path=path, text=redact(look.text), link=redact(look.link))
+
+
+def _clean(row: DoneAct) -> DoneAct:
+    return msgspec.structs.replace(row, value=redact(row.value), detail=redact(row.detail))
+
+
+def _bounded(data: bytes) -> str:
+    """At most TEXT_LIMIT characters, from both ends, since a failure often stands last."""
+    if len(data) <= TEXT_LIMIT:
+        return redact(data.decode("latin-1"))[:TEXT_LIMIT]
+    half, more = TEXT_LIMIT // 2 - 40, 1024  # `more`: a credential at the cut is still seen whole
+    head, tail = redact(data[: half + more].decode("latin-1")), redact(data[-half - more :].decode("latin-1"))
+    return f"{head[:half]}\n... {len(data) - 2 * half} bytes left out ...\n{tail[-half:]}"

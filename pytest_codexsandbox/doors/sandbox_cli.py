@@ -1,0 +1,86 @@
+"""The door `sandbox`: `codex sandbox -- COMMAND`, in the three shapes that it has had.
+
+    0.40 … 0.64     codex [-c …] debug landlock [--full-auto] -- COMMAND
+    0.65 … 0.133    codex [-c …] sandbox linux [--full-auto] -- COMMAND
+    0.134 …         codex [-c …] sandbox -- COMMAND
+
+Up to 0.125 workspace-write is asked for by `--full-auto`, later by an override of `sandbox_mode`. Overrides stand
+before the subcommand, where every release reads them. Which shape a binary has is probed from it (Capabilities).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.surroundings import surroundings
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import Policy
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.ports import Environment, Subject
+
+SUBCOMMAND: Final = {
+    "sandbox": ("sandbox",),
+    "sandbox-linux": ("sandbox", "linux"),
+    "debug-landlock": ("debug", "landlock"),
+}
+
+
+class SandboxDoor:
+    name = "sandbox"
+    is_control = False
+
+    def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
+        able = subject.capabilities
+        check_offered(able, policy)
+        overrides = tuple(word for override in overrides_of(able, policy, world, call) for word in ("-c", override))
+        full_auto = policy.mode == "workspace-write" and able.workspace_write == "full-auto"
+        flags = ("--full-auto",) if full_auto else ()
+        return Command(
+            argv=(subject.binary, *overrides, *SUBCOMMAND[able.sandbox], *flags, "--", *inner),
+            cwd=world.fill(call.cwd), env=surroundings(world, call), stdin=call.stdin, timeout=call.timeout,
+            interrupt_after=call.interrupt_after, why=f"codex sandbox under {policy.id}",
+        )  # fmt: skip
+
+    def observe(
+        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
+    ) -> tuple[Observation, ...]:
+        return observe(self, environment, subject, policy, acts, call)
+
+
+def check_offered(able: Capabilities, policy: Policy) -> None:
+    if able.sandbox not in SUBCOMMAND:
+        raise NotHad(f"Codex {able.version} has no command that runs a program in the sandbox")
+    if policy.mode == "danger-full-access" and not able.full_access:
+        raise NotHad(f"Codex {able.version} cannot be asked for danger-full-access at this command")
+
+
+def overrides_of(able: Capabilities, policy: Policy, world: World, call: Call) -> Iterator[str]:
+    """The values of `-c`. Read-only is what every release does unasked, so nothing is asked for it."""
+    if policy.mode == "danger-full-access":
+        yield 'sandbox_mode="danger-full-access"'
+    if policy.mode != "workspace-write":
+        return
+    if able.workspace_write == "config":
+        yield 'sandbox_mode="workspace-write"'
+    roots = [world.fill(root) for root in (*policy.roots, *call.roots)]
+    if roots:
+        yield f"sandbox_workspace_write.writable_roots=[{', '.join(map(toml_text, roots))}]"
+    switches = {
+        "network_access": policy.network,
+        "exclude_slash_tmp": policy.exclude_slash_tmp,
+        "exclude_tmpdir_env_var": policy.exclude_tmpdir,
+    }
+    for key, on in switches.items():
+        if on:
+            yield f"sandbox_workspace_write.{key}=true"
+
+
+def toml_text(text: str) -> str:
+    """A TOML basic string: quotes, backslashes and control characters escaped."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    shown = (f"\\u{ord(sign):04X}" if ord(sign) < 0x20 or ord(sign) == 0x7F else sign for sign in escaped)
+    return f'"{"".join(shown)}"'

@@ -1,0 +1,92 @@
+"""What the probe said on stdout, told apart from everything else that is printed there. Pure.
+
+Every line of the probe carries the call's nonce. A line that carries it and does not fit the protocol is the error of
+whoever wrote it: then nothing that was said can be trusted.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from pytest_codexsandbox.model.act import DoneAct
+
+
+class Spoken(msgspec.Struct, frozen=True, kw_only=True):
+    ready: bool
+    finished: bool
+    rows: dict[str, DoneAct]
+    error: str
+    rest: bytes  # what is not the probe's
+
+
+def spoken(output: bytes, nonce: str, asked: Collection[str]) -> Spoken:
+    """Read the output of a probe that was asked for the acts `asked`, in this order."""
+    said, rest = _divide(output, f"\x1ecx:{nonce}:".encode())
+    listener = _Listener(asked)
+    for line in said:
+        listener.hear(line)
+    rows = listener.rows
+    finished = listener.done and not listener.error
+    return Spoken(ready=listener.ready, finished=finished, rows=rows, error=listener.error, rest=rest)
+
+
+def _divide(output: bytes, marker: bytes) -> tuple[list[bytes], bytes]:
+    """The probe's lines and the rest. A line without its end was cut off when the probe was ended: it says nothing."""
+    said: list[bytes] = []
+    rest: list[bytes] = []
+    place = 0
+    while (start := output.find(marker, place)) >= 0:
+        rest.append(output[place:start])
+        end = output.find(b"\n", start)
+        if end < 0:
+            return said, b"".join(rest)
+        said.append(output[start + len(marker) : end])
+        place = end + 1
+    return said, b"".join([*rest, output[place:]])
+
+
+class _Listener:
+    """Hears one line after the other and keeps the first thing that does not fit."""
+
+    def __init__(self, asked: Collection[str]) -> None:
+        self._asked = asked
+        self.ready = self.done = False
+        self.rows: dict[str, DoneAct] = {}
+        self.error = ""
+
+    def hear(self, line: bytes) -> None:
+        fault = self._fault(line)
+        if fault and not self.error:
+            self.error = f"the probe spoke nonsense: {fault}: {line[:200].decode('latin-1')}"
+
+    def _fault(self, line: bytes) -> str:
+        """What is wrong with the line; "" when it fits, and then it counts."""
+        try:
+            message = msgspec.json.decode(line, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return "not a JSON object"
+        if self.done:
+            return "it spoke on after it was done"
+        match list(message.items()):
+            case [("ready", dict())] if not self.ready:
+                self.ready = True
+                return ""
+            case [("row", row)] if self.ready:
+                return self._fault_of_row(row)
+            case [("done", count)] if self.ready:
+                self.done = True
+                return "" if count == len(self.rows) == len(self._asked) else "done without having done all"
+        return "unknown, repeated or too early"
+
+    def _fault_of_row(self, row: Any) -> str:
+        try:
+            done = msgspec.convert(row, DoneAct)
+        except msgspec.ValidationError as invalid:
+            return f"not a row ({invalid})"
+        if done.act not in self._asked:
+            return "a row for an act that was not asked"
+        if done.act in self.rows:
+            return "a second row for one act"
+        self.rows[done.act] = done
+        return ""
