@@ -1,5 +1,102 @@
-"""`codexsandbox`: the commands beside pytest."""
+"""`codexsandbox`: what stands beside pytest. A subcommand is a module of `commands`, imported when it is asked for."""
+
+import argparse
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Final
+
+from pytest_codexsandbox import __version__
+from pytest_codexsandbox.commands import NAMES, module_name
+from pytest_codexsandbox.errors import CodexSandboxError
+
+PROGRAM: Final = "codexsandbox"
+WRONG_INPUT: Final = 4
+OURS: Final = 3
+INTERRUPTED: Final = 130
+_ABOUT: Final = "Does the sandbox of Codex do here what its user was promised? The matrix itself is run by pytest."
+_EXAMPLES: Final = (
+    ("pytest --codex-matrix", "this machine, the installed Codex, and the compatibility matrix"),
+    ("codexsandbox doctor", "whether a sandbox starts here at all, and if not, the line that fixes it"),
+    ("codexsandbox plan releases", "what a run would do and download; starts nothing"),
+    ("codexsandbox report OLD.ndjson", "the same screen again, from the journal of a run"),
+)
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code: a command's own; 4 wrong input, 3 a fault of ours, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except CodexSandboxError as error:
+        return _say(f"{PROGRAM}: {error}", WRONG_INPUT)
+    except KeyboardInterrupt:
+        return _say(f"{PROGRAM}: interrupted; what was started has been ended", INTERRUPTED)
+    except BrokenPipeError:  # `codexsandbox plan | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception:  # noqa: BLE001 - a fault of ours must not look like a finding about Codex
+        sys.excepthook(*sys.exc_info())
+        return _say(
+            f"{PROGRAM} {__version__}: this is a fault of {PROGRAM} itself; please report the lines above", OURS
+        )
+
+
+def _dispatch(words: list[str]) -> int:
+    name = next((word for word in words if not word.startswith("-")), "")
+    if name in NAMES:
+        module = load(name)
+        parser = command_parser(name, module)
+        options, rest = parser.parse_known_args(words[words.index(name) + 1 :])
+        if rest and not getattr(module, "PASSES_ON", False):
+            parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        options.rest = rest
+        return int(module.run(options))
+    parser = main_parser()
+    parser.parse_args(words)  # --help, --version, or an error that lists what exists
+    parser.print_help()
     return 0
+
+
+def load(name: str) -> ModuleType:
+    return importlib.import_module(module_name(name))
+
+
+def main_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM, description=_ABOUT, epilog=_pasted(_EXAMPLES), allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name in NAMES:
+        module = load(name)
+        commands.add_parser(name, help=first_line(module), add_help=False)
+    return parser
+
+
+def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {name}", description=inspect.getdoc(module), allow_abbrev=False,
+        epilog="examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    module.add(parser)
+    return parser
+
+
+def first_line(module: ModuleType) -> str:
+    return (inspect.getdoc(module) or "").partition("\n")[0].rstrip(".").replace("%", "%%")
+
+
+def _pasted(examples: tuple[tuple[str, str], ...]) -> str:
+    wide = max(len(line) for line, _ in examples)
+    return "examples:\n" + "\n".join(f"  {line:<{wide}}   {why}" for line, why in examples)
+
+
+def _say(text: str, code: int) -> int:
+    print(text, file=sys.stderr, flush=True)
+    return code

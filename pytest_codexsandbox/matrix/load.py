@@ -52,6 +52,10 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
     releases: tuple[str, ...]
     exclude: tuple[Exclude, ...] = ()
 
+    @property
+    def name(self) -> str:
+        return self.preset
+
 
 def presets() -> tuple[str, ...]:
     """The names that `--codex-matrix=` takes."""
