@@ -6,7 +6,7 @@ A deviation says: here, and only here, this promise is known to be violated, in 
     [[deviation]]
     id = "nested-git-is-writable"            # unique over all files
     promise = "protected.nested-git"         # a promise id; globs (* ? []) allowed, they must match something known
-    case = "rename"                          # optional; omitted: every case of the promise
+    case = "rename"                          # optional, a glob or a list of them; omitted: every case of the promise
     direction = "leak"                       # leak | denied | wrong-claim | litter: how it is violated
     fingerprint = "userns-denied"            # the diagnosis' fingerprint; omitted: none is recognised
     where = { codex = ">=0.115,<0.155", policy = ["workspace-write", "workspace-write-roots"] }
@@ -56,7 +56,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     until: datetime.date
     reason: str
     where: dict[str, str | tuple[str, ...]] = {}
-    case: str | None = None
+    case: str | tuple[str, ...] = ()  # empty: every case
     fingerprint: str = ""
     intermittent: str = ""
 

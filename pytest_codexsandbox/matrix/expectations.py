@@ -95,7 +95,7 @@ class _Binding:
             for case in promise.cases
         ):
             return ""
-        case = "" if deviation.case is None else f" case {deviation.case!r}"
+        case = f" case {deviation.case!r}" if deviation.case != () else ""
         return f"{deviation.id}: {deviation.promise} has no{case} policy {' or '.join(policies)}"
 
     def _promises(self, deviation: Deviation) -> list[Promise]:
@@ -190,7 +190,8 @@ class _Outcome:
 
 
 def _case(deviation: Deviation, case: str) -> bool:
-    return deviation.case is None or fnmatchcase(case, deviation.case)
+    globs = (deviation.case,) if isinstance(deviation.case, str) else deviation.case
+    return not globs or _any(globs, case)
 
 
 def _step(deviation: Deviation, door: str, policy: str) -> bool:

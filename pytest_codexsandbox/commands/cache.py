@@ -1,0 +1,87 @@
+"""Show or prune the cache of Codex releases.
+
+`list` shows what is there, the least recently used first. `prune` removes from that end until the rest fits the
+limit ($CODEXSANDBOX_CACHE_LIMIT, else 10GB); a release that a run uses at the moment stays.
+"""
+
+import argparse
+import json
+from datetime import UTC, datetime
+from typing import Final
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.releases.limits import limit_from, parse_size
+from pytest_codexsandbox.releases.store import Entry, Store, cache_folder
+
+EXAMPLES: Final = (
+    "codexsandbox cache list",
+    "codexsandbox cache prune --limit 2GB",
+    "codexsandbox cache prune --all",
+    "CODEXSANDBOX_CACHE=/big/disk/codex codexsandbox cache list",
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("do", choices=("list", "prune"), metavar="list|prune", help="what to do")
+    parser.add_argument("--limit", metavar="SIZE", help="prune: how much may stay, like 5GB")
+    parser.add_argument("--all", action="store_true", help="prune: all that is not in use")
+    parser.add_argument("--json", action="store_true", help="list: for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    store = Store(cache_folder())
+    if options.do == "list":
+        if options.limit is not None or options.all:
+            raise WrongInput("--limit and --all belong to `cache prune`")
+        print(_as_json(store) if options.json else _as_text(store))
+        return 0
+    if options.limit is not None and options.all:
+        raise WrongInput("--limit and --all contradict each other")
+    limit = parse_size(options.limit, where="--limit") if options.limit is not None else limit_from()
+    print(_pruned(store, 0 if options.all else limit))
+    return 0
+
+
+def _pruned(store: Store, limit: int) -> str:
+    names = {entry.id: _names(store, entry) for entry in store.entries()}
+    gone = store.prune(limit)
+    rest = store.entries()
+    freed, size = sum(entry.size for entry in gone), sum(entry.size for entry in rest)
+    lines = [f"removed  {names[entry.id]}  {_megabytes(entry.size)}" for entry in gone]
+    lines += [f"freed {_megabytes(freed)}, {_megabytes(size)} in {len(rest)} releases stay in {store.folder}"]
+    if size > limit:
+        lines += [f"more than {_megabytes(limit)}: the rest is in use, or may not be removed by this user"]
+    return "\n".join(lines)
+
+
+def _as_text(store: Store) -> str:
+    rows = [
+        f"{_names(store, entry):<12} {entry.origin.source:<5} {_megabytes(entry.size):>9}   last used {_day(store, entry)}"
+        for entry in store.entries()
+    ]
+    size = sum(entry.size for entry in store.entries())
+    return "\n".join([*rows, f"{_megabytes(size)} of {_megabytes(limit_from())} in {store.folder}"])
+
+
+def _as_json(store: Store) -> str:
+    rows = [
+        {
+            "releases": list(store.names(entry)), "source": entry.origin.source, "url": entry.origin.url,
+            "bytes": entry.size, "last_used": _day(store, entry), "program": entry.program, "sha256": entry.digest,
+        }
+        for entry in store.entries()
+    ]  # fmt: skip
+    return json.dumps({"folder": str(store.folder), "limit": limit_from(), "entries": rows}, indent=2)
+
+
+def _names(store: Store, entry: Entry) -> str:
+    return ", ".join(store.names(entry)) or f"{entry.origin.release} (no name leads to it)"
+
+
+def _day(store: Store, entry: Entry) -> str:
+    used = store.last_used(entry)
+    return datetime.fromtimestamp(used, UTC).strftime("%Y-%m-%d %H:%M UTC") if used else "never"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB"

@@ -1,0 +1,124 @@
+"""What Codex binaries can do, asked of the binaries themselves.
+
+Without a release: every release of the cache, and the installed one. No sandbox is started. A binary that says
+something else than the golden data of its release is an error (exit 1); --update makes what it says golden.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.releases import catalogue, golden
+from pytest_codexsandbox.releases.candidates import candidate
+from pytest_codexsandbox.releases.names import order, release_name
+from pytest_codexsandbox.releases.progress import progress_on
+from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
+from pytest_codexsandbox.releases.store import Store, cache_folder
+
+EXAMPLES: Final = (
+    "codexsandbox capabilities",
+    "codexsandbox capabilities 0.40.0 0.169.0",
+    "codexsandbox capabilities --codex-bin ./target/release/codex --json",
+    "codexsandbox capabilities --list",
+    "codexsandbox capabilities 0.170.0 --update",
+)
+DISAGREES: Final = 1
+NOTHING: Final = "no Codex in the cache and none installed; name a release: codexsandbox capabilities 0.163.0"
+_HEADINGS: Final = {
+    "sandbox": "command", "workspace_write": "workspace-write by", "full_access": "full access",
+    "default_permissions": "default_permissions", "permission_profile_flag": "profile flag",
+    "bundled_bwrap": "own bwrap", "app_server": "app-server", "exec_server": "exec-server",
+    "mcp_server": "mcp-server", "doctor": "doctor",
+}  # fmt: skip
+_COMMANDS: Final = {
+    "sandbox": "codex sandbox", "sandbox-linux": "codex sandbox linux", "debug-landlock": "codex debug landlock",
+    "none": "none",
+}  # fmt: skip
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("release", nargs="*", help="Codex releases, got when they are not here yet")
+    parser.add_argument("--codex-bin", action="append", default=[], metavar="[LABEL=]PATH", help="a binary of your own")
+    parser.add_argument("--offline", action="store_true", help="download nothing")
+    parser.add_argument("--list", action="store_true", help="the releases that are known from data, and where from")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--update", action="store_true", help="make what was probed golden (in a checkout)")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.list:
+        print("\n".join(_listed()))
+        return 0
+    cache = cache_folder()
+    found = [
+        resolve(spec, cache=cache, progress=progress_on(sys.stderr), offline=options.offline)
+        for spec in _asked(options, cache)
+    ]
+    rows = {subject.spec.label: subject for subject in found}
+    print(_as_json(rows) if options.json else "\n".join(_as_text(rows)) or NOTHING)
+    if options.update:
+        return _update(rows)
+    wrong = {label: subject.disagreement for label, subject in rows.items() if subject.disagreement}
+    for label, why in wrong.items():
+        print(f"codexsandbox: Codex {label} is not what was released: {why}", file=sys.stderr)
+    return DISAGREES if wrong else 0
+
+
+def _asked(options: argparse.Namespace, cache: Path) -> list[SubjectSpec]:
+    binaries = [candidate(text) for text in options.codex_bin]
+    names = [release_name(name) for name in options.release]
+    if names or binaries:
+        return [*(SubjectSpec(label=name, release=name) for name in dict.fromkeys(names)), *binaries]
+    store, installed = Store(cache), catalogue.installed()
+    cached = {name for entry in store.entries() for name in store.names(entry)}
+    cached |= {installed.release} if installed else set()
+    return [SubjectSpec(label=name, release=name) for name in sorted(cached, key=order)]
+
+
+def _update(rows: Mapping[str, ResolvedSubject]) -> int:
+    measured = {label: subject.capabilities for label, subject in rows.items() if subject.source != "path"}
+    golden.write(catalogue.golden(), {**catalogue.capabilities(), **measured})
+    print(f"golden now: {', '.join(measured) or 'nothing new'}", file=sys.stderr)
+    return 0
+
+
+def _as_json(rows: Mapping[str, ResolvedSubject]) -> str:
+    shown = {
+        label: {
+            "capabilities": subject.capabilities, "binary": subject.binary, "sha256": subject.digest,
+            "source": subject.source, "disagreement": subject.disagreement,
+        }
+        for label, subject in rows.items()
+    }  # fmt: skip
+    return json.dumps(msgspec.to_builtins(shown), indent=2)
+
+
+def _as_text(rows: Mapping[str, ResolvedSubject]) -> Iterator[str]:
+    """One block for each binary: eighty columns hold no table of ten columns."""
+    for label, subject in rows.items():
+        found = subject.capabilities
+        own = "" if found.version == label else f", calls itself {found.version}"
+        yield f"{label}  ({subject.source}{own}, sha256 {subject.digest[:12]})"
+        yield f"  {'command':<22} {_COMMANDS[found.sandbox]}"
+        for name, heading in list(_HEADINGS.items())[1:]:
+            yield f"  {heading:<22} {_word(getattr(found, name))}"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return {"full-auto": "--full-auto", "config": "-c sandbox_mode=…", "": "none"}.get(value, str(value))
+
+
+def _listed() -> Iterator[str]:
+    measured = catalogue.capabilities()
+    for release, known in catalogue.known().items():
+        places = [f"npm {known.npm} MB"] if known.npm else []
+        places += [f"PyPI {known.pypi} MB"] if known.pypi else []
+        yield f"{release:<10} {', '.join(places):<26} {'golden' if release in measured else ''}".rstrip()
