@@ -56,7 +56,7 @@ def _pruned(store: Store, limit: int) -> str:
 
 def _as_text(store: Store) -> str:
     rows = [
-        f"{_names(store, entry):<12} {entry.origin.source:<5} {_megabytes(entry.size):>9}   last used {_day(store, entry)}"
+        f"{_names(store, entry):<12} {entry.origin.source:<5} {_megabytes(entry.size):>9}   used {_day(store, entry)}"
         for entry in store.entries()
     ]
     size = sum(entry.size for entry in store.entries())

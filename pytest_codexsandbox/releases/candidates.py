@@ -21,7 +21,7 @@ _MACHO: Final = (
 )
 
 
-def parse(text: str, *, base: Path | None = None) -> SubjectSpec:
+def candidate(text: str, *, base: Path | None = None) -> SubjectSpec:
     """The spec that the option's value means. A relative path counts from `base` (the current folder)."""
     base = base or Path.cwd()
     label, path = _split_label(text, base)

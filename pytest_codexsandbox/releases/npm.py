@@ -90,8 +90,9 @@ def _read(registry: Registry, versions: tuple[str, ...]) -> dict[str, Any]:
     headers = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8", **registry.login()}
     answer = read_json(f"{registry.url}/{quote(PACKAGE, safe='@')}", headers=headers)
     known = answer.get("versions") if isinstance(answer, dict) else None
-    for version in versions if isinstance(known, dict) else ():
-        dist = (known.get(version) or {}).get("dist")
+    known = known if isinstance(known, dict) else {}
+    for version in versions:
+        dist = (known[version] or {}).get("dist") if version in known else None
         if isinstance(dist, dict):
             return dist
     return {}

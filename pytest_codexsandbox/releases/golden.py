@@ -1,0 +1,44 @@
+"""Write matrix/codex/capabilities.toml: what released binaries can do, as measured."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.releases.files import write_whole
+from pytest_codexsandbox.releases.names import order
+
+HEAD: Final = """\
+# What released Codex binaries can do, each asked itself (x86_64). A probe that says something else is red.
+# Measured and written by: codexsandbox capabilities RELEASE --update
+"""
+
+
+def write(path: Path, rows: Mapping[str, Capabilities]) -> None:
+    """Only into a checkout: the data of an installed wheel is not the user's to change."""
+    if not (path.parent.parent.parent / "pyproject.toml").is_file():
+        raise WrongInput(
+            "golden data is written in a checkout of this project only", where=str(path),
+            next_step="git clone it, pip install -e it, and run the same line there",
+        )  # fmt: skip
+    try:
+        write_whole(path, text(rows).encode())
+    except OSError as problem:
+        raise CodexSandboxError("golden data cannot be written", where=str(path), why=str(problem)) from problem
+
+
+def text(rows: Mapping[str, Capabilities]) -> str:
+    """The file's content; equal rows give equal bytes."""
+    return HEAD + "".join(_table(release, rows[release]) for release in sorted(rows, key=order))
+
+
+def _table(release: str, found: Capabilities) -> str:
+    named = zip(found.__struct_fields__, msgspec.structs.astuple(found), strict=True)
+    return f'\n["{release}"]\n' + "".join(f"{name} = {_value(value)}\n" for name, value in named if name != "version")
+
+
+def _value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"'
