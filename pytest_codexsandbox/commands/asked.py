@@ -9,7 +9,7 @@ from pytest_codexsandbox.matrix.expand import Expanded, expand
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile
 from pytest_codexsandbox.matrix.select import Selection, split
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases.candidates import parse
+from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 
 INSTALL: Final = "pip install 'pytest-codexsandbox[codex]', or name one: --codex-release 0.163.0, --codex-bin PATH"
@@ -36,7 +36,7 @@ def subjects(options: argparse.Namespace, matrix: MatrixFile) -> tuple[SubjectSp
     """What the options name; without any, what the matrix file names."""
     releases, binaries = split(options.codex_release), tuple(options.codex_bin)
     names = releases if releases or binaries else matrix.releases
-    return (*map(release, names), *map(parse, binaries))
+    return (*map(release, names), *map(candidate, binaries))
 
 
 def release(name: str) -> SubjectSpec:

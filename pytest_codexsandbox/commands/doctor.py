@@ -1,0 +1,177 @@
+"""What this machine lacks, found by really starting a sandbox, and the line that fixes it.
+
+Starts the installed Codex under read-only and workspace-write, as this user, and asks pip and npm where a release is
+(without downloading one). Exit code 0 when a sandbox starts, else 1.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.commands.asked import INSTALL
+from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
+from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
+from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.releases import npm, pypi
+from pytest_codexsandbox.releases.candidates import candidate
+from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.machine import here
+from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.releases.store import cache_folder, entries
+from pytest_codexsandbox.session.bench import BenchOptions, bench
+
+EXAMPLES: Final = (
+    "codexsandbox doctor",
+    "codexsandbox doctor --codex-bin ./target/release/codex",
+    "codexsandbox doctor --offline --json",
+)
+Answer = Literal["yes", "no", "skipped"]
+_ASKED_OF_PYPI, _ASKED_OF_NPM = "0.163.0", "0.40.0"
+_WIDTH: Final = 100
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the doctor."""
+
+    what: str
+    answer: Answer
+    why: str
+    fix: str = ""
+    needed: bool = False  # without it nothing can be measured
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--codex-bin", default="", metavar="[LABEL=]PATH[@AS-VERSION]", help="not the installed Codex")
+    parser.add_argument("--offline", action="store_true", help="do not ask pip and npm")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    findings = tuple(_findings(options))
+    healthy = all(finding.answer == "yes" for finding in findings if finding.needed)
+    if options.json:
+        print(json.dumps({"healthy": healthy, "findings": msgspec.to_builtins(findings)}, indent=2))
+    else:
+        print(as_text(findings))
+    return 0 if healthy else 1
+
+
+def _findings(options: argparse.Namespace) -> Iterator[Finding]:
+    if not sys.platform.startswith("linux"):
+        yield Finding(what="Linux", answer="no", why=f"this is {sys.platform}", fix=NEEDS_LINUX, needed=True)
+        return
+    spec = candidate(options.codex_bin) if options.codex_bin else installed()
+    if spec is None:
+        yield Finding(what="Codex", answer="no", why="none is installed beside this Python", fix=INSTALL, needed=True)
+    else:
+        yield from of_codex(spec)
+    yield _cache()
+    yield from _sources(offline=options.offline)
+
+
+def of_codex(spec: SubjectSpec) -> Iterator[Finding]:
+    """Whether it is one, and whether its sandbox starts here under each policy."""
+    try:
+        subject = resolve(spec, cache=cache_folder())
+    except CodexSandboxError as error:
+        yield Finding(what="Codex", answer="no", why=_line(error), fix=error.next_step, needed=True)
+        return
+    yield Finding(what="Codex", answer="yes", why=f"{subject.version}, {subject.source}, sha256 {subject.digest[:12]}…",
+                  needed=True)  # fmt: skip
+    cell = Cell(environment=this_machine(), subject=spec)
+    for policy in (READ_ONLY, WORKSPACE_WRITE):
+        yield of_start(policy, lambda policy=policy: start(cell, policy))  # type: ignore[misc]
+
+
+def start(cell: Cell, policy: str) -> Started:
+    """One call of Codex and its control, in a world that is gone afterwards."""
+    plan = Plan(preset="doctor", cells=(cell,), promises=(), keys=())
+    with workbench("doctor") as folder:
+        options = BenchOptions(folder=folder, cache=cache_folder())
+        with bench(plan, options, emit=lambda line: None, resolve=resolve) as table:
+            return table.started(cell, "sandbox", policy)
+
+
+def of_start(policy: str, started: Callable[[], Started]) -> Finding:
+    what = f"sandbox, {policy}, {_user()}"
+    try:
+        state = started()
+    except CodexSandboxError as error:
+        return Finding(what=what, answer="no", why=_line(error), fix=error.next_step, needed=True)
+    if state.state == "on":
+        return Finding(what=what, answer="yes", why=", ".join(filter(None, (state.by, state.why))), needed=True)
+    known = state.diagnosis
+    why = f"{state.why}; {known.cause}" if known and known.cause else state.why
+    fix = known.remedy if known else ""
+    return Finding(what=what, answer="no", why=why, fix=fix or "codexsandbox diagnose -   (paste what Codex said)",
+                   needed=True)  # fmt: skip
+
+
+def _cache() -> Finding:
+    folder = cache_folder()
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    free = shutil.disk_usage(there).free / 1e9
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Finding(what="cache", answer="no", why=f"{folder} cannot be written",
+                       fix="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory")  # fmt: skip
+    held = entries(folder) if folder.is_dir() else ()
+    size = sum(entry.size for entry in held) / 1e9
+    return Finding(what="cache", answer="yes", why=f"{folder}: {len(held)} releases, {size:.1f} GB; {free:.0f} GB free")
+
+
+def _sources(*, offline: bool) -> Iterator[Finding]:
+    """Where releases come from: asked for one, nothing downloaded."""
+    platform = here()
+    asked = (
+        ("PyPI", _ASKED_OF_PYPI, bool(pypi.command()), "python -m ensurepip",
+         lambda: pypi.find(_ASKED_OF_PYPI, platform, run=proc.run)),
+        ("npm", _ASKED_OF_NPM, True, npm.NO_WAY, lambda: npm.find(_ASKED_OF_NPM, platform, run=proc.run)),
+    )  # fmt: skip
+    for name, release, possible, fix, ask in asked:
+        what = f"Codex releases from {name}"
+        if not possible:
+            yield Finding(what=what, answer="no", why="no pip here", fix=fix)
+        elif offline:
+            yield Finding(what=what, answer="skipped", why="--offline")
+        else:
+            yield _asked(what, release, fix, ask)
+
+
+def _asked(what: str, release: str, fix: str, ask: Callable[[], object]) -> Finding:
+    try:
+        ask()
+    except CodexSandboxError as error:
+        return Finding(what=what, answer="no", why=_line(error), fix=error.next_step or fix)
+    return Finding(what=what, answer="yes", why=f"answered for {release}; nothing downloaded")
+
+
+def as_text(findings: tuple[Finding, ...]) -> str:
+    wide = max(len(finding.what) for finding in findings)
+    lines = [f"{'this machine':<{wide}}  there     why"]
+    for finding in findings:
+        head = f"{finding.what:<{wide}}  {finding.answer:<8}  "
+        lines += textwrap.wrap(finding.why, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+        if finding.fix and finding.answer == "no":
+            lines.append(f"{'':<{wide}}  fix       {finding.fix}")
+    return "\n".join(lines)
+
+
+def _user() -> str:
+    return "root" if os.getuid() == 0 else f"uid {os.getuid()}"
+
+
+def _line(error: CodexSandboxError) -> str:
+    return "; ".join(part for part in (error.what, error.why) if part)

@@ -1,0 +1,170 @@
+"""Run every recorded call again in a bare loop, and print the seconds: the floor under every run.
+
+The same argv in fresh folders, one after the other, without looking at anything before or after. What a whole run takes
+is measured against this. Calls that were interrupted are ended at the time they took; a call that was recorded
+together with others is replayed alone.
+"""
+
+import argparse
+import base64
+import json
+import re
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.doors.filling import plan_word, read_plan_word
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.model.act import Act, Given
+from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.ports import Environment
+from pytest_codexsandbox.registry import plugged
+
+EXAMPLES: Final = (
+    "codexsandbox replay-floor .codexsandbox/2026-11-18T09-41-00/journal.ndjson",
+    "codexsandbox replay-floor JOURNAL --repeat 5 --json",
+)
+_PROBE_TAIL: Final = 3  # PROBE NONCE PLAN
+
+
+class Floor(msgspec.Struct, frozen=True, kw_only=True):
+    calls: int
+    codex_calls: int
+    rounds: tuple[float, ...]  # seconds of all calls, for each round
+    codex_rounds: tuple[float, ...]
+    recorded: float
+    codex_recorded: float
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.rounds)
+
+    @property
+    def codex_median(self) -> float:
+        return statistics.median(self.codex_rounds)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("journal", type=Path, metavar="JOURNAL", help="of a run on this machine, or its folder")
+    parser.add_argument("--repeat", type=int, default=5, metavar="N", help="rounds; the median counts (default: 5)")
+    parser.add_argument("--json", action="store_true", help="for programs: every round")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.repeat < 1:
+        raise WrongInput(f"--repeat {options.repeat} is no number of rounds", why="at least 1")
+    calls = replayable(read(options.journal).calls)
+    if not calls:
+        raise WrongInput("nothing to replay: no call was recorded", where=str(options.journal))
+    with workbench("replay") as folder, plugged("backends", "local")().open(this_machine(), folder / "e") as here:
+        floor = measure(here, calls, options.repeat)
+    print(_as_json(floor) if options.json else _as_text(floor))
+    return 0
+
+
+def replayable(calls: Sequence[CallLine]) -> tuple[CallLine, ...]:
+    """What was really started, and by a journal that kept what its paths stood for."""
+    return tuple(call for call in calls if call.observation.argv and call.observation.world is not None)
+
+
+def measure(environment: Environment, calls: Sequence[CallLine], repeat: int) -> Floor:
+    rounds, codex = [], []
+    for _ in range(repeat):
+        seconds = [replay(environment, call) for call in calls]
+        rounds.append(sum(seconds))
+        codex.append(sum(one for one, call in zip(seconds, calls, strict=True) if not call.control))
+    return Floor(
+        calls=len(calls), codex_calls=sum(not call.control for call in calls), rounds=tuple(rounds),
+        codex_rounds=tuple(codex), recorded=sum(call.observation.seconds for call in calls),
+        codex_recorded=sum(call.observation.seconds for call in calls if not call.control),
+    )  # fmt: skip
+
+
+def replay(environment: Environment, call: CallLine) -> float:
+    """The seconds from start to end of the process; laying the world is not among them."""
+    world = environment.world()
+    try:
+        paths = Paths(call.observation.world, world)
+        environment.lay(world, [paths.given(one) for laid in call.observation.given.values() for one in laid])
+        ended = environment.run(command_of(call, paths))
+    finally:
+        environment.clear(world)
+    if ended.ended in ("not-started", "lost"):
+        raise MachineFault("a recorded call cannot be replayed", where=call.id, why=ended.error)
+    return ended.seconds
+
+
+def command_of(call: CallLine, paths: "Paths") -> Command:
+    seen = call.observation
+    speaks = paths.is_probe(seen.argv)
+    stdin = base64.b64decode(call.stdin)
+    limit = seen.seconds if call.interrupt_after else max(call.timeout, seen.seconds * 4, 20.0)
+    return Command(
+        argv=paths.argv(seen.argv), cwd=paths.text(seen.cwd), stdin=b"go\n" + stdin if speaks else stdin,
+        env={name: paths.text(value) for name, value in seen.env.items()}, timeout=limit, why=f"replay of {call.id}",
+    )  # fmt: skip
+
+
+class Paths:
+    """From the folders and ports of a world that is gone to those of one that is there. Pure."""
+
+    def __init__(self, old: World | None, new: World) -> None:
+        then = old.values if old else {}
+        self._probe = then.get("PROBE", "")
+        pairs = {value: new.values[name] for name, value in then.items() if name in new.values and value}
+        if old is not None:
+            pairs |= {old.folder: new.folder, f"cx-{old.id}-": f"cx-{new.id}-"}
+        self._whole = {value: place for value, place in pairs.items() if value.isdigit()}  # a port stands alone
+        self._parts = {value: place for value, place in pairs.items() if not value.isdigit()}
+        longest_first = sorted(self._parts, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+
+    def text(self, text: str) -> str:
+        return self._whole.get(text) or self._pattern.sub(lambda found: self._parts[found[0]], text)
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {name: self.value(held) for name, held in value.items()}
+        return [self.value(held) for held in value] if isinstance(value, list | tuple) else value
+
+    def given(self, given: Given) -> Given:
+        return msgspec.structs.replace(given, path=self.text(given.path), content=self.text(given.content))
+
+    def is_probe(self, argv: Sequence[str]) -> bool:
+        return len(argv) > _PROBE_TAIL and argv[-_PROBE_TAIL] == self._probe != ""
+
+    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """The probe's plan is opened, changed and closed again: paths and ports stand in it too."""
+        if not self.is_probe(argv):
+            return tuple(map(self.text, argv))
+        *words, nonce, plan = argv
+        acts = {
+            str(act["id"]): Act(verb=act["verb"], path=self.text(act["path"]), params=self.value(act["params"]))
+            for act in read_plan_word(plan)
+        }
+        return (*map(self.text, words), nonce, plan_word(acts))
+
+
+def _as_json(floor: Floor) -> str:
+    shown = msgspec.to_builtins(floor) | {"median": floor.median, "codex_median": floor.codex_median}
+    return json.dumps(shown, indent=2)
+
+
+def _as_text(floor: Floor) -> str:
+    low, high = min(floor.rounds), max(floor.rounds)
+    return (
+        f"floor  {floor.median:.2f} s for {floor.calls} calls ({low:.2f} to {high:.2f}); "
+        f"in Codex {floor.codex_median:.2f} s for {floor.codex_calls}\n"
+        f"run    {floor.recorded:.2f} s in the same calls when they were recorded; "
+        f"in Codex {floor.codex_recorded:.2f} s"
+    )
