@@ -46,6 +46,9 @@ class Trial(Protocol):
     def clean(self, *, claim: str = "") -> None:
         """The call left no name behind in workspace, roots, outside, home or /tmp that no act explains."""
 
+    def standing_evidence(self) -> None:
+        """For the topics start and trust only: the rows that the harness itself found."""
+
     # ---- what there is to look at
     def row(self, act: str, copy: int = 0) -> DoneAct: ...
     def control_row(self, act: str, copy: int = 0) -> DoneAct: ...

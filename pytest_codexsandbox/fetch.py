@@ -8,6 +8,7 @@ import base64
 import hashlib
 import http.client
 import json
+import os
 import ssl
 import urllib.error
 import urllib.request
@@ -32,6 +33,10 @@ _HANDLERS: Final = (
 
 class NotReached(NotHad):
     """The network's fault; another try may succeed."""
+
+
+class NotThere(NotHad):
+    """The registry answered, and it has no such thing."""
 
 
 class Hash(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,13 +70,17 @@ class Progress(Protocol):
 class Download:
     """A stream that counts and hashes what is read from it."""
 
-    def __init__(self, source: IO[bytes], *, url: str, total: int, expected: Hash, arrived: Callable[[int], None]):
+    def __init__(
+        self, source: IO[bytes], *, url: str, total: int, expected: Hash, patience: float,
+        arrived: Callable[[int], None],
+    ) -> None:  # fmt: skip
         self._source, self._url, self._expected, self._arrived = source, url, expected, arrived
+        self._patience = patience
         self._hash = hashlib.new(expected.algorithm or "sha256")
         self.total, self.count = total, 0
 
     def read(self, size: int = _CHUNK) -> bytes:
-        with told(self._url):
+        with _told(self._url, self._patience):
             chunk = self._source.read(size if size >= 0 else _CHUNK)
         self.count += len(chunk)
         if self.count > _MOST:
@@ -105,13 +114,13 @@ def download(
 ) -> Iterator[Download]:  # fmt: skip
     """The bytes behind `url`. Leaving without an error checks that all came and that they hash to `expected`."""
     with _opened(url, headers or {}, patience) as (source, total), progress.download(label, total) as arrived:
-        stream = Download(source, url=url, total=total, expected=expected, arrived=arrived)
+        stream = Download(source, url=url, total=total, expected=expected, arrived=arrived, patience=patience)
         yield stream
         stream.finish()
 
 
 def read_json(url: str, *, headers: Mapping[str, str] | None = None, patience: float = PATIENCE) -> Any:
-    with _opened(url, headers or {}, patience) as (source, _), told(url):
+    with _opened(url, headers or {}, patience) as (source, _), _told(url, patience):
         text = source.read(64 << 20)
     try:
         return json.loads(text)
@@ -128,14 +137,14 @@ def without_secrets(url: str) -> str:
 
 
 @contextmanager
-def told(url: str) -> Iterator[None]:
+def _told(url: str, patience: float) -> Iterator[None]:
     """Whatever the network does becomes one error that says what happened and what to do."""
     where = without_secrets(url)
     try:
         yield
     except TimeoutError as problem:
         raise NotReached(
-            f"no byte came for {PATIENCE:.0f} s", where=where, why="the network or the server stalls", next_step=_NEXT
+            f"no byte came for {patience:.0f} s", where=where, why="the network or the server stalls", next_step=_NEXT
         ) from problem
     except (http.client.HTTPException, OSError) as problem:
         raise NotReached("the connection broke", where=where, why=_words(problem), next_step=_NEXT) from problem
@@ -148,13 +157,21 @@ _NEXT: Final = "try again; a proxy is taken from https_proxy, extra certificates
 def _opened(url: str, headers: Mapping[str, str], patience: float) -> Iterator[tuple[IO[bytes], int]]:
     parts = urlsplit(url)
     if parts.scheme == "file":
-        with told(url), Path(unquote(parts.path)).open("rb") as file:
-            yield file, Path(unquote(parts.path)).stat().st_size
+        with _local(Path(unquote(parts.path))) as file:
+            yield file, os.fstat(file.fileno()).st_size
         return
     if parts.scheme not in ("http", "https"):
         raise NotHad("only http and https addresses are downloaded", where=without_secrets(url))
     with _answer(url, headers, patience) as answer:
         yield cast("IO[bytes]", answer), int(answer.headers.get("Content-Length") or 0)
+
+
+def _local(path: Path) -> IO[bytes]:
+    """A wheel in a folder that pip's configuration names."""
+    try:
+        return path.open("rb")
+    except OSError as problem:
+        raise NotThere("the archive is not there", where=str(path), why=problem.strerror or str(problem)) from problem
 
 
 def _answer(url: str, headers: Mapping[str, str], patience: float) -> http.client.HTTPResponse:
@@ -182,7 +199,7 @@ def _answer(url: str, headers: Mapping[str, str], patience: float) -> http.clien
 
 def _refused(status: int, where: str) -> NotHad:
     if status in (404, 410):
-        return NotHad("the registry does not have it", where=where, why=f"HTTP {status}")
+        return NotThere("the registry does not have it", where=where, why=f"HTTP {status}")
     if status in (401, 403):
         return NotHad(
             "the registry wants a login", where=where, why=f"HTTP {status}",

@@ -1,0 +1,1 @@
+"""Measured as ratios in one run, never as a timed test."""

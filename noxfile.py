@@ -1,0 +1,1 @@
+"""Sessions: lint, tests, compat (pytest and xdist versions), packaging."""

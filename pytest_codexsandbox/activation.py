@@ -1,0 +1,50 @@
+"""Wakes the plugin up: a worker collects and records, a controller keeps the journal, alone it does both."""
+
+from typing import Final
+
+import pytest
+
+from pytest_codexsandbox.collection import Collection
+from pytest_codexsandbox.controller import Controller
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.recording import Recording
+from pytest_codexsandbox.running import of
+from pytest_codexsandbox.stopping import end_politely
+
+CONTROLLER: Final = "codexsandbox-controller"
+RECORDING: Final = "codexsandbox-recording"
+
+
+def activate(config: pytest.Config, collection: str) -> None:
+    try:
+        run = of(config)
+    except CodexSandboxError as fault:
+        raise pytest.UsageError(str(fault)) from None
+    manager = config.pluginmanager
+    if config.getoption("maxfail", 0) and not _asked_to_stop(config):
+        config.option.maxfail = 0  # an `-x` of the ini would leave half the plan unmeasured
+    if not run.is_worker:
+        _register(manager, Controller(config), CONTROLLER)
+        end_politely()
+    if run.is_worker or not _distributes(config):
+        _register(manager, Collection(config), collection)
+        _register(manager, Recording(config), RECORDING)
+
+
+def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) -> None:
+    """Parts of the harness cannot be switched off one by one: half of it would be a false green."""
+    if manager.is_blocked(name):
+        raise pytest.UsageError(
+            f"-p no:{name} would leave a matrix that cannot be trusted; leave --codex-matrix away instead"
+        )
+    if not manager.hasplugin(name):
+        manager.register(plugin, name)
+
+
+def _distributes(config: pytest.Config) -> bool:
+    return bool(config.getoption("tx", None)) and not config.getoption("collectonly", False)
+
+
+def _asked_to_stop(config: pytest.Config) -> bool:
+    """Whether `-x` or `--maxfail` was typed, and not taken from an ini."""
+    return any(word in ("-x", "--exitfirst") or word.startswith("--maxfail") for word in config.invocation_params.args)

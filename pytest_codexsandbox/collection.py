@@ -1,0 +1,180 @@
+"""What is collected: the shipped scenarios, one item for each planned key, whatever the user's ini says."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import pytest
+
+from pytest_codexsandbox.declare import declared
+from pytest_codexsandbox.matrix.survey import FILES, load
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.planfile import write_plan
+from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.running import Run, of
+from pytest_codexsandbox.session.standing import STANDING
+
+KEY: Final = pytest.StashKey[Key]()
+ROOT: Final = "codex-scenarios"
+MARKER: Final = "codex"
+DOOR: Final = "sandbox"
+
+
+class ScenarioModule(pytest.Module):
+    """A shipped scenario file. Named by us: the user's `python_files` and `python_functions` do not apply."""
+
+    def _getobj(self) -> Any:
+        return load(self.path)
+
+    def funcnamefilter(self, name: str) -> bool:
+        return name.startswith("test_")
+
+    def classnamefilter(self, name: str) -> bool:
+        return False
+
+
+class Collection:
+    """Registered in every process that collects."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.run: Run = of(config)
+        self._ours: list[pytest.Item] = []
+        self._standing: list[pytest.Item] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
+        """Without a path, the session holds the scenarios and nothing else: no folder of the user's is walked."""
+        if not isinstance(collector, pytest.Session) or not self.run.settings.active or paths_given(self.config):
+            return None
+        self.run.base_plan()  # a wrong option is said before anything is collected
+        return pytest.CollectReport(collector.nodeid, "passed", None, list(scenario_modules(collector)))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        found = declared(metafunc.function)
+        if found is not None and "trial" in metafunc.fixturenames:
+            parametrize(metafunc, "trial", self.run.keys_of(found))
+        elif "codex_sandbox" in metafunc.fixturenames:
+            parametrize(metafunc, "codex_sandbox", list(user_keys(self.run, metafunc)))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> Iterator[None]:
+        for item in items:
+            mark(item)
+        self._standing = [item for item in items if standing(item)]
+        result = yield
+        self._settle(session, items)
+        return result
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """The last word: what another plugin dropped (`--lf`, a shuffle, a slice) of the standing items comes back."""
+        if self._ours or any(KEY in item.stash for item in session.items):
+            self._settle(session, session.items)
+        ours = [item for item in session.items if KEY in item.stash]
+        if ours:
+            self.run.plan = self._plan(ours)
+            if self.run.is_worker:
+                write_plan(self.run.folder, self.run.worker, self.run.plan)
+
+    # ---- inside
+    def _settle(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        ours = [item for item in items if KEY in item.stash and not standing(item)]
+        others = [item for item in items if KEY not in item.stash]
+        if self.run.settings.active and others and not self._ours:
+            self.config.hook.pytest_deselected(items=others)
+        if self.run.settings.active:
+            others = []
+        wanted = {place(item.stash[KEY]) for item in ours}
+        if not ours:  # e.g. -k start: the standing items are what is left
+            wanted = {place(item.stash[KEY]) for item in items if standing(item)}
+        if wanted and not self._standing:
+            self._standing = list(standing_items(session))
+        kept = [item for item in self._standing if place(item.stash[KEY]) in wanted]
+        order = self.run.order()
+        self._ours = sorted([*kept, *ours], key=lambda item: order(item.stash[KEY]))
+        items[:] = [*self._ours, *others]
+
+    def _plan(self, ours: list[pytest.Item]) -> Plan:
+        keys = tuple(item.stash[KEY] for item in ours)
+        base = self.run.base_plan()
+        chosen = {key.promise for key in keys}
+        cells = {key.cell for key in keys}
+        known = (*self.run.promises.values(), *self.run.user_promises.values())
+        return Plan(
+            preset=base.preset,
+            cells=tuple(cell for cell in self.run.cells if cell.id in cells),
+            promises=tuple(promise for promise in known if promise.id in chosen),
+            keys=keys,
+            not_applicable={str(key): base.not_applicable[str(key)] for key in keys if str(key) in base.not_applicable},
+            not_planned=base.not_planned,
+        )
+
+
+def paths_given(config: pytest.Config) -> bool:
+    return config.args_source is pytest.Config.ArgsSource.ARGS
+
+
+def scenario_modules(session: pytest.Session, topics: tuple[str, ...] = ()) -> Iterator[ScenarioModule]:
+    root = shipped("scenarios")
+    for path in sorted(root.rglob(FILES)):
+        name = path.relative_to(root).as_posix()
+        if not topics or name.split("/")[0] in topics:
+            yield ScenarioModule.from_parent(session, path=path, nodeid=f"{ROOT}/{name}")
+
+
+def standing_items(session: pytest.Session) -> Iterator[pytest.Item]:
+    """Start, control and canary beside a user's own tests, which do not collect them."""
+    for module in scenario_modules(session, STANDING):
+        for item in session.genitems(module):
+            mark(item)
+            yield item
+
+
+def mark(item: pytest.Item) -> None:
+    """Remember the key that the item was made for; timeouts of the user's own plugins do not apply to it."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    key = next((value for value in params.values() if isinstance(value, Key)), None)
+    if key is None:
+        return
+    item.stash[KEY] = key
+    if item.config.pluginmanager.hasplugin("timeout") and declared(getattr(item, "function", None)):
+        item.add_marker(pytest.mark.timeout(0))
+
+
+def standing(item: pytest.Item) -> bool:
+    return KEY in item.stash and item.stash[KEY].promise.partition(".")[0] in STANDING
+
+
+def place(key: Key) -> tuple[str, str, str]:
+    return key.cell, key.door, key.policy
+
+
+def parametrize(metafunc: pytest.Metafunc, name: str, keys: list[Key]) -> None:
+    metafunc.parametrize(name, [pytest.param(key, id=key_id(key)) for key in keys], indirect=True)
+
+
+def key_id(key: Key) -> str:
+    return "-".join(word for word in (key.cell, key.door, key.policy, key.case) if word)
+
+
+def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
+    """A user's own test: a promise named by its node id, under the policies that its marker names."""
+    marker = next(iter(metafunc.definition.iter_markers(MARKER)), None)
+    policies = tuple(marker.kwargs.get("policies", (WORKSPACE_WRITE,))) if marker else (WORKSPACE_WRITE,)
+    unknown = [policy for policy in policies if policy not in POLICIES]
+    if unknown:
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: no policy {unknown[0]!r}; known: {', '.join(POLICIES)}")
+    slug = re.sub(r"[^a-z0-9]+", "-", metafunc.definition.nodeid.lower()).strip("-")
+    promise = Promise(
+        id=f"user.{slug}", kind="capability", severity="medium", needs="sandbox", source=metafunc.definition.nodeid,
+        policies=policies, title=metafunc.function.__name__.removeprefix("test_").replace("_", " "),
+    )  # fmt: skip
+    run.user_promises[promise.id] = promise
+    for cell in run.cells:
+        for policy in policies:
+            yield Key(cell=cell.id, door=DOOR, policy=policy, promise=promise.id)

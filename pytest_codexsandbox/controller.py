@@ -1,0 +1,245 @@
+"""Keeps the journal, prints the matrix, decides the exit code. Runs once, in the process that the user started."""
+
+import os
+import shutil
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox import __version__, payload, settling
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.journal import Journal, read
+from pytest_codexsandbox.matrix import expectations as known
+from pytest_codexsandbox.matrix.expectations import Applied
+from pytest_codexsandbox.matrix.plan import digest
+from pytest_codexsandbox.model.journal import CellRow, EndLine, PlanLine, PromiseRow, ResultLine, RunLine, SubjectLine
+from pytest_codexsandbox.model.ledger import count, settle
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.planfile import read_plan
+from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.running import FOLDER, of
+
+_SUFFIXES: Final = {"html": "index.html", "markdown": "report.md", "json": "report.json"}
+
+
+class Controller:
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.run = config, of(config)
+        self.began = time.monotonic()
+        self.journal: Journal | None = None
+        self.plan: Plan | None = None
+        self.records: list[Record] = []
+        self.versions: dict[str, str] = {}  # subject label → version
+        self.leaks: tuple[str, ...] = ()
+        self.faults: list[str] = []
+        self.reasons: tuple[str, ...] = ()
+        self.in_codex = 0.0
+
+    # ---- before the first effect
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        if self.run.plan is not None and not session.config.getoption("collectonly"):
+            self.begin(self.run.plan)
+
+    def begin(self, plan: Plan) -> None:
+        if self.journal is not None:
+            return
+        self.plan = plan
+        asked = self.run.settings
+        words = tuple(str(word) for word in self.config.invocation_params.args)
+        self.journal = Journal.open(
+            self.run.folder,
+            RunLine(
+                id=self.run.folder.name, started=_now(), product=f"codexsandbox {__version__}", preset=plan.preset,
+                invocation=("pytest", *words), strict=asked.strict, boot_id=_boot_id(), pid=os.getpid(),
+            ),
+        )  # fmt: skip
+        self.journal.write(plan_line(plan))
+        self.journal.sync()
+
+    # ---- with xdist, workers collect; they leave their plan in the run's folder
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput[FOLDER] = str(self.run.folder)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        from pytest_codexsandbox.scheduling import EnvironmentScheduler
+
+        return EnvironmentScheduler(config, log, group=self._environment_of)
+
+    def _environment_of(self, nodeid: str) -> str:
+        """Node ids are looked up, never parsed: every item of a cell's environment carries the cell's id."""
+        return next((cell.environment.id for cell in self.run.cells if f"[{cell.id}-" in nodeid), "")
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        plan = read_plan(self.run.folder, node.gateway.id)
+        if plan is None:
+            return
+        if self.plan is not None and plan.keys != self.plan.keys:
+            self.faults.append(f"worker {node.gateway.id} collected another plan")
+        self.begin(plan)
+
+    # ---- while items run
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        carried = payload.get(report)
+        if carried is None or self.journal is None:
+            return
+        for line in carried.all_lines():
+            self.journal.write(line)
+            if isinstance(line, SubjectLine):
+                self.versions[line.label] = line.version
+            elif getattr(line, "control", True) is False:
+                self.in_codex += line.observation.seconds  # type: ignore[union-attr]
+        if carried.record is not None:
+            self.records.append(carried.record)
+
+    # ---- the end
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Any:
+        result = yield
+        if self.journal is not None and self.plan is not None:
+            session.exitstatus = self._settle(self.journal, self.plan, int(exitstatus))
+        elif self.run.settings.active and int(exitstatus) == pytest.ExitCode.OK and not _only_looked(self.config):
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+        return result
+
+    def _settle(self, journal: Journal, plan: Plan, exitstatus: int) -> int:
+        self.leaks = self._clean_up()
+        applied = self._apply(journal, plan)
+        records = applied.records
+        outcome = settling.exit_code(
+            records, planned=plan.keys, from_data=tuple(plan.not_applicable),
+            pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
+            stale=applied.stale, unmatched=(*applied.unmatched, *self.faults), leaks=self.leaks,
+            incomplete=journal.fault, strict=self.run.settings.strict,
+        )  # fmt: skip
+        self.reasons = outcome.reasons
+        code = outcome.code
+        journal.write(
+            EndLine(
+                finished=_now(), exit=code, reasons=self.reasons, counts=count(records.values()), leaks=self.leaks,
+                seconds=time.monotonic() - self.began, seconds_in_codex=self.in_codex,
+            )
+        )  # fmt: skip
+        journal.close()
+        return code
+
+    def _apply(self, journal: Journal, plan: Plan) -> Applied:
+        """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
+        states = settle(plan.keys, tuple(self.records))
+        versions = settling.versions(plan.cells, self.versions)
+        # What a worker marked as known is judged anew, with the whole plan in view.
+        seen = {key: _as_seen(record) for key, record in states.items()}
+        applied = known.apply(plan, seen, self.run.deviations, versions=versions, today=datetime.now(UTC).date())
+        for key, record in applied.records.items():
+            if record.verdict is not states[key].verdict:
+                journal.write(ResultLine.of(msgspec.structs.replace(record, attempt=record.attempt + 1)))
+        return applied
+
+    def _foreign(self, exitstatus: int) -> int:
+        """Tests of the user's own that failed and are none of ours: pytest's own verdict on them stands."""
+        ours = sum(1 for record in self.records if record.verdict.value in ("violates", "broken", "stale"))
+        failed = getattr(self.config.pluginmanager.getplugin("session"), "testsfailed", 0)
+        return max(0, failed - ours) if exitstatus == 1 else 0
+
+    def _clean_up(self) -> tuple[str, ...]:
+        """Environments are closed by whoever opened them; what is left of them is a leak of ours."""
+        self.run.close()
+        folder = self.run.worlds
+        if not folder.exists():
+            return ()
+        with suppress(OSError):
+            shutil.rmtree(folder)
+        return (f"{folder} could not be removed",) if folder.exists() else ()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.journal is None:
+            return
+        try:
+            done = read(self.run.folder / "journal.ndjson")
+        except CodexSandboxError as fault:
+            terminalreporter.write_line(str(fault), red=True)
+            return
+        self._print(terminalreporter, done)
+
+    def _print(self, terminalreporter: pytest.TerminalReporter, done: Any) -> None:
+        from pytest_codexsandbox.reports.terminal import render
+
+        writer = terminalreporter._tw
+        text = render(
+            done, width=min(writer.fullwidth, 200), color=writer.hasmarkup, ascii=not _unicode(writer),
+            verbosity=max(0, self.config.get_verbosity()),
+        )  # fmt: skip
+        terminalreporter.write_line("")
+        for line in text.splitlines():
+            terminalreporter.write_line(line)
+        for name in self.run.settings.reports:
+            terminalreporter.write_line(self._report(name, done))
+        for fault in self.faults:
+            terminalreporter.write_line(fault, yellow=True)
+
+    def _report(self, name: str, done: Any) -> str:
+        target = self.run.folder / _SUFFIXES[name]
+        try:
+            target.write_text(plugged("reporters", name)(done, self.run.folder), encoding="utf-8")
+        except OSError as fault:
+            return f"report: {target} could not be written: {fault.strerror}"
+        return f"report: {target}"
+
+
+def _as_seen(record: Record) -> Record:
+    if record.verdict is not Verdict.EXPECTED:
+        return record
+    return msgspec.structs.replace(record, verdict=Verdict.VIOLATES, deviation="")
+
+
+def plan_line(plan: Plan) -> PlanLine:
+    return PlanLine(
+        digest=digest(plan),
+        cells=tuple(
+            CellRow(
+                id=cell.id, environment=cell.environment.id, subject=cell.subject.label, axes=cell.axes,
+                provenance=cell.environment.provenance, synthetic=cell.environment.synthetic,
+                arch=cell.environment.arch, as_version=cell.subject.as_version,
+            )
+            for cell in plan.cells
+        ),
+        promises=tuple(
+            PromiseRow(
+                id=promise.id, title=promise.title, kind=promise.kind, severity=promise.severity, needs=promise.needs,
+                source=promise.source, summary=promise.summary,
+            )
+            for promise in plan.promises
+        ),
+        keys=plan.keys,
+        not_planned=plan.not_planned,
+    )  # fmt: skip
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _unicode(writer: Any) -> bool:
+    return "utf" in (getattr(writer._file, "encoding", "") or "").lower()
+
+
+def _only_looked(config: pytest.Config) -> bool:
+    return bool(config.getoption("collectonly"))

@@ -1,0 +1,115 @@
+"""What tests ask for: `trial` (the shipped scenarios) and `codex_sandbox` (a user's own test)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.running import Run, of
+from pytest_codexsandbox.session.rehearsal import lacking, make_trial
+from pytest_codexsandbox.session.standing import control_words, control_worked
+from pytest_codexsandbox.session.trial import RealTrial
+
+TRIAL = pytest.StashKey[RealTrial]()
+NOT_APPLICABLE = pytest.StashKey[str]()
+
+
+def open_trial(request: pytest.FixtureRequest) -> RealTrial:
+    """The trial of the item's key; what the plan or a probe rules out is skipped, recorded as n/a with why."""
+    run, key = of(request.config), _key(request)
+    reason = _ruled_out(run, key)
+    if reason:
+        request.node.stash[NOT_APPLICABLE] = reason
+        pytest.skip(f"not applicable: {reason}")
+    bench = run.bench
+    trial = make_trial(bench, key, canaries=run.canaries)
+    request.node.stash[TRIAL] = trial
+    return trial
+
+
+def _key(request: pytest.FixtureRequest) -> Key:
+    if not isinstance(getattr(request, "param", None), Key):
+        raise pytest.UsageError(
+            "this fixture is for tests that declare a promise; a test of your own takes `codex_sandbox`"
+        )
+    key: Key = request.param
+    return key
+
+
+def _ruled_out(run: Run, key: Key) -> str:
+    if run.plan is None:
+        return ""
+    planned = run.plan.not_applicable.get(str(key), "")
+    return planned or lacking(run.bench.promises[key.promise], run.bench, key)
+
+
+class CodexSandbox:
+    """Runs commands through the real Codex, each in a fresh world, under the test's policy.
+
+    def test_mine(codex_sandbox):
+        seen = codex_sandbox.run("sh", "-c", "echo x > made", looks=["@WORKSPACE@/made"])
+        assert seen.code == 0
+        assert codex_sandbox.look(seen, "@WORKSPACE@/made").kind == "file"
+    """
+
+    def __init__(self, run: Run, trial: RealTrial) -> None:
+        self._run, self._trial = run, trial
+        self.policy = trial.policy
+        self.cell = trial.key.cell
+        self.started = trial.started
+
+    def run(
+        self,
+        *argv: str,
+        given: Sequence[Given] = (),
+        looks: Sequence[str] = (),
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 20.0,
+    ) -> Observation:
+        """Run `argv` in the sandbox; `looks` are seen from outside before and after."""
+        bench, key = self._run.bench, self._trial.key
+        cell = bench.cells[key.cell]
+        call = Call(
+            argv=argv, stdin=stdin, env=dict(env or {}), timeout=timeout * self._run.settings.timeout_scale,
+        )  # fmt: skip
+        acts = {"user/run": Act(verb="status", given=tuple(given), looks=tuple(looks))}
+        environment, subject = bench.environment(cell.environment), bench.subject(cell.subject)
+        seen = bench.door(key.door).observe(environment, subject, POLICIES[key.policy], acts, call)[0]
+        self._run.pending.append(
+            CallLine(
+                id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
+                cell=cell.id, observation=seen, timeout=call.timeout,
+            )
+        )  # fmt: skip
+        self._trial.rows.append(self._evidence(seen))
+        return seen
+
+    def look(self, seen: Observation, path: str, *, before: bool = False) -> Any:
+        from pytest_codexsandbox.session.sides import look_of
+
+        return look_of(seen, "user/run", path, before=before)
+
+    def _evidence(self, seen: Observation) -> Evidence:
+        control = self._trial.control[0]
+        wanted = "on" if POLICIES[self.policy].sandboxed else "off"
+        return Evidence(
+            claim=f"the command ran, and the sandbox was {wanted}", act="user/run", nonce=seen.nonce, call=seen.id,
+            control=control_words(control), control_held=control_worked(control) and not seen.error,
+            saw=f"{self.started.why}; {seen.ended} {seen.code}",
+            held=self.started.state == wanted and seen.ended in ("exit", "signal"),
+            direction="" if self.started.state == wanted and seen.ended in ("exit", "signal") else "denied",
+        )  # fmt: skip
+
+
+def open_sandbox(request: pytest.FixtureRequest) -> Iterator[CodexSandbox]:
+    trial = open_trial(request)
+    if trial.started.state in ("failed", "unknown"):
+        pytest.skip(f"blocked: {trial.started.why}")
+    yield CodexSandbox(of(request.config), trial)

@@ -1,0 +1,66 @@
+"""The plugin's options: one table, one `--help` group, each with an ini twin."""
+
+from typing import Any, Final
+
+import pytest
+
+FLAG: Final = "--codex-matrix"
+_GROUP: Final = "codexsandbox: the conformance matrix of Codex's sandbox"
+# name, argparse words, ini type, help. The ini twin of `report-dir` is `codex_report_dir`.
+_OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
+    ("matrix", {"nargs": "?", "const": "", "metavar": "PRESET|FILE"}, "string",
+     "run the shipped scenarios and print the matrix; `=releases` or `=my.toml`: another preset (default: local)"),
+    ("release", {"action": "append", "metavar": "V[,V…]"}, "args",
+     "Codex releases to measure, e.g. 0.136.0,0.163.0 (default: the preset's)"),
+    ("bin", {"action": "append", "metavar": "[LABEL=]PATH[@AS-VERSION]"}, "linelist",
+     "a Codex binary of your own; LABEL is its name in the matrix, @0.170.0 its place among the releases"),
+    ("only", {"action": "append", "metavar": "GLOB[,GLOB…]"}, "linelist",
+     "only what matches: cell ids, promise ids (sqlite.*) and policies"),
+    ("skip", {"action": "append", "metavar": "GLOB[,GLOB…]"}, "linelist",
+     "not what matches; the start checks, controls and canaries of what remains always run"),
+    ("report", {"action": "append", "metavar": "FORMAT[,FORMAT…]"}, "args",
+     "write reports beside the journal: html, markdown, json"),
+    ("report-dir", {"metavar": "DIR"}, "string", "where runs leave journal and reports (default: .codexsandbox)"),
+    ("expectations", {"action": "append", "metavar": "FILE"}, "linelist",
+     "known deviations as TOML, beside the shipped ones; strict: a healed one is an error"),
+    ("strict", {"action": "store_true", "default": None}, "bool",
+     "blocked, unconfined and n/a by probe fail the run as well"),
+    ("timeout-scale", {"type": float, "metavar": "FACTOR"}, "string",
+     "multiply every time limit, for slow machines (default: 1)"),
+)  # fmt: skip
+
+
+def add(parser: pytest.Parser) -> None:
+    group = parser.getgroup("codexsandbox", _GROUP)
+    for name, words, ini, text in _OPTIONS:
+        group.addoption(
+            f"--codex-{name}", dest=dest(name), default=words.get("default"), help=text, **_without_default(words)
+        )
+        parser.addini(dest(name), help=f"as --codex-{name}: {text}", type=ini, default=None)  # type: ignore[arg-type]
+
+
+def dest(name: str) -> str:
+    return "codex_" + name.replace("-", "_")
+
+
+def _without_default(words: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in words.items() if key != "default"}
+
+
+def bare_flag_first(args: list[str]) -> None:
+    """`--codex-matrix tests` means the default preset and a path: the flag takes a value only with `=`."""
+    for index, word in enumerate(args):
+        if word == "--":
+            return
+        if word == FLAG:
+            args[index] = f"{FLAG}="
+
+
+def wanted(config: pytest.Config) -> bool:
+    """Whether a matrix was asked for, on the command line or in the ini."""
+    if config.getoption(dest("matrix")) is not None:
+        return True
+    try:
+        return config.getini(dest("matrix")) is not None
+    except TypeError:  # a native TOML value of another type, e.g. `codex_matrix = true`
+        return True

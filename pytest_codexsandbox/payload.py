@@ -1,0 +1,29 @@
+"""What rides on a pytest report from the process that measured to the one that keeps the journal."""
+
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.journal import Line, ResultLine
+from pytest_codexsandbox.model.record import Record
+
+ATTRIBUTE: Final = "codexsandbox"
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    lines: tuple[Line, ...] = ()
+    record: Record | None = None
+    seconds_in_codex: float = 0.0
+
+    def all_lines(self) -> tuple[Line, ...]:
+        return (*self.lines, ResultLine.of(self.record)) if self.record else self.lines
+
+
+def put(report: object, payload: Payload) -> None:
+    """As text: it survives every way in which a report may travel."""
+    setattr(report, ATTRIBUTE, msgspec.json.encode(payload).decode())
+
+
+def get(report: object) -> Payload | None:
+    text = getattr(report, ATTRIBUTE, None)
+    return msgspec.json.decode(text, type=Payload) if isinstance(text, str) else None

@@ -1,0 +1,190 @@
+"""From a pytest report to a record: the judge decides, and the report shows what it decided."""
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox import payload
+from pytest_codexsandbox.collection import KEY
+from pytest_codexsandbox.doors.repro import repro_script
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.explain import diagnose
+from pytest_codexsandbox.fixtures import NOT_APPLICABLE, TRIAL
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import RED, Verdict
+from pytest_codexsandbox.running import Run, of
+from pytest_codexsandbox.session.batteries import act_id
+from pytest_codexsandbox.session.rehearsal import judged
+from pytest_codexsandbox.session.trial import RealTrial
+
+RECORD: Final = pytest.StashKey[Record]()
+# A machine that fails is never a finding about Codex.
+MACHINE_FAULTS: Final = (CodexSandboxError, OSError, MemoryError, TimeoutError)
+
+
+class Recording:
+    """Registered in every process that runs items."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.run = config, of(config)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        key = item.stash.get(KEY, None)
+        if key is None:
+            return report
+        record = self._record(item, call, report, key)
+        if record is not None:
+            record = self._finish(item, record)
+            item.stash[RECORD] = record
+            show(report, record)
+            self._attach(item, record)
+        if record is not None or self.run.pending:
+            payload.put(report, payload.Payload(lines=tuple(self.run.drain()), record=record))
+        return report
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        self.run.close()
+
+    def pytest_unconfigure(self) -> None:
+        self.run.close()
+
+    # ---- inside
+    def _record(
+        self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, key: Key
+    ) -> Record | None:
+        message = _message(call)
+        if report.when == "setup":
+            if report.passed:
+                return None
+            ruled_out = item.stash.get(NOT_APPLICABLE, "")
+            if report.skipped and ruled_out:
+                return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=ruled_out)
+            trial = item.stash.get(TRIAL, None)
+            if trial is not None and report.skipped:
+                return self._judge(trial, key, "failed", message)
+            return Record(key=key, verdict=Verdict.BROKEN, reason=message or "the test could not be set up")
+        if report.when == "call":
+            trial = item.stash.get(TRIAL, None)
+            if trial is None:
+                return Record(key=key, verdict=Verdict.BROKEN, reason="the test ran without the harness's own fixture")
+            fault = call.excinfo.value if call.excinfo else None
+            if isinstance(fault, MACHINE_FAULTS):
+                return Record(key=key, verdict=Verdict.BROKEN, reason=message, evidence=tuple(trial.rows))
+            return self._judge(trial, key, report.outcome, message)
+        if report.failed:
+            return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
+        return None
+
+    def _judge(self, trial: RealTrial, key: Key, outcome: str, message: str) -> Record:
+        result = judged(trial, outcome=outcome, message=message)
+        blocked = result.verdict is Verdict.BLOCKED
+        return Record(
+            key=key, verdict=result.verdict, direction=result.direction, reason=result.reason,
+            evidence=tuple(trial.rows), diagnosis=trial.started.diagnosis if blocked else None,
+            calls=tuple(dict.fromkeys(seen.id for seen in (*trial.seen, *trial.control))),
+            blocked_by="start.sandbox-is-on" if blocked else "",
+        )  # fmt: skip
+
+    def _finish(self, item: pytest.Item, record: Record) -> Record:
+        run, key = self.run, record.key
+        run.attempts[key] = run.attempts.get(key, 0) + 1
+        changes: dict[str, Any] = {"attempt": run.attempts[key], "worker": run.worker, "suite": _suite(key)}
+        trial = item.stash.get(TRIAL, None)
+        cell = next((cell for cell in run.cells if cell.id == key.cell), None)
+        version = ""
+        if cell is not None:
+            spec = cell.environment
+            changes |= {"provenance": spec.provenance, "synthetic": spec.synthetic, "arch": spec.arch}
+            if trial is not None:
+                changes |= {
+                    "environment": run.bench.environment_id(spec),
+                    "subject": run.bench.subject_id(cell.subject),
+                }
+                version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
+        record = msgspec.structs.replace(record, **changes)
+        if trial is not None and record.verdict in RED | {Verdict.BLOCKED} and record.diagnosis is None:
+            record = msgspec.structs.replace(record, diagnosis=diagnose(record, trial.seen, _facts(run, trial)))
+        if record.verdict is Verdict.VIOLATES:
+            record = run.cover(key, record, version)
+        if trial is not None and record.verdict in (Verdict.VIOLATES, Verdict.EXPECTED, Verdict.BLOCKED):
+            self._write_repro(trial, record)
+        return record
+
+    def _write_repro(self, trial: RealTrial, record: Record) -> None:
+        """A script for the first row that did not hold; a folder that cannot be written costs the script alone."""
+        bad = next((row for row in record.evidence if not row.held), None)
+        seen = next((seen for seen in trial.seen if bad is None or seen.id == bad.call), trial.seen[0])
+        promise = trial.promise
+        acts = {act_id(promise, name): act for name, act in promise.acts.items()}
+        target = self.run.folder / repro_name(record.key)
+        try:
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            target.write_text(repro_script(seen, acts={bad.act: acts[bad.act]} if bad and bad.act in acts else acts))
+        except OSError:
+            return
+
+    def _attach(self, item: pytest.Item, record: Record) -> None:
+        if self.config.pluginmanager.hasplugin("allure_listener"):
+            from pytest_codexsandbox.allure_bridge import attach
+
+            attach(item, record)
+
+
+def repro_name(key: Key) -> Path:
+    words = "-".join(word for word in (key.promise, key.cell, key.door, key.policy, key.case) if word)
+    return Path("repro") / f"{words.replace('/', '-')[:180]}.sh"
+
+
+def show(report: pytest.TestReport, record: Record) -> None:
+    """pytest's own outcome says what the record says; it never says more."""
+    if record.verdict in RED:
+        report.outcome = "failed"
+        report.longrepr = words(record)
+    elif record.verdict is Verdict.EXPECTED:
+        report.outcome = "skipped"
+        report.wasxfail = f"known deviation {record.deviation}"
+    elif record.verdict in (Verdict.BLOCKED, Verdict.NOT_APPLICABLE):
+        report.outcome = "skipped"
+        report.longrepr = (report.location[0], report.location[1] or 0, f"{record.verdict.value}: {record.reason}")
+    else:
+        report.outcome = "passed"
+        report.longrepr = None
+
+
+def words(record: Record) -> str:
+    lines = [f"{record.verdict.value}{f' ({record.direction})' if record.direction else ''}: {record.reason}"]
+    for row in record.evidence:
+        if not (row.held and row.control_held):
+            lines += [f"  promised  {row.claim}", f"  saw       {row.saw}", f"  control   {row.control or 'none'}"]
+    if record.diagnosis is not None:
+        lines += [f"  because   {record.diagnosis.cause}"]
+        lines += [f"  try       {record.diagnosis.remedy}"] if record.diagnosis.remedy else []
+    return "\n".join(lines)
+
+
+def _message(call: pytest.CallInfo[None]) -> str:
+    if call.excinfo is None:
+        return ""
+    value = call.excinfo.value
+    text = str(value) if isinstance(value, CodexSandboxError) else f"{type(value).__name__}: {value}"
+    return text[:4000]
+
+
+def _suite(key: Key) -> str:
+    return "user" if key.promise.startswith("user.") else "shipped"
+
+
+def _facts(run: Run, trial: RealTrial) -> dict[str, str]:
+    cell = run.bench.cells[trial.key.cell]
+    facts = {name: str(value) for name, value in run.bench.environment(cell.environment).facts().items()}
+    facts["codex"] = run.bench.subject(cell.subject).capabilities.version
+    return facts

@@ -1,0 +1,227 @@
+"""One run, as each process of it sees it: what was asked for, cells, plan, bench, attempts."""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pytest_codexsandbox.diagnosis.match import fingerprints
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.matrix import expectations as known
+from pytest_codexsandbox.matrix.expand import Expanded, expand
+from pytest_codexsandbox.matrix.load import MatrixFile, load
+from pytest_codexsandbox.matrix.plan import make
+from pytest_codexsandbox.matrix.select import Selection
+from pytest_codexsandbox.matrix.survey import promises as survey
+from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.journal import Line
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.releases.candidates import candidate
+from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.releases.store import cache_folder
+from pytest_codexsandbox.session.bench import Bench, BenchOptions
+from pytest_codexsandbox.session.canaries import Canaries
+from pytest_codexsandbox.session.standing import STANDING
+from pytest_codexsandbox.settings import Settings, settings
+
+RUN: Final = pytest.StashKey["Run"]()
+FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker
+_INSTALL: Final = "pip install 'pytest-codexsandbox[codex]', or name one: --codex-release 0.163.0, --codex-bin PATH"
+
+
+class Run:
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.settings: Settings = settings(config)
+        self.worker: str = getattr(config, "workerinput", {}).get("workerid", "")
+        self.plan: Plan | None = None
+        self.functions: dict[str, Callable[..., object]] = {}
+        self.user_promises: dict[str, Promise] = {}
+        self.pending: list[Line] = []  # lines since the last report; they ride on the next one
+        self.attempts: dict[Key, int] = {}
+        self._bench: Bench | None = None
+
+    @property
+    def is_worker(self) -> bool:
+        return bool(self.worker)
+
+    # ---- pure: what could be planned
+    @cached_property
+    def matrix(self) -> MatrixFile:
+        return load(self.settings.preset)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[Promise, Callable[..., object]], ...]:
+        """The shipped promises; those that everything leans on come first."""
+        return tuple(sorted(survey(shipped("scenarios")), key=lambda pair: pair[0].topic not in STANDING))
+
+    @cached_property
+    def promises(self) -> dict[str, Promise]:
+        return {promise.id: promise for promise, _ in self.pairs}
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        return self.expanded.cells
+
+    @cached_property
+    def expanded(self) -> Expanded:
+        return expand(self.matrix, environments={"local": this_machine()}, subjects=self.subjects)
+
+    @cached_property
+    def subjects(self) -> tuple[SubjectSpec, ...]:
+        asked = self.settings
+        if asked.releases or asked.binaries:
+            named = (self._release(name) for name in asked.releases)
+            return (*named, *(candidate(text) for text in asked.binaries))
+        return tuple(self._release(name) for name in self.matrix.releases)
+
+    def _release(self, name: str) -> SubjectSpec:
+        if name != "installed":
+            return SubjectSpec(label=name, release=name)
+        found = installed()
+        if found is None:
+            raise WrongInput(
+                "no Codex is installed beside pytest", where=f"preset {self.matrix.name}", next_step=_INSTALL
+            )
+        return found
+
+    @cached_property
+    def selection(self) -> Selection:
+        return Selection(only=self.settings.only, skip=self.settings.skip)
+
+    def base_plan(self) -> Plan:
+        """What the options ask for, before pytest's own selection (-k, --lf, paths)."""
+        return self._base_plan
+
+    @cached_property
+    def _base_plan(self) -> Plan:
+        return make(
+            self.matrix.name, self.cells, tuple(self.promises.values()), doors=self.matrix.doors,
+            selection=self.selection, policies=self.matrix.policies, not_planned=self.expanded.not_planned,
+        )  # fmt: skip
+
+    @cached_property
+    def _keys(self) -> dict[str, list[Key]]:
+        grouped: dict[str, list[Key]] = {}
+        for key in self.base_plan().keys:
+            grouped.setdefault(key.promise, []).append(key)
+        return grouped
+
+    def keys_of(self, promise: Promise) -> list[Key]:
+        return self._keys.get(promise.id, [])
+
+    def order(self) -> Callable[[Key], tuple[int, int, bool, int, str]]:
+        """The plan's order: cell, door, policy; the standing promises first, then the scenarios' own order."""
+        cells = {cell.id: number for number, cell in enumerate(self.cells)}
+        promises = {promise: number for number, promise in enumerate([*self.promises, *self.user_promises])}
+        policies = {policy: number for number, policy in enumerate(POLICIES)}
+
+        def place(key: Key) -> tuple[int, int, bool, int, str]:
+            topic = key.promise.partition(".")[0]
+            return (cells[key.cell], policies[key.policy], topic not in STANDING, promises[key.promise], key.case)
+
+        return place
+
+    @cached_property
+    def deviations(self) -> tuple[known.Deviation, ...]:
+        paths = (shipped("matrix") / "expectations" / "known.toml", *self.settings.expectations)
+        names = (*self.promises, *self.user_promises)
+        return known.load(paths, promises=names, fingerprints=tuple(one.id for one in fingerprints()))
+
+    def cover(self, key: Key, record: Record, version: str) -> Record:
+        """The record as the known deviations see it, for the sign that pytest shows at once."""
+        if self.plan is None:
+            return record
+        today = datetime.now(UTC).date()
+        versions = {key.cell: version} if version else {}
+        return known.apply(self.plan, {key: record}, self.deviations, versions=versions, today=today).records[key]
+
+    # ---- folders
+    @cached_property
+    def folder(self) -> Path:
+        """The journal's and the reports' own: made by the controller, told to its workers."""
+        given = getattr(self.config, "workerinput", {}).get(FOLDER)
+        if given:
+            Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
+            return Path(given)
+        return _fresh(self.settings.report_dir)
+
+    @cached_property
+    def worlds(self) -> Path:
+        """Where environments live: below the cache, never below the temp directory, which Codex refuses."""
+        mark = hashlib.sha256(str(self.folder).encode()).hexdigest()[:8]
+        return cache_folder() / "runs" / f"{self.folder.name}-{mark}"
+
+    # ---- effects
+    @property
+    def bench(self) -> Bench:
+        if self._bench is None:
+            if self.plan is None:
+                raise CodexSandboxError(
+                    "nothing was planned yet", why="a fixture was asked for before collection ended"
+                )
+            options = BenchOptions(
+                folder=self.worlds / (self.worker or "main"), cache=cache_folder(),
+                timeout_scale=self.settings.timeout_scale, worker=self.worker,
+            )  # fmt: skip
+            self._bench = Bench(self.plan, options, emit=self.pending.append, resolve=_resolve)
+            self.canaries = Canaries(self._bench, tuple(p for p in self.pairs if p[0].id in self._bench.promises))
+        return self._bench
+
+    def close(self) -> None:
+        if self._bench is not None:
+            self._bench.close()
+            self._bench = None
+
+    def drain(self) -> list[Line]:
+        lines, self.pending[:] = list(self.pending), []
+        return lines
+
+
+def _resolve(spec: SubjectSpec, *, cache: Path) -> Subject:
+    return resolve(spec, cache=cache, progress=None)
+
+
+def _fresh(parent: Path) -> Path:
+    """A new folder named by the time; a second run in the same second gets a number."""
+    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
+    for number in range(1000):
+        folder = parent / (stamp if not number else f"{stamp}-{number}")
+        try:
+            folder.mkdir(mode=0o700, parents=True)
+        except FileExistsError:
+            if not parent.is_dir():
+                break
+            continue
+        except OSError as fault:
+            raise WrongInput(
+                f"no report folder can be made in {parent}",
+                why=fault.strerror or str(fault),
+                next_step="--codex-report-dir DIR",
+            ) from fault
+        with suppress(OSError):
+            (parent / ".gitignore").write_text("*\n")
+        return folder
+    raise WrongInput(
+        f"no report folder can be made in {parent}", why="it is not a folder", next_step="--codex-report-dir DIR"
+    )
+
+
+def of(config: pytest.Config) -> Run:
+    """The run of this process, made when it is first needed."""
+    if RUN not in config.stash:
+        config.stash[RUN] = Run(config)
+    return config.stash[RUN]

@@ -1,0 +1,34 @@
+"""Which acts ride together in one call: pure."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.promise import Promise
+
+SHARED = ""  # the group of all promises that need no call of their own
+
+
+def group_of(promise: Promise) -> str:
+    return promise.id if promise.call is not None else SHARED
+
+
+def act_id(promise: Promise, name: str) -> str:
+    return f"{promise.id}/{name}"
+
+
+def acts_of(promises: Iterable[Promise], group: str) -> dict[str, Act]:
+    """The acts of one group, in the promises' order."""
+    return {
+        act_id(promise, name): act
+        for promise in promises
+        if group_of(promise) == group
+        for name, act in promise.acts.items()
+    }
+
+
+def call_of(promise: Promise | None, *, acts: int, scale: float) -> Call:
+    """The call of a group with its time limit: a battery gets longer with its acts."""
+    call = (promise.call if promise else None) or Call(timeout=20 + 0.5 * acts)
+    return msgspec.structs.replace(call, timeout=call.timeout * scale)

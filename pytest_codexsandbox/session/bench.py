@@ -1,0 +1,193 @@
+"""The workbench of one worker: every environment, subject, battery and control once, whoever asks first."""
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from pytest_codexsandbox.diagnosis.start import assess
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.journal import CallLine, EnvironmentLine, Line, SubjectLine
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.ports import Backend, Door, Environment, Subject
+from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
+
+UNCONFINED = "unconfined"
+T = TypeVar("T")
+
+
+class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
+    folder: Path  # of this worker's environments, below the run's folder
+    cache: Path
+    timeout_scale: float = 1.0
+    worker: str = ""
+
+
+class Resolve(Protocol):
+    def __call__(self, spec: SubjectSpec, *, cache: Path) -> Subject: ...
+
+
+class Bench:
+    """Not for threads. `close()` ends all that was started."""
+
+    def __init__(self, plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve) -> None:
+        self.plan, self.options = plan, options
+        self._emit, self._resolve = emit, resolve
+        self._stack = ExitStack()
+        self._kept: dict[object, Any] = {}
+        self.cells = {cell.id: cell for cell in plan.cells}
+        self.promises = {promise.id: promise for promise in plan.promises}
+        self._planned = _planned_promises(plan)
+        self.seconds_in_codex = 0.0
+
+    # ---- things that are dear, made once
+    def environment(self, spec: EnvironmentSpec) -> Environment:
+        return self._once(("environment", spec.id), lambda: self._open(spec))
+
+    def subject(self, spec: SubjectSpec) -> Subject:
+        return self._once(("subject", spec.label), lambda: self._have(spec))
+
+    def door(self, name: str) -> Door:
+        return self._once(("door", name), plugged("doors", name))
+
+    # ---- observations
+    def seen(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
+        """What the calls of one group showed through a real door."""
+        return self._once(("seen", cell.id, door, policy, group), lambda: self._observe(cell, door, policy, group))
+
+    def control(self, cell: Cell, group: str) -> tuple[Observation, ...]:
+        """The same acts with nothing around them: once for an environment, whatever the release and the policy."""
+        spec = cell.environment
+        return self._once(("control", spec.id, group), lambda: self._observe(cell, UNCONFINED, "", group))
+
+    def started(self, cell: Cell, door: str, policy: str, group: str = SHARED) -> Started:
+        """Whether a sandbox was on in that call (the worst of its copies)."""
+        return self._once(("started", cell.id, door, policy, group), lambda: self._assess(cell, door, policy, group))
+
+    def planned(self, policy: str, group: str) -> tuple[Promise, ...]:
+        """Promises whose acts ride in a group; for the control (no policy), those of every policy."""
+        chosen = self._planned.get(policy, ()) if policy else self.plan.promises
+        return tuple(promise for promise in chosen if group_of(promise) == group)
+
+    def adopt(self, other: "Bench") -> None:
+        """Share another bench's environments, and its controls where both perform the same acts."""
+        alike = {p.id: p.acts for p in self.plan.promises} == {p.id: p.acts for p in other.plan.promises}
+        for key, kept in other._kept.items():
+            if isinstance(key, tuple) and (key[0] == "environment" or (alike and key[0] == "control")):
+                self._kept[key] = kept
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def environments(self) -> tuple[Environment, ...]:
+        return tuple(kept for key, kept in self._kept.items() if isinstance(key, tuple) and key[0] == "environment")
+
+    # ---- inside
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        """A failure is kept as well: what cannot be had is not tried again for every promise."""
+        if key not in self._kept:
+            try:
+                self._kept[key] = make()
+            except CodexSandboxError as fault:
+                self._kept[key] = fault
+        kept: T | CodexSandboxError = self._kept[key]
+        if isinstance(kept, CodexSandboxError):
+            raise kept
+        return kept
+
+    def _open(self, spec: EnvironmentSpec) -> Environment:
+        backend: Backend = plugged("backends", spec.backend)()
+        environment = self._stack.enter_context(backend.open(spec, self.options.folder / _folder_name(spec)))
+        facts = dict(environment.facts())
+        self._emit(EnvironmentLine(id=self.environment_id(spec), spec=spec.id, facts=facts, worker=self.options.worker))
+        return environment
+
+    def _have(self, spec: SubjectSpec) -> Subject:
+        subject = self._resolve(spec, cache=self.options.cache)
+        facts = msgspec.to_builtins(subject.capabilities)
+        self._emit(
+            SubjectLine(
+                id=self.subject_id(spec), label=spec.label, version=subject.capabilities.version,
+                digest=subject.digest, source=str(getattr(subject, "source", "")), binary=subject.binary, facts=facts,
+            )
+        )  # fmt: skip
+        return subject
+
+    def environment_id(self, spec: EnvironmentSpec) -> str:
+        return f"{spec.id}@{self.options.worker}" if self.options.worker else spec.id
+
+    def subject_id(self, spec: SubjectSpec) -> str:
+        return spec.label
+
+    def _observe(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
+        promises = self.planned(policy, group)
+        acts = acts_of(promises, group)
+        own = promises[0] if group != SHARED and promises else None
+        call = call_of(own, acts=len(acts), scale=self.options.timeout_scale)
+        # A control needs some policy's name and no policy's effect; roots of every policy exist in its world.
+        asked = POLICIES[policy] if policy else POLICIES["danger-full-access"]
+        observations = self.door(door).observe(
+            self.environment(cell.environment), self.subject(cell.subject), asked, acts, call
+        )
+        for observation in observations:
+            self._emit(self._line(cell, observation, call, control=not policy))
+        if policy:
+            self.seconds_in_codex += max((observation.seconds for observation in observations), default=0.0)
+        return observations
+
+    def _line(self, cell: Cell, observation: Observation, call: Any, *, control: bool) -> CallLine:
+        return CallLine(
+            id=observation.id, environment=self.environment_id(cell.environment),
+            subject=self.subject_id(cell.subject), cell=cell.id, observation=observation, control=control,
+            stdin=_base64(call.stdin), interrupt_after=call.interrupt_after, timeout=call.timeout,
+        )  # fmt: skip
+
+    def _assess(self, cell: Cell, door: str, policy: str, group: str) -> Started:
+        controls = self.control(cell, group)
+        states = [
+            assess(observation, controls[min(copy, len(controls) - 1)], sandboxed=POLICIES[policy].sandboxed)
+            for copy, observation in enumerate(self.seen(cell, door, policy, group))
+        ]
+        return min(states, key=lambda state: ("off", "failed", "unknown", "on").index(state.state))
+
+
+def _planned_promises(plan: Plan) -> Mapping[str, tuple[Promise, ...]]:
+    """policy → the promises that have a key under it, in the plan's order (whatever the cell: batteries are alike)."""
+    wanted: dict[str, set[str]] = {}
+    for key in plan.keys:
+        if str(key) not in plan.not_applicable:
+            wanted.setdefault(key.policy, set()).add(key.promise)
+    return {policy: tuple(p for p in plan.promises if p.id in ids) for policy, ids in wanted.items()}
+
+
+def _folder_name(spec: EnvironmentSpec) -> str:
+    return "e-" + spec.id.replace("~", "-")[:40]
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data[:65536]).decode()
+
+
+@contextmanager
+def bench(plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve) -> Iterator[Bench]:
+    made = Bench(plan, options, emit=emit, resolve=resolve)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def need_cell(cells: Mapping[str, Cell], key: Key) -> Cell:
+    if key.cell not in cells:
+        raise MachineFault(f"the plan has no cell {key.cell!r}", where=str(key))
+    return cells[key.cell]

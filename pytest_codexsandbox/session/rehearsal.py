@@ -1,0 +1,142 @@
+"""Runs promises without pytest: canaries and the selftest do, and the fixture shares the one way to a record."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from pytest_codexsandbox.diagnosis.judge import Judged, judge
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Evidence, Record
+from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.session.batteries import SHARED, group_of
+from pytest_codexsandbox.session.bench import Bench, BenchOptions
+from pytest_codexsandbox.session.standing import STANDING, START, control_evidence, start_evidence
+from pytest_codexsandbox.session.trial import RealTrial
+
+Canaries = Callable[[Cell, str, str], tuple[Evidence, ...]]
+
+
+def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exempt: bool = False) -> RealTrial:
+    """The trial of a key: performs what was not performed yet."""
+    cell, promise = bench.cells[key.cell], bench.promises[key.promise]
+    group = SHARED if promise.topic in STANDING else group_of(promise)
+    seen, control = bench.seen(cell, key.door, key.policy, group), bench.control(cell, group)
+    started = Started(state="on", why="exempt: a canary restrains itself") if exempt else _started(bench, key, promise)
+    reasons: tuple[Evidence, ...] = ()
+    if promise.topic == START:
+        reasons = (start_evidence(started, policy=key.policy, seen=seen[0], control=control[0]),)
+    elif promise.topic in STANDING:
+        reasons = (control_evidence(control[0], seen[0]),)
+        reasons += canaries(cell, key.door, key.policy) if canaries else ()
+    return RealTrial(key, promise, seen=seen, control=control, started=started, reasons=reasons)
+
+
+def _started(bench: Bench, key: Key, promise: Promise) -> Started:
+    """The start of the policy; for a promise with a call of its own also that call's, where it can be known.
+
+    A call that does not start although the policy's battery did is the promise's own finding when it promised work,
+    and no measurement when it promised a boundary.
+    """
+    cell = bench.cells[key.cell]
+    shared = bench.started(cell, key.door, key.policy)
+    group = group_of(promise)
+    if group == SHARED or promise.topic in STANDING or shared.state in ("failed", "unknown"):
+        return shared
+    if promise.call is not None and promise.call.argv:
+        return shared  # no probe in it: nothing to assess
+    own = bench.started(cell, key.door, key.policy, group)
+    if own.state == "off" and shared.state == "on":
+        return own
+    if own.state in ("failed", "unknown") and promise.kind == "boundary":
+        return own
+    return shared
+
+
+def run_promise(trial: RealTrial, function: Callable[..., object]) -> Judged:
+    """Call the scenario's function as pytest would, and judge."""
+    outcome, message = "passed", ""
+    try:
+        function(trial)
+    except Exception as fault:  # noqa: BLE001 - whatever a scenario raises can only make its verdict worse
+        outcome, message = "failed", f"{type(fault).__name__}: {fault}"
+    return judged(trial, outcome=outcome, message=message)
+
+
+def judged(trial: RealTrial, *, outcome: str, message: str) -> Judged:
+    return judge(
+        trial.promise, outcome=outcome, message=message, evidence=tuple(trial.rows), started=trial.started,  # type: ignore[arg-type]
+        sandboxed=POLICIES[trial.policy].sandboxed,
+    )  # fmt: skip
+
+
+def rehearse(
+    promises: Iterable[tuple[Promise, Callable[..., object]]],
+    policies: Iterable[str],
+    subject: Subject,
+    *,
+    environment: EnvironmentSpec,
+    options: BenchOptions,
+    door: str = "sandbox",
+    exempt_from_start: bool = False,
+    bench: Bench | None = None,
+) -> dict[Key, Record]:
+    """Every (promise, policy) against one subject, without pytest. `exempt_from_start` is for the good canary only."""
+    pairs = list(promises)
+    chosen = set(policies)
+    spec = SubjectSpec(label=subject.spec.label, path=subject.binary, source="subject")
+    cell = Cell(environment=environment, subject=spec)
+    keys = tuple(
+        Key(cell=cell.id, door=door, policy=policy, promise=promise.id, case=case)
+        for promise, _ in pairs
+        for policy in promise.policies
+        if policy in chosen
+        for case in promise.cases
+    )
+    plan = Plan(preset="rehearsal", cells=(cell,), promises=tuple(promise for promise, _ in pairs), keys=keys)
+    functions = {promise.id: function for promise, function in pairs}
+    own = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: subject)
+    if bench is not None:
+        own.adopt(bench)
+    try:
+        return {key: _record(own, key, functions, exempt=exempt_from_start) for key in keys}
+    finally:
+        own.close()
+
+
+def _record(bench: Bench, key: Key, functions: Mapping[str, Callable[..., object]], *, exempt: bool) -> Record:
+    promise = bench.promises[key.promise]
+    missing = lacking(promise, bench, key)
+    if missing:
+        return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
+    try:
+        trial = make_trial(bench, key, exempt=exempt and promise.topic != START)
+    except CodexSandboxError as fault:
+        return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
+    verdict = run_promise(trial, functions[promise.id])
+    return Record(
+        key=key, verdict=verdict.verdict, direction=verdict.direction, reason=verdict.reason,
+        evidence=tuple(trial.rows), calls=tuple(observation.id for observation in trial.seen),
+    )  # fmt: skip
+
+
+def lacking(promise: Promise, bench: Bench, key: Key) -> str:
+    """Why the subject cannot be asked this at all, by a positive probe of its own words; "" = it can."""
+    capabilities = bench.subject(bench.cells[key.cell].subject).capabilities
+    wanted = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
+    if key.policy == "danger-full-access":
+        wanted.append("full-access")
+    for word in wanted:
+        if not getattr(capabilities, re.sub(r"-", "_", word), False):
+            return f"by probe: Codex {capabilities.version} has no {word} at this door"
+    return ""
+
+
+def scratch(folder: Path, cache: Path) -> BenchOptions:
+    return BenchOptions(folder=folder, cache=cache)

@@ -1,0 +1,111 @@
+"""What was asked for, from command line and ini, as data. A contradiction is one clear error."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.options import FLAG, dest
+
+FORMATS: Final = ("html", "markdown", "json")
+DEFAULT_PRESET: Final = "local"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    active: bool  # --codex-matrix was given
+    preset: str
+    releases: tuple[str, ...]
+    binaries: tuple[str, ...]
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+    reports: tuple[str, ...]
+    report_dir: Path
+    expectations: tuple[Path, ...]
+    strict: bool
+    timeout_scale: float
+
+
+def settings(config: pytest.Config) -> Settings:
+    asked = config.getoption(dest("matrix"))
+    from_ini = _ini(config, "matrix")
+    matrix = asked if asked is not None else _first(from_ini)
+    reports = _words(config, "report")
+    unknown = [name for name in reports if name not in FORMATS]
+    if unknown:
+        raise WrongInput(
+            f"there is no report format {unknown[0]!r}", where="--codex-report", why=f"known: {', '.join(FORMATS)}"
+        )
+    root = config.invocation_params.dir
+    return Settings(
+        active=matrix is not None,
+        preset=(asked or _first(from_ini) or DEFAULT_PRESET),
+        releases=_words(config, "release"),
+        binaries=_lines(config, "bin"),
+        only=_words(config, "only"),
+        skip=_words(config, "skip"),
+        reports=reports,
+        report_dir=root
+        / (config.getoption(dest("report-dir")) or _first(_ini(config, "report-dir")) or ".codexsandbox"),
+        expectations=tuple(root / name for name in _lines(config, "expectations")),
+        strict=bool(_either(config, "strict")),
+        timeout_scale=_scale(config),
+    )
+
+
+def _scale(config: pytest.Config) -> float:
+    given = _either(config, "timeout-scale")
+    try:
+        scale = float(given) if given is not None else 1.0
+    except (TypeError, ValueError):
+        scale = 0.0
+    if not 0.1 <= scale <= 1000:
+        raise WrongInput(f"{given!r} is no factor", where="--codex-timeout-scale", why="a number from 0.1 to 1000")
+    return scale
+
+
+def _either(config: pytest.Config, name: str) -> Any:
+    given = config.getoption(dest(name))
+    return given if given is not None else (_ini(config, name) if name == "strict" else _first(_ini(config, name)))
+
+
+def _lines(config: pytest.Config, name: str) -> tuple[str, ...]:
+    given = config.getoption(dest(name)) or _listed(_ini(config, name))
+    return tuple(word.strip() for word in given if word.strip())
+
+
+def _words(config: pytest.Config, name: str) -> tuple[str, ...]:
+    split = [word.strip() for line in _lines(config, name) for word in line.split(",")]
+    if "" in split:
+        raise WrongInput(
+            f"an empty name in --codex-{name}", why="two commas, or one at an end", next_step=f"pytest {FLAG} --help"
+        )
+    return tuple(dict.fromkeys(split))
+
+
+def _ini(config: pytest.Config, name: str) -> Any:
+    """pytest 9's native TOML insists on one type for each key; a list and a string are both welcome here."""
+    try:
+        return config.getini(dest(name))
+    except TypeError:
+        raw: Any = config.inicfg.get(dest(name))
+        value = getattr(raw, "value", raw)
+        if isinstance(value, str | list | bool | int | float):
+            return value
+        raise WrongInput(f"{dest(name)} cannot be read", where=str(config.inipath), why=f"it is {value!r}") from None
+
+
+def _first(value: Any) -> str | None:
+    """A single word of an ini value; `codex_matrix = true` means the default preset."""
+    if value is None or value is False:
+        return None
+    if value is True:
+        return ""
+    return str(value[0] if isinstance(value, list) else value)
+
+
+def _listed(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [str(word) for word in value] if isinstance(value, list) else [str(value)]
