@@ -10,8 +10,10 @@ from pytest_codexsandbox import fetch
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.releases.artefact import Artefact
+from pytest_codexsandbox.releases.entry import Entry, Origin
 from pytest_codexsandbox.releases.machine import Platform
-from pytest_codexsandbox.releases.store import Entry, Origin, Store, full_disk, room_for
+from pytest_codexsandbox.releases.room import full_disk, room_for
+from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.unpack import BadArchive, Unpacked, unpack_tar, unpack_wheel
 
 TRIES: Final = 3

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.fetch import Hash, NotReached, read_json
+from pytest_codexsandbox.fetch import Hash, NotReached, NotThere, read_json
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
 from pytest_codexsandbox.releases.machine import Platform
@@ -38,7 +38,7 @@ def find(
     else:
         raise NotHad(f"Codex {release} is published on npm, and npm cannot be asked here", next_step=NO_WAY)
     if not dist:
-        raise NotHad(f"npm has no Codex {release} for {platform.npm}", next_step="npm view @openai/codex versions")
+        raise NotThere(f"npm has no Codex {release} for {platform.npm}", next_step="npm view @openai/codex versions")
     return _artefact(release, dist, configured)
 
 

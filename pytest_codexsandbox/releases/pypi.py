@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.fetch import Hash, NotReached
+from pytest_codexsandbox.fetch import Hash, NotReached, NotThere
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
 from pytest_codexsandbox.releases.installed import PACKAGE
@@ -66,7 +66,7 @@ def _no(release: str, done: Finished) -> NotHad:
     said = done.stderr.decode(errors="replace")
     if any(word in said for word in _NETWORK):
         return NotReached("pip could not reach its index", why=last_line(done.stderr))
-    return NotHad(f"PyPI has no {PACKAGE} {wheel_version(release)} for this machine", why=last_line(done.stderr))
+    return NotThere(f"PyPI has no {PACKAGE} {wheel_version(release)} for this machine", why=last_line(done.stderr))
 
 
 def _artefact(release: str, report: bytes) -> Artefact:

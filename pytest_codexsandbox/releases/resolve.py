@@ -8,19 +8,21 @@ import msgspec
 
 from pytest_codexsandbox import proc
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.fetch import NotReached, Progress
+from pytest_codexsandbox.fetch import NotReached, NotThere, Progress
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import candidates, catalogue, npm, pypi
 from pytest_codexsandbox.releases import installed as installation
 from pytest_codexsandbox.releases.artefact import Artefact, Run
+from pytest_codexsandbox.releases.entry import Entry
 from pytest_codexsandbox.releases.install import install
 from pytest_codexsandbox.releases.known_binaries import digest_of, probed
 from pytest_codexsandbox.releases.limits import limit_from
+from pytest_codexsandbox.releases.locks import hold
 from pytest_codexsandbox.releases.machine import Platform, here
 from pytest_codexsandbox.releases.names import release_name
 from pytest_codexsandbox.releases.progress import Silent
-from pytest_codexsandbox.releases.store import Entry, Store, hold
+from pytest_codexsandbox.releases.store import Store
 
 Find = Callable[[str, Platform], Artefact]
 
@@ -51,7 +53,7 @@ def resolve(
     is_installed = there is not None and there.release == release
     if there is not None and is_installed and spec.source == "installed":
         return _installed(spec, there, cache, run)
-    entry = _cached(store, release, platform)
+    entry = cached(store, release, platform)
     if entry is None and there is not None and is_installed:
         return _installed(spec, there, cache, run)
     if entry is None:
@@ -61,17 +63,25 @@ def resolve(
     return _from_entry(spec, entry, cache, run)
 
 
-def _cached(store: Store, release: str, platform: Platform) -> Entry | None:
+def cached(store: Store, release: str, platform: Platform) -> Entry | None:
+    """The entry, protected for as long as this process lives. One whose binary has changed is as good as none."""
     entry = store.find(release, platform.arch)
-    return entry if entry is not None and hold(entry) else None
+    if entry is None or not hold(entry):
+        return None
+    try:
+        return entry if digest_of(entry.program, store.folder) == entry.digest else None
+    except OSError:
+        return None
 
 
 def _downloaded(release: str, store: Store, platform: Platform, progress: Progress, run: Run) -> Entry:
-    with store.building(release, platform.arch) as staging:
-        entry = _cached(store, release, platform)  # somebody else may have built it while we waited
+    with store.building(release, platform.arch, say=progress.say) as staging:
+        entry = cached(store, release, platform)  # somebody else may have built it while we waited
         if entry is None:
+            damaged = store.find(release, platform.arch)
+            if damaged is not None:
+                store.discard(damaged)
             entry = install(_published(release, platform, run), store, staging, platform, progress)
-            hold(entry)
     store.prune(limit_from())
     return entry
 
@@ -91,8 +101,8 @@ def _published(release: str, platform: Platform, run: Run) -> Artefact:
         refusals.append(problem)
     told = next((problem for problem in refusals if isinstance(problem, NotReached)), refusals[-1])
     whys = [f"{problem.what}: {problem.why}" if problem.why else problem.what for problem in refusals]
-    exists = known is not None or isinstance(told, NotReached) or told.next_step == npm.NO_WAY
-    what = f"Codex {release} cannot be had" if exists else f"there is no Codex {release}"
+    absent = known is None and isinstance(refusals[-1], NotThere)  # npm has every release that there is
+    what = f"there is no Codex {release}" if absent else f"Codex {release} cannot be had"
     raise type(told)(what, why="; ".join(whys), next_step=told.next_step or npm.NO_WAY)
 
 

@@ -44,7 +44,7 @@ def unpack_tar(stream: Readable, folder: Path, triple: str) -> Unpacked:
     """From npm's `.tgz`, while it arrives."""
     files = []
     try:
-        with tarfile.open(fileobj=_as_file(stream), mode="r|gz") as archive:
+        with tarfile.open(fileobj=_as_file(stream), mode="r|gz", bufsize=_CHUNK) as archive:
             for name, member in _tar_members(archive):
                 place = wanted(name, triple)
                 source = archive.extractfile(member) if place and member.isfile() else None
@@ -120,6 +120,8 @@ class _Budget:
 
 def _copy(source: IO[bytes], folder: Path, place: str, mode: int, size: int) -> File:
     target = folder / place
+    if target.exists():
+        raise BadArchive("the archive holds a name twice", why=repr(place), next_step=_NEXT)
     target.parent.mkdir(parents=True, exist_ok=True)
     digest, count = hashlib.sha256(), 0
     mode = 0o755 if mode & 0o100 or place in _BINARIES else 0o644
