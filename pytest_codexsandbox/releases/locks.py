@@ -1,0 +1,126 @@
+"""Locks of the cache: one process builds a release; whoever uses an entry keeps it from being pruned.
+
+The kernel gives a lock back when its process dies, so nothing here goes stale. A lock's file stays: its time is the
+entry's last use, and removing it would let two processes hold "the" lock of one name.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.releases.entry import Entry
+
+BUILD_PATIENCE: Final = 1800.0  # seconds that a worker waits for the one that downloads
+_held: Final[dict[str, int]] = {}
+
+
+@contextmanager
+def build_lock(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
+    lock = FileLock(path)
+    _acquire(lock, what, say)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_being_built(path: Path) -> bool:
+    try:
+        with FileLock(path, timeout=0):
+            return False
+    except (Timeout, OSError):
+        return True
+
+
+def use_lock(entry: Entry) -> Path:
+    folder = Path(entry.folder)
+    return folder.parent.parent / "locks" / f"{entry.id}.use"
+
+
+@contextmanager
+def shared(entry: Entry) -> Iterator[bool]:
+    """Nobody prunes the entry meanwhile. False: it is gone already."""
+    lock = _share(entry)
+    try:
+        yield _is_there(entry)
+    finally:
+        if lock >= 0:
+            os.close(lock)
+
+
+@contextmanager
+def exclusive(entry: Entry) -> Iterator[bool]:
+    """False: somebody uses the entry, or its lock is not ours to take."""
+    lock = _open(use_lock(entry))
+    try:
+        yield lock >= 0 and _locked(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        if lock >= 0:
+            os.close(lock)
+
+
+def hold(entry: Entry) -> bool:
+    """Keep the entry from being pruned for as long as this process lives. False: it is gone already."""
+    if entry.folder not in _held:
+        _held[entry.folder] = _share(entry)
+    return _is_there(entry)
+
+
+def let_go(entry: Entry) -> None:
+    lock = _held.pop(entry.folder, -1)
+    if lock >= 0:
+        os.close(lock)
+
+
+def _is_there(entry: Entry) -> bool:
+    return (Path(entry.folder) / "entry.json").is_file()
+
+
+def _share(entry: Entry) -> int:
+    lock = _open(use_lock(entry))
+    if lock >= 0:
+        _locked(lock, fcntl.LOCK_SH)
+        try:
+            os.utime(lock)
+        except OSError:  # somebody else's warm cache: we may read it, no more
+            pass
+    return lock
+
+
+def _locked(lock: int, how: int) -> bool:
+    try:
+        fcntl.flock(lock, how)
+    except OSError:
+        return False
+    return True
+
+
+def _open(path: Path) -> int:
+    for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
+        try:
+            return os.open(path, flags | os.O_CLOEXEC, 0o666)
+        except OSError:
+            continue
+    return -1
+
+
+def _acquire(lock: FileLock, what: str, say: Callable[[str], None]) -> None:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"another process gets {what}; waiting for it")
+    else:
+        return
+    try:
+        lock.acquire(timeout=BUILD_PATIENCE)
+    except Timeout:
+        raise CodexSandboxError(
+            f"waited {BUILD_PATIENCE / 60:.0f} minutes for another process that gets {what}",
+            where=lock.lock_file, next_step="end that process, then run again",
+        ) from None  # fmt: skip

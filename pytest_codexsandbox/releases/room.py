@@ -1,0 +1,23 @@
+"""Room on the disk, looked at before a download begins, and told in words when it is not there."""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.errors import CodexSandboxError
+
+_RESERVE: Final = 64 << 20
+
+
+def room_for(bytes_needed: int, folder: Path) -> None:
+    """CodexSandboxError when the disk below `folder` has less than `bytes_needed` and a reserve."""
+    free = shutil.disk_usage(folder).free
+    if free < bytes_needed + _RESERVE:
+        raise full_disk(folder, f"{bytes_needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")
+
+
+def full_disk(folder: Path, why: str) -> CodexSandboxError:
+    return CodexSandboxError(
+        "not enough room on the disk for a Codex release", where=str(folder), why=why,
+        next_step="codexsandbox cache prune --limit 2GB, or set CODEXSANDBOX_CACHE to a folder on another disk",
+    )  # fmt: skip
