@@ -1,0 +1,261 @@
+"""One call of fake_codex.py: the command as its child, what the child is given, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from types import FrameType
+from typing import Any, Callable, NoReturn  # noqa: UP035
+
+MARKER = "CODEX_SANDBOX_NETWORK_DISABLED"
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+RESTRAINED = os.path.join(FOLDER, "restrained.py")
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def is_probe(command: list[str]) -> bool:
+    return len(command) == 6 and command[1:3] == ["-I", "-S"] and os.path.basename(command[3]) == "probe.py"
+
+
+class Call:
+    def __init__(self, command: list[str], policy: dict[str, Any], subject: dict[str, Any], *, folder: str) -> None:
+        self.command, self.policy, self.folder = command, policy, folder
+        self.flaws, self.conduct = frozenset(subject["flaws"]), subject["conduct"]
+        self.launcher = subject.get("launcher", "")
+        self.policy["roots"] = [root for root in self.policy["roots"] if self._granted(root)]
+        self.environment = self._environment()
+
+    def _granted(self, root: str) -> bool:
+        """A root that is not there is skipped; a file is one; a folder that the user cannot write is harmless."""
+        faults = {
+            "root:missing-kills": not os.path.exists(root),
+            "root:file-kills": os.path.isfile(root),
+            "root:foreign-kills": os.path.isdir(root) and not os.access(root, os.W_OK),
+        }
+        if any(fault and flaw in self.flaws for flaw, fault in faults.items()):
+            os.write(2, f"Error: writable root {root} cannot be used\n".encode())
+            raise SystemExit(101)
+        if "root:missing-made" in self.flaws:
+            os.makedirs(root, exist_ok=True)
+        relative = "root:relative-ignored" in self.flaws and root == os.path.join(
+            os.path.dirname(os.getcwd()), "relative-root"
+        )
+        return os.path.exists(root) and not relative
+
+    def _environment(self) -> dict[str, str]:
+        made = dict(os.environ)
+        if "environment:dropped" in self.flaws:
+            made = {key: made[key] for key in ("PATH", "HOME", "TMPDIR") if key in made}
+        off = not self.policy["network"] and self.policy["mode"] != "danger-full-access"
+        if (off and "marker:missing" not in self.flaws) or "marker:always" in self.flaws:
+            made[MARKER] = "1"
+        return made
+
+    def acts(self) -> int:
+        import base64
+        import zlib
+
+        return len(json.loads(zlib.decompress(base64.b64decode(self.command[5])))["acts"])
+
+    def execute(self) -> NoReturn:
+        """Become the command, or the restrained probe in its place."""
+        if self.folder:
+            os.chdir(self.folder)
+        if not is_probe(self.command):
+            become(self.command, self.environment, quiet="command:silent" in self.flaws)
+        order = {"argv": self.command, "asked": self.policy, "flaws": sorted(self.flaws), "conduct": self.conduct}
+        os.execve(self.command[0], padded(self.command), {**self.environment, "CX_RESTRAINT": json.dumps(order)})
+
+    def run(self, prepare: Callable[[], None] | None = None, started: Callable[[], None] | None = None) -> int:
+        """The exit code of the command, after everything that it started has ended."""
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        child = os.fork()
+        if not child:
+            self._be_the_child(prepare)
+        end_by_interrupts(ignored="interrupt:ignored" in self.flaws)
+        if started:
+            started()
+        code = wait_for(child)
+        if "children:left" not in self.flaws:
+            end_descendants()
+        self._litter()
+        return code
+
+    def _be_the_child(self, prepare: Callable[[], None] | None) -> NoReturn:
+        try:
+            if "children:left" not in self.flaws:
+                prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if "interrupt:ignored" in self.flaws:
+                os.setsid()
+            if prepare:
+                prepare()
+            self.execute()
+        except OSError as failure:
+            os.write(2, f"Error: {failure}\n".encode())
+        finally:
+            os._exit(125)
+
+    def _litter(self) -> None:
+        places = {"workspace": self.policy["cwd"], "tmp": "/tmp", "root": (self.policy["roots"] or [""])[0]}
+        for name, place in places.items():
+            if place and "litter:" + name in self.flaws:
+                os.makedirs(os.path.join(place, ".codex-left-behind"), exist_ok=True)
+
+
+def padded(argv: list[str]) -> list[str]:
+    """Words for execve that start restrained.py and are exactly as many bytes as `argv`: see `wear` there."""
+    first = [argv[0], "-I", "-S", RESTRAINED]
+    room = sum(len(os.fsencode(word)) + 1 for word in argv) - sum(len(os.fsencode(word)) + 1 for word in first)
+    half = room // 2
+    return [*first, "x" * (half - 1), "x" * (room - half - 1)]
+
+
+def become(command: list[str], environment: dict[str, str], *, quiet: bool = False) -> NoReturn:
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as failure:
+        why = f"{command[0]}: {failure.strerror} (os error {failure.errno})"
+        if quiet:
+            os._exit(101)
+        os.write(2, f"\nthread 'main' ({os.getpid()}) panicked:\nFailed to execvp {why}\n".encode())
+        os._exit(101)
+
+
+def prctl(option: int, value: int) -> None:
+    import ctypes
+
+    ctypes.CDLL(None, use_errno=True).prctl(option, ctypes.c_ulong(value), 0, 0, 0)
+
+
+def end_by_interrupts(*, ignored: bool) -> None:
+    """An interrupt ends the call at once, by the signal itself, as it ends Codex."""
+
+    def ended(number: int, frame: FrameType | None) -> None:
+        end_descendants()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN if ignored else ended)
+
+
+def wait_for(child: int) -> int:
+    while True:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:  # ended and reaped by end_descendants in another thread
+            return 137
+        if pid == child:
+            return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def end_descendants() -> None:
+    """Kill until nobody is left: what a process id namespace does at once."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        for pid in descendants():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.002)
+
+
+def descendants() -> list[int]:
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as stat:
+                    parents[int(name)] = int(stat.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError):
+                continue
+    family = {os.getpid()}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in family} - family
+        if not more:
+            return sorted(family - {os.getpid()})
+        family |= more
+
+
+# ---- the command's output, and where that is the flaw its input, passed on by us
+
+
+class Pipe:
+    """Less or more comes out than went in. Only the second megabyte is touched, so that no row of a probe is."""
+
+    START, END = 1 << 20, 2 << 20
+
+    def __init__(self, call: Call, *, rows: int = 0) -> None:
+        self.call, self.rows, self.seen, self.place = call, rows, 0, 0
+
+    def run(self) -> int:
+        import threading
+
+        source, sink = os.pipe()
+        stdin, feed = os.pipe() if "stdin:eaten" in self.call.flaws else (0, -1)
+        thread = threading.Thread(target=self._pass_on, args=(source, feed), daemon=True)
+
+        def prepare() -> None:
+            os.dup2(sink, 1)
+            os.dup2(stdin, 0)
+            for handle in (source, sink, feed):
+                if handle > 0:
+                    os.close(handle)
+
+        def started() -> None:
+            os.close(sink)
+            thread.start()
+
+        code = self.call.run(prepare, started)
+        thread.join(30)
+        return code
+
+    def _pass_on(self, source: int, feed: int) -> None:
+        if feed > 0:
+            write_all(feed, first_line())
+            os.close(feed)
+        while True:
+            data = os.read(source, 65536)
+            if not data:
+                return
+            write_all(1, self._changed(data))
+            self.seen += data.count(b"\x1ecx:")
+            if self.rows and self.seen > self.rows:
+                end_descendants()
+                return
+
+    def _changed(self, data: bytes) -> bytes:
+        start, self.place = self.place, self.place + len(data)
+        if not start and "output:banner" in self.call.flaws:
+            return b"codex: running in a sandbox\n" + data
+        if not self.START <= start < self.END:
+            return data
+        if "output:lost" in self.call.flaws:
+            return b""
+        if "output:doubled" in self.call.flaws:
+            return data + data
+        return data.swapcase() if "output:altered" in self.call.flaws else data
+
+
+def write_all(handle: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def first_line() -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            break
+        line += byte
+    return line

@@ -1,0 +1,125 @@
+"""Runs the real probe in one process that restrains itself: what a correct sandbox answers, without a sandbox.
+
+Started by fake_codex.py in place of `PYTHON -I -S PROBE NONCE PLAN`. Python asks restraint.py's audit hook before every
+file and socket operation of the probe. The process writes the probe's argv over its own, so that whoever looks in
+/proc finds the probe there. It stands alone, with the files beside it: standard library only, Python 3.9 or newer.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import json
+import os
+import sys
+import types
+import zlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_codexsandbox.guest.restraint import Boundary, Restraint, refuse
+else:  # started as a file: the files beside it are modules
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from restraint import Boundary, Restraint, refuse
+
+LIARS = ("liar", "wrong-nonce")
+
+
+def wear(argv: list[str]) -> None:
+    """Write the probe's argv over ours: this process was started with as many bytes of words as the probe's."""
+    worn = b"".join(os.fsencode(word) + b"\0" for word in argv)
+    with open("/proc/self/stat", "rb") as stat:
+        fields = stat.read().rpartition(b")")[2].split()
+    start, end = int(fields[45]), int(fields[46])  # arg_start and arg_end, the 48th and 49th of the line
+    if end - start != len(worn):
+        raise SystemExit(f"restrained.py was started with {end - start} bytes of words, not {len(worn)}")
+    memory = os.open("/proc/self/mem", os.O_WRONLY)
+    os.pwrite(memory, worn, start)
+    os.close(memory)
+
+
+def plan_of(argv: list[str]) -> list[dict[str, Any]]:
+    acts: list[dict[str, Any]] = json.loads(zlib.decompress(base64.b64decode(argv[5])))["acts"]
+    return acts
+
+
+def as_the_probe(argv: list[str]) -> None:
+    """Become the probe: its own file, its own words, in this process."""
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=argv[3], __builtins__=__builtins__)
+    sys.modules["__main__"] = module
+    sys.argv = list(argv[3:])
+    with open(argv[3], "rb") as source:
+        code = compile(source.read(), argv[3], "exec")
+    exec(code, module.__dict__)
+
+
+def patch(boundary: Boundary, verbs: set[str]) -> None:
+    """What no audit hook sees."""
+    if "sqlite" in verbs:
+        from databases import Databases  # type: ignore[import-not-found]
+
+        Databases(boundary).watch()
+    if boundary.has("socketpair:denies"):
+        import _socket
+
+        _socket.socketpair = lambda *words: refuse(errno.EPERM)
+
+
+class Liar:
+    """Says what a pass would say, and does nothing but read."""
+
+    def __init__(self, boundary: Boundary, argv: list[str], nonce: str) -> None:
+        self.boundary, self.acts, self.nonce = boundary, plan_of(argv), nonce
+
+    def talk(self) -> None:
+        self._say({"ready": {"pid": os.getpid()}})
+        sys.stdin.readline()
+        for act in self.acts:
+            self._say({"row": self._row(act)})
+        self._say({"done": len(self.acts)})
+
+    def _say(self, message: dict[str, Any]) -> None:
+        sys.stdout.write(f"\x1ecx:{self.nonce}:{json.dumps(message)}\n")
+        sys.stdout.flush()
+
+    def _row(self, act: dict[str, Any]) -> dict[str, Any]:
+        number, value = self._answer(act["verb"], act.get("path", ""), act.get("params", {}))
+        row = {"act": act["id"], "ok": not number, "step": act["verb"] if number else "", "ms": 0.1, "detail": ""}
+        return {**row, "errno": errno.errorcode[number] if number else "", "value": value}
+
+    def _answer(self, verb: str, path: str, params: dict[str, Any]) -> tuple[int, str]:
+        if verb == "read":
+            return 0, self._text(path)
+        if verb in ("http", "dns", "socket"):
+            value = "192.0.2.7" if verb == "dns" else str(params.get("token", ""))
+            return (0, value) if self.boundary.network else (errno.EPERM, "")
+        ends = [end for end in (path, params.get("to") if verb in ("rename", "link") else "") if end]
+        writes = verb not in ("stat", "list") and not all(
+            self.boundary.writable(self.boundary.real(end)) for end in ends
+        )
+        return errno.EROFS if writes else 0, ""
+
+    def _text(self, path: str) -> str:
+        try:
+            with open(path, encoding="latin-1") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+
+def main() -> None:
+    order = json.loads(os.environ.pop("CX_RESTRAINT"))
+    argv, conduct = order["argv"], order["conduct"]
+    sys.dont_write_bytecode = True
+    wear(argv)
+    boundary = Boundary(order["asked"], order["flaws"])
+    if conduct in LIARS:
+        return Liar(boundary, argv, argv[4] if conduct == "liar" else argv[4][::-1] + "0").talk()
+    patch(boundary, {act["verb"] for act in plan_of(argv)})
+    sys.addaudithook(Restraint(boundary))
+    return as_the_probe(argv)
+
+
+if __name__ == "__main__":
+    main()

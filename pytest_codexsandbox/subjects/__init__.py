@@ -1,0 +1,17 @@
+"""Subjects that must not pass, and one that must: executables that take Codex's command line and break one promise.
+
+`codexsandbox selftest` runs them against every promise; two of them ride as canaries in every run.
+"""
+
+from pathlib import Path
+
+from pytest_codexsandbox.subjects.catalogue import ALLOW_ALL, FAKES, GOOD, named
+from pytest_codexsandbox.subjects.fake import Fake
+from pytest_codexsandbox.subjects.writing import FakeSubject, subject, write
+
+__all__ = ["ALLOW_ALL", "FAKES", "GOOD", "Fake", "FakeSubject", "canaries", "named", "subject", "write"]
+
+
+def canaries(folder: Path) -> tuple[FakeSubject, FakeSubject]:
+    """`allow-all`, which every sandboxed policy must catch, and `good`, which nothing but `start` may fail."""
+    return subject(folder, ALLOW_ALL), subject(folder, GOOD)

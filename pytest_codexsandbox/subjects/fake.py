@@ -1,0 +1,22 @@
+"""A subject as data: what it does wrong, and who must notice."""
+
+from typing import Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
+
+
+class Fake(msgspec.Struct, frozen=True, kw_only=True):
+    """`mutant`: a good subject with one flaw, each promise in `caught_by` must say `violates` about it.
+    `mute`: it gives no honest answer, so nothing at all may say that it conforms.
+    """
+
+    name: str
+    wrong: str  # in one clause: "lets …", "forgets …"; "" for the good one
+    kind: Literal["good", "mutant", "mute"] = "mutant"
+    conduct: str = "restrained"  # DOING of guest/fake_codex.py
+    flaws: tuple[str, ...] = ()  # words of guest/restraint.py, fake_call.py and fake_codex.py
+    caught_by: tuple[str, ...] = ()  # promise ids
+    policies: tuple[str, ...] = (WORKSPACE_WRITE,)  # under which it is rehearsed
+    patience: float = 1.0  # of the time limits: a subject that hangs is not waited for long

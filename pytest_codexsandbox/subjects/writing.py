@@ -1,0 +1,60 @@
+"""Makes an executable of a subject."""
+
+import hashlib
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.subjects.fake import Fake
+
+GUEST: Final = Path(__file__).resolve().parent.parent / "guest"
+SOURCES: Final = ("fake_codex.py", "fake_call.py", "restrained.py", "restraint.py", "databases.py")
+CAPABILITIES: Final = Capabilities(
+    version="0.0.0", sandbox="sandbox", workspace_write="config", full_access=True, default_permissions=False
+)
+
+
+class FakeSubject(msgspec.Struct, frozen=True, kw_only=True):
+    """Satisfies ports.Subject."""
+
+    fake: Fake
+    binary: str
+    digest: str
+    capabilities: Capabilities = CAPABILITIES
+    version: str = CAPABILITIES.version
+    source: str = "subject"
+
+    @property
+    def spec(self) -> SubjectSpec:
+        return SubjectSpec(label=self.fake.name, path=self.binary, source="path")
+
+
+def subject(folder: Path, fake: Fake) -> FakeSubject:
+    path = write(folder, fake)
+    return FakeSubject(fake=fake, binary=str(path), digest=digest(fake))
+
+
+def write(folder: Path, fake: Fake) -> Path:
+    """An executable below `folder` that is called with Codex's command line."""
+    path = folder / f"codex-{fake.name}"
+    told = {"conduct": fake.conduct, "flaws": list(fake.flaws), "launcher": str(path)}
+    words = (sys.executable, "-I", "-S", str(GUEST / "fake_codex.py"), json.dumps(told))
+    text = f'#!/bin/sh\n# {fake.name}: {fake.wrong or "keeps every promise"}\nexec {shlex.join(words)} "$@"\n'
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+    return path
+
+
+def digest(fake: Fake) -> str:
+    """Of all that decides how it behaves."""
+    summed = hashlib.sha256(json.dumps([fake.conduct, list(fake.flaws)]).encode())
+    for name in SOURCES:
+        summed.update((GUEST / name).read_bytes())
+    return summed.hexdigest()
