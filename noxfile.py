@@ -1,1 +1,66 @@
-"""Sessions: lint, tests, compat (pytest and xdist versions), packaging."""
+"""`nox`: lint, tests, compat (pytest and xdist, oldest to newest), packaging. The gate is `.ci/run`."""
+
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["lint", "tests"]
+nox.options.default_venv_backend = "venv"
+PYTESTS = ("8.3.*", "9.0.*", "")
+XDISTS = ("3.6.*", "")
+
+
+def _install(session: nox.Session, *groups: str) -> None:
+    session.install("-q", "-U", "pip>=25.1")
+    session.install("-q", "-e", ".[all]", *(word for group in groups for word in ("--group", group)))
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """ruff, mypy strict, import floors."""
+    _install(session, "test", "lint")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+    session.run("lint-imports")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests, with the installed Codex."""
+    _install(session, "test")
+    session.run("pytest", "-n", "2", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("xdist", XDISTS)
+@nox.parametrize("pytest", PYTESTS)
+def compat(session: nox.Session, pytest: str, xdist: str) -> None:
+    """The plugin's own tests with each pytest and xdist that is promised."""
+    _install(session, "test")
+    session.install(
+        "-q", f"pytest=={pytest}" if pytest else "pytest", f"pytest-xdist=={xdist}" if xdist else "pytest-xdist"
+    )
+    session.run("pytest", "tests/plugin", "-n", "2", *session.posargs)
+
+
+@nox.session
+def packaging(session: nox.Session) -> None:
+    """Wheel and sdist, each in an empty environment, run the matrix from an empty folder."""
+    session.install("-q", "build")
+    folder = Path(session.create_tmp())
+    session.run("python", "-m", "build", "-q", "--outdir", str(folder / "dist"), ".")
+    for artefact in sorted((folder / "dist").iterdir()):
+        session.install("-q", "--force-reinstall", str(artefact), "openai-codex-cli-bin")
+        with session.chdir(folder):
+            session.run("pytest", "--codex-matrix", "-q")
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Eight releases, about 1 GB to download once, and the benchmarks."""
+    _install(session, "test")
+    session.run("pytest", "--codex-matrix=releases")
+    session.run("python", "-m", "benchmarks.wall")
+    session.run("python", "-m", "benchmarks.items")
+    session.run("python", "-m", "benchmarks.report")
