@@ -1,0 +1,171 @@
+"""The plan: which keys, in which order, what is left out and why."""
+
+import pytest
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.plan import digest, make
+from pytest_codexsandbox.matrix.select import Selection
+from pytest_codexsandbox.model.act import Act
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.promise import Promise
+from tests.unit.matrix.making import cell, promise
+
+START, TRUST = promise("start.is-on"), promise("trust.canary")
+OUTSIDE, BOARD = promise("filesystem.outside-refused"), promise("sqlite.board-outside")
+ALL = (START, OUTSIDE, BOARD, TRUST)
+ID = cell().id
+
+
+def planned(*, only: tuple[str, ...] = (), skip: tuple[str, ...] = (), promises: tuple[Promise, ...] = ALL) -> Plan:
+    return make("local", (cell(),), promises, selection=Selection(only=only, skip=skip), platform="linux")
+
+
+def names(plan: Plan) -> set[str]:
+    return {key.promise for key in plan.keys}
+
+
+def test_keys_stand_in_the_order_of_cells_doors_policies_and_promises() -> None:
+    plan = make("local", (cell("0.2.0"), cell("0.1.0")), (OUTSIDE, START), doors=("sandbox",), platform="linux")
+    assert [(key.cell[-5:], key.policy, key.promise) for key in plan.keys] == [
+        (release, policy, name)
+        for release in ("0.2.0", "0.1.0")
+        for policy in ("read-only", "workspace-write")
+        for name in ("filesystem.outside-refused", "start.is-on")
+    ]
+
+
+def test_each_case_of_a_promise_has_a_key_of_its_own() -> None:
+    plan = planned(promises=(promise(cases=("udp", "tcp"), policies=("read-only",)),))
+    assert [key.case for key in plan.keys] == ["udp", "tcp"]
+
+
+def test_only_takes_promises_and_leaves_the_standing_ones_in() -> None:
+    plan = planned(only=("sqlite.*",))
+    assert names(plan) == {"start.is-on", "sqlite.board-outside", "trust.canary"}
+
+
+def test_several_globs_are_a_union_whether_given_twice_or_with_a_comma() -> None:
+    together = planned(only=("sqlite.*,filesystem.*",))
+    assert names(together) == names(planned(only=("sqlite.*", "filesystem.*"))) == {one.id for one in ALL}
+
+
+def test_only_a_policy_takes_everything_of_that_policy() -> None:
+    assert {key.policy for key in planned(only=("read-only",)).keys} == {"read-only"}
+
+
+def test_only_a_cell_takes_everything_of_that_cell() -> None:
+    plan = make("x", (cell("0.1.0"), cell("0.2.0")), ALL, selection=Selection(only=("*codex-0.2.0",)), platform="linux")
+    assert [one.subject.label for one in plan.cells] == ["0.2.0"]
+    assert {key.cell for key in plan.keys} == {cell("0.2.0").id}
+    assert any(one.what == cell("0.1.0").id and "--codex-only" in one.why for one in plan.not_planned)
+
+
+def test_skip_comes_after_only() -> None:
+    assert "sqlite.board-outside" not in names(planned(only=("*outside*",), skip=("sqlite.*",)))
+
+
+def test_a_glob_that_meets_a_standing_promise_among_others_does_not_skip_it() -> None:
+    assert names(planned(skip=("s*.*",), promises=(START, promise("dns.x"), BOARD))) == {"start.is-on", "dns.x"}
+
+
+@pytest.mark.parametrize("glob", ["start.*", "trust.canary", "st[a]rt.is-on"])
+def test_skipping_only_what_stands_in_every_plan_is_refused(glob: str) -> None:
+    with pytest.raises(WrongInput, match="which are in every plan"):
+        planned(skip=(glob,))
+
+
+def test_skipping_a_policy_takes_its_start_checks_too() -> None:
+    assert {key.policy for key in planned(skip=("read-only",)).keys} == {"workspace-write"}
+
+
+@pytest.mark.parametrize("option", ["only", "skip"])
+def test_a_glob_that_matches_nothing_says_what_exists_nearest_first(option: str) -> None:
+    with pytest.raises(WrongInput) as caught:
+        planned(**{option: ("filesystem.outside-refuse",)})
+    assert "did you mean 'filesystem.outside-refused'?" in caught.value.why
+    assert option in caught.value.what
+
+
+def test_globs_heed_case() -> None:
+    with pytest.raises(WrongInput, match="matches no cell"):
+        planned(only=("SQLITE.*",))
+
+
+def test_a_long_list_of_names_is_bounded() -> None:
+    many = tuple(promise(f"filesystem.number-{number}") for number in range(500))
+    with pytest.raises(WrongInput) as caught:
+        planned(only=("zzz",), promises=many)
+    assert len(caught.value.why) < 700
+    assert "more" in caught.value.why
+
+
+def test_skipping_everything_is_an_error() -> None:
+    with pytest.raises(WrongInput, match="nothing is left"):
+        planned(skip=("*",))
+
+
+def test_what_was_not_chosen_is_listed_with_the_reason() -> None:
+    reasons = {one.what: one.why for one in planned(only=("sqlite.*",)).not_planned}
+    assert reasons["filesystem.outside-refused"] == "not among --codex-only"
+
+
+def test_policies_of_the_matrix_file_limit_the_plan() -> None:
+    plan = make("x", (cell(),), ALL, policies=("read-only",), platform="linux")
+    assert {key.policy for key in plan.keys} == {"read-only"}
+    assert any(one.what == "workspace-write" for one in plan.not_planned)
+
+
+@pytest.mark.parametrize(
+    ("word", "user", "resolver", "platform", "met"),
+    [
+        ("user:ordinary", "root", "", "linux", False),
+        ("user:ordinary", "uid-1000", "", "linux", True),
+        ("user:root", "root", "", "linux", True),
+        ("user:root", "uid-1000", "", "linux", False),
+        ("resolver:ours", "root", "", "linux", False),
+        ("resolver:ours", "root", "ours", "linux", True),
+        ("platform:linux", "root", "", "linux", True),
+        ("platform:linux", "root", "", "darwin", False),
+        ("capability:app-server", "root", "", "linux", True),
+    ],
+)
+def test_what_data_knows_to_be_not_applicable(word: str, user: str, resolver: str, platform: str, met: bool) -> None:
+    there = cell(user=user, resolver=resolver, backend="container")
+    plan = make("x", (there,), (promise(requires=(word,)),), platform=platform)
+    reasons = [plan.not_applicable.get(str(key), "") for key in plan.keys]
+    assert [reason == "" for reason in reasons] == [met] * len(plan.keys)
+
+
+def test_on_another_system_this_machine_answers_nothing_and_says_what_would() -> None:
+    plan = make("x", (cell(),), ALL, platform="darwin")
+    assert all("docker run" in plan.not_applicable[str(key)] for key in plan.keys)
+
+
+def test_a_requirement_that_nobody_knows_is_an_error() -> None:
+    with pytest.raises(WrongInput, match="user:rot"):
+        planned(promises=(promise(requires=("user:rot",)),))
+
+
+def test_two_promises_of_one_name_are_an_error() -> None:
+    with pytest.raises(WrongInput, match="two promises"):
+        planned(promises=(BOARD, BOARD))
+
+
+def test_a_policy_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(WrongInput, match="read-some"):
+        planned(promises=(promise(policies=("read-some",)),))
+
+
+def test_the_digest_tells_plans_apart_by_keys_and_acts_alone() -> None:
+    acts = {"write": Act(verb="write", path="@OUTSIDE@/@NAME@")}
+    other = {"write": Act(verb="append", path="@OUTSIDE@/@NAME@")}
+    same = digest(planned(promises=(promise(acts=acts),)))
+    assert same == digest(planned(promises=(promise(acts=acts, title="another title"),)))
+    assert same != digest(planned(promises=(promise(acts=other),)))
+    assert same != digest(planned(promises=(promise(acts=acts, policies=("read-only",)),)))
+
+
+def test_twenty_thousand_keys_are_planned_at_once() -> None:
+    many = tuple(promise(f"filesystem.number-{number}") for number in range(1000))
+    cells = tuple(cell(f"0.{number}.0") for number in range(10))
+    assert len(make("x", cells, many, platform="linux").keys) == 20_000
