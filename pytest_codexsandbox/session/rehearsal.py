@@ -1,11 +1,13 @@
 """Runs promises without pytest: canaries and the selftest do, and the fixture shares the one way to a record."""
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from pytest_codexsandbox.diagnosis.judge import Judged, judge
 from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
@@ -86,8 +88,10 @@ def rehearse(
     door: str = "sandbox",
     exempt_from_start: bool = False,
     bench: Bench | None = None,
+    wanted: Callable[[Key], bool] = lambda key: True,
 ) -> dict[Key, Record]:
-    """Every (promise, policy) against one subject, without pytest. `exempt_from_start` is for the good canary only."""
+    """Every (promise, policy) against one subject, without pytest. `exempt_from_start`: for subjects that restrain
+    themselves. `wanted` leaves keys out while the acts, and with them the controls of `bench`, stay what they are."""
     pairs = list(promises)
     chosen = set(policies)
     spec = SubjectSpec(label=subject.spec.label, path=subject.binary, source="subject")
@@ -98,6 +102,7 @@ def rehearse(
         for policy in promise.policies
         if policy in chosen
         for case in promise.cases
+        if wanted(Key(cell=cell.id, door=door, policy=policy, promise=promise.id, case=case))
     )
     plan = Plan(preset="rehearsal", cells=(cell,), promises=tuple(promise for promise, _ in pairs), keys=keys)
     functions = {promise.id: function for promise, function in pairs}
@@ -127,7 +132,10 @@ def _record(bench: Bench, key: Key, functions: Mapping[str, Callable[..., object
 
 
 def lacking(promise: Promise, bench: Bench, key: Key) -> str:
-    """Why the subject cannot be asked this at all, by a positive probe of its own words; "" = it can."""
+    """Why this cannot be asked here at all, by data or by a positive probe of the subject's own words; "" = it can."""
+    unmet = why_not_applicable(promise, bench.cells[key.cell].environment, platform=sys.platform)
+    if unmet:
+        return unmet
     capabilities = bench.subject(bench.cells[key.cell].subject).capabilities
     wanted = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
     if key.policy == "danger-full-access":
