@@ -169,13 +169,15 @@ def sqlite_name(error: Exception) -> tuple[str, str]:
 def sqlite_address(path: str, params: Params) -> str:
     from urllib.parse import quote
 
-    return "file:" + quote(path) + ("?mode=" + params["mode"] if params.get("mode") else "")
+    words = [f"mode={params['mode']}"] if params.get("mode") else []
+    words += [params["query"]] if params.get("query") else []
+    return f"file:{quote(path)}{'?' if words else ''}{'&'.join(words)}"
 
 
 def do_sqlite(path: str, params: Params) -> str:
     import sqlite3
 
-    uri = bool(params.get("uri") or params.get("mode"))
+    uri = any(params.get(word) for word in ("uri", "mode", "query"))
     connection = None
     try:
         at("open")
@@ -238,12 +240,17 @@ def do_socket(path: str, params: Params) -> None:
 
 
 def do_socketpair(path: str, params: Params) -> bytes:
+    """By write(2) and read(2), or `by` send: a filter that knows sockets tells them apart."""
     at("socketpair")
     one, other = sockets().socketpair()
-    at("send")
-    one.send(b"through the pair")
-    at("receive")
-    value: bytes = other.recv(64)
+    if params.get("by") == "send":
+        at("send")
+        one.send(b"through the pair")
+    else:
+        at("write")
+        os.write(one.fileno(), b"through the pair")
+    at("read")
+    value = os.read(other.fileno(), 64)
     one.close()
     other.close()
     return value
@@ -278,9 +285,12 @@ def do_http(path: str, params: Params) -> bytes:
 
 
 def unix_address(text: str) -> str:
-    """The address for the kernel. One holds 107 bytes: a longer path goes through its folder's descriptor."""
-    if text.startswith("@"):
-        return "\0" + text[1:]
+    """The address for the kernel: a word without a folder is an abstract name (as is `@word`).
+
+    An address holds 107 bytes: a longer path goes through its folder's descriptor.
+    """
+    if "/" not in text:
+        return "\0" + text.lstrip("@")
     if len(os.fsencode(text)) <= 107:
         return text
     at("open")

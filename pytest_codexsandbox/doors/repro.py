@@ -1,0 +1,163 @@
+"""A shell script that a stranger can paste: fresh folders, what the act needs, the recorded command, what it left.
+
+For one act the script uses the program that a person would type; where only the probe can show it (or for several
+acts) the probe itself. Pure: the script is text, and nothing is read but the observation.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.doors import repro_lay
+from pytest_codexsandbox.doors.filling import fill_act, looked_at, read_plan_word
+from pytest_codexsandbox.doors.repro_paths import Paths, remark
+from pytest_codexsandbox.doors.repro_verbs import in_words, rig_of
+from pytest_codexsandbox.model.act import Act
+from pytest_codexsandbox.model.base import FORBIDDEN
+from pytest_codexsandbox.model.observation import Observation
+
+PROBE_WORDS: Final = 6  # PYTHON -I -S PROBE NONCE PLAN
+BEGIN: Final = """\
+set -u
+base=$HOME/.cache  # not below /tmp: Codex refuses helper programs there, and /tmp itself may be a writable root
+case $base in /tmp/*) base=$PWD ;; esac
+mkdir -p "$base" && R=$(mktemp -d "$base/codexsandbox-repro.XXXXXX") || exit 1
+others=
+trap 'for one in $others; do kill "$one" 2>/dev/null; done; chmod -R u+w "$R"; rm -rf "$R"' EXIT
+W=$R/w T=$R/t"""
+ENCODE: Final = (
+    "import base64, sys, zlib; text = sys.stdin.read().replace('@W@', sys.argv[1]).replace('@T@', sys.argv[2]); "
+    "print(base64.b64encode(zlib.compress(text.encode())).decode())"
+)
+FIND_PROBE: Final = (
+    "import importlib.util as u; "
+    "print(u.find_spec('pytest_codexsandbox').submodule_search_locations[0] + '/guest/probe.py')"
+)
+
+
+def repro_script(observation: Observation, *, acts: Mapping[str, Act] | None = None, stdin: bytes = b"") -> str:
+    """The script for the call, or for these of its acts (with their placeholders, by id)."""
+    if observation.world is None or not observation.argv:
+        return _nothing(observation)
+    paths = Paths(observation.world)
+    chosen = _chosen(observation, acts, paths)
+    inner, before = _inner(observation, chosen, paths)
+    looks = _looks(observation, chosen)
+    parts = [
+        "#!/bin/sh",
+        *_head(observation, chosen),
+        *_programs(observation),
+        BEGIN,
+        f'mkdir -p "$T" {" ".join(paths.folders())}',
+        repro_lay.SHOW,
+        repro_lay.WAIT,
+        *repro_lay.lay((given for act in chosen.values() for given in act.given), paths),
+        *(line for kind in _rigs(chosen, paths) for line in repro_lay.rig(kind)),
+        *before,
+        *_shown("before", looks, paths),
+        *_run(observation, inner, paths, stdin=stdin, interrupt=any(act.verb == "beat" for act in chosen.values())),
+        *_shown("after", looks, paths),
+        'exit "$code"',
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _nothing(observation: Observation) -> str:
+    why = (observation.error or "this call was never started").replace("\n", " ")
+    return f"#!/bin/sh\n{remark(why)}\necho 'nothing was run that could be shown again' >&2\nexit 2\n"
+
+
+def _probes(observation: Observation) -> bool:
+    return observation.argv[-2:-1] == (observation.nonce,)
+
+
+def _chosen(observation: Observation, acts: Mapping[str, Act] | None, paths: Paths) -> dict[str, Act]:
+    """The acts to show, filled. A call whose start is the question shows the write that no sandbox lets through."""
+    if acts:
+        return {act_id: fill_act(paths.world, act_id, act) for act_id, act in acts.items()}
+    if not _probes(observation):
+        return {}
+    known = {
+        asked["id"]: Act(
+            verb=asked["verb"], path=asked["path"], params=asked["params"], given=observation.given.get(asked["id"], ())
+        )
+        for asked in read_plan_word(observation.argv[-1])
+    }
+    return known if acts is None else {FORBIDDEN: known[FORBIDDEN]}
+
+
+def _head(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
+    lines = [
+        f"{observation.policy}, door {observation.door}: the call ended with {observation.ended} {observation.code}"
+    ]
+    for act_id, act in chosen.items():
+        row = observation.rows.get(act_id)
+        said = (
+            "did not get there" if row is None else "worked" if row.ok else f"{row.errno or row.detail} at {row.step}"
+        )
+        lines.append(f"{act_id} ({act.verb} {act.path}): {said}")
+    return [remark(line) for line in lines[:20]]
+
+
+def _programs(observation: Observation) -> list[str]:
+    """Variables for what lies elsewhere on another machine."""
+    values = observation.world.values if observation.world else {}
+    lines = ["# Another Codex or Python: CODEX=/path/to/codex PY=python3 sh THIS-FILE"]
+    if observation.door == "sandbox":
+        lines.append(f"CODEX=${{CODEX:-{_inside_braces(observation.argv[0])}}}")
+    lines.append(f"PY=${{PY:-{_inside_braces(values.get('PYTHON', 'python3'))}}}")
+    return [*lines, 'command -v "$PY" > /dev/null || PY=python3']
+
+
+def _inside_braces(text: str) -> str:
+    return "".join(f"\\{sign}" if not (sign.isalnum() or sign in "/._-+") else sign for sign in text)
+
+
+def _rigs(chosen: Mapping[str, Act], paths: Paths) -> list[str]:
+    return [kind for kind in dict.fromkeys(rig_of(act, paths) for act in chosen.values()) if kind][:1]
+
+
+def _looks(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
+    return [path for act in chosen.values() for path in looked_at(act)]
+
+
+def _inner(observation: Observation, chosen: Mapping[str, Act], paths: Paths) -> tuple[Sequence[str], list[str]]:
+    """The words inside the sandbox, and the lines that they need before."""
+    if not _probes(observation):
+        return (), []
+    words = in_words(next(iter(chosen.values())), paths) if len(chosen) == 1 else None
+    if words is not None:
+        return words, []
+    probe = observation.argv[-PROBE_WORDS:][3]
+    asked = [{"id": act_id, "verb": a.verb, "path": a.path, "params": a.params} for act_id, a in chosen.items()]
+    plan = paths.marked(msgspec.json.encode({"acts": asked}).decode())
+    before = [
+        f"PROBE=${{PROBE:-{_inside_braces(probe)}}}",
+        f'[ -r "$PROBE" ] || PROBE=$("$PY" -c {paths.word(FIND_PROBE)})',
+        f'PLAN=$("$PY" -I -c {paths.word(ENCODE)} "$W" "$T" <<\'ACTS\'\n{plan}\nACTS\n)',
+    ]
+    return ('"$PY"', "-I", "-S", '"$PROBE"', "again", '"$PLAN"'), before
+
+
+def _run(observation: Observation, inner: Sequence[str], paths: Paths, *, stdin: bytes, interrupt: bool) -> list[str]:
+    own = PROBE_WORDS if _probes(observation) else 0
+    outer = list(paths.words(observation.argv[: len(observation.argv) - own]))
+    if observation.door == "sandbox":
+        outer[0] = '"$CODEX"'
+    variables = [f"{name}={paths.word(value)}" for name, value in observation.env.items()]
+    words = " ".join([*outer, *inner])
+    given = (b"go\n" if '"$PLAN"' in inner else b"") + stdin
+    feed = f"echo {base64.b64encode(given).decode()} | base64 -d |" if given else ""
+    limit = "timeout -s INT 2 " if interrupt else ""
+    return [
+        f"cd {paths.word(observation.cwd)} || exit 1",
+        "\n".join([f"{feed} {limit}env -i \\".lstrip(), *(f"  {variable} \\" for variable in variables), f"  {words}"]),
+        "code=$?",
+        'echo "exit code $code"',
+    ]
+
+
+def _shown(when: str, looks: Sequence[str], paths: Paths) -> list[str]:
+    return [f"echo '== {when}, seen from outside'", *repro_lay.shows(looks, paths)] if looks else []

@@ -1,0 +1,99 @@
+"""An environment in memory: its commands are answered by a function, and it remembers everything that it was asked."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pytest_codexsandbox.model.act import Given, Look
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.ports import Spawned, Stream
+
+Answer = Callable[[Command], Finished]
+
+
+def world(word: str = "w1", folder: str = "/run folder") -> World:
+    top = f"{folder}/{word}"
+    names = {"WORKSPACE": "workspace", "OUTSIDE": "outside", "ROOT0": "root0", "SIBLING": "sibling", "HOME": "home"}
+    values = {name: f"{top}/{below}" for name, below in names.items()} | {
+        "CODEX_HOME": f"{top}/codex-home", "TMP": "/tmp", "TMPDIR": f"{folder}/t", "SHM": "/dev/shm", "WORLD": top,
+        "HTTP": "8080", "DNS": "5353", "UNIX": f"{folder}/rig", "ABSTRACT": "rig", "PYTHON": "/usr/bin/python3",
+        "PROBE": "/opt/probe.py",
+    }  # fmt: skip
+    return World(id=word, folder=top, values=values)
+
+
+class ScriptedEnvironment:
+    def __init__(self, answer: Answer, *, arrived: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        self.spec = EnvironmentSpec(id="memory", backend="scripted", distro="none")
+        self.answer, self.arrived = answer, dict(arrived or {})
+        self.commands: list[Command] = []
+        self.laid: list[Given] = []
+        self.known: list[str] = []
+        self.worlds: list[World] = []
+        self.cleared: list[World] = []
+        self.files: dict[str, str] = {}
+
+    def facts(self) -> Mapping[str, Any]:
+        return {}
+
+    def run(self, command: Command) -> Finished:
+        self.commands.append(command)
+        return self.answer(command)
+
+    def run_together(self, commands: Sequence[Command]) -> tuple[Finished, ...]:
+        return tuple(self.run(command) for command in commands)
+
+    def spawn(self, command: Command, *, pty: bool = False) -> Spawned:
+        raise NotImplementedError
+
+    def dial(self, address: str, timeout: float = 5.0) -> Stream:
+        raise NotImplementedError
+
+    def put(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        self.files[path] = content.decode()
+
+    def get(self, path: str, limit: int) -> bytes:
+        return self.files[path].encode()[:limit]
+
+    def world(self) -> World:
+        self.worlds.append(world(f"w{len(self.worlds) + 1}"))
+        return self.worlds[-1]
+
+    def lay(self, world: World, given: Sequence[Given]) -> None:
+        self.laid += given
+        self.files |= {one.path: one.content for one in given}
+
+    def look(self, world: World, paths: Sequence[str]) -> dict[str, Look]:
+        return {path: self._look(path) for path in paths}
+
+    def _look(self, path: str) -> Look:
+        text = self.files.get(path)
+        if text is None:
+            return Look(path=path, kind="missing")
+        return Look(path=path, kind="file", text=text, sha256=hashlib.sha256(text.encode()).hexdigest())
+
+    def litter(self, world: World, known: Sequence[str]) -> tuple[str, ...]:
+        self.known = list(known)
+        return ()
+
+    def arrivals(self, token: str) -> tuple[str, ...]:
+        return self.arrived.get(token, ())
+
+    def clear(self, world: World) -> None:
+        self.cleared.append(world)
+
+
+class FakeSubject:
+    """A Codex that is nowhere, with the capabilities that a test wants."""
+
+    def __init__(self, *, binary: str = "/opt/codex", **capabilities: Any) -> None:
+        words: dict[str, Any] = {
+            "version": "0.163.0", "sandbox": "sandbox", "workspace_write": "config", "full_access": True,
+            "default_permissions": True,
+        }  # fmt: skip
+        self.spec = SubjectSpec(label="fake", path=binary)
+        self.binary, self.digest = binary, "0" * 64
+        self.capabilities = Capabilities(**(words | capabilities))

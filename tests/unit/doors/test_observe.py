@@ -1,0 +1,170 @@
+"""From a fresh world to an observation, with an environment that only remembers."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from pytest_codexsandbox.doors.controls import UnconfinedDoor
+from pytest_codexsandbox.doors.filling import read_plan_word
+from pytest_codexsandbox.doors.observe import TEXT_LIMIT, look_key, observe
+from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, WORKSPACE_WRITE
+from tests.fakes.scripted import FakeSubject, ScriptedEnvironment
+
+POLICY = POLICIES[WORKSPACE_WRITE]
+WRITE = Act(verb="write", path="@WORKSPACE@/@NAME@", params={"data": "new"})
+TOKEN = "sk-" + "Ab1" * 12
+
+
+def talk(command: Command, *, value: str = "", after: bytes = b"") -> bytes:
+    """What a good probe prints for the plan that it was given."""
+    acts = [act["id"] for act in read_plan_word(command.witness_argv[-1])]
+    rows = [{"row": {"act": act, "ok": True, "value": value}} for act in acts]
+    said = [{"ready": {"pid": 2}}, *rows, {"done": len(acts)}]
+    return "".join(f"\x1ecx:{command.witness}:{json.dumps(one)}\n" for one in said).encode() + after
+
+
+def good(**words: object) -> Callable[[Command], Finished]:
+    return lambda command: Finished(ended="exit", stdout=talk(command), **words)  # type: ignore[arg-type]
+
+
+def one(environment: ScriptedEnvironment, acts: dict[str, Act], call: Call | None = None) -> Observation:
+    (seen,) = observe(SandboxDoor(), environment, FakeSubject(), POLICY, acts, call)
+    return seen
+
+
+def test_the_probe_is_held_by_its_nonce_and_known_by_its_words() -> None:
+    environment = ScriptedEnvironment(good(seconds=0.5))
+    seen = one(environment, {"a.b/w": WRITE})
+    (command,) = environment.commands
+    assert command.witness == seen.nonce and command.witness_argv == command.argv[-6:]
+    assert command.witness_argv[:5] == ("/usr/bin/python3", "-I", "-S", "/opt/probe.py", seen.nonce)
+    assert command.stdin == b""
+    assert list(seen.rows) == [FORBIDDEN, PERMITTED, "a.b/w"] and seen.finished and seen.ready and not seen.error
+    assert (seen.id, seen.door, seen.policy) == (f"sandbox-workspace-write-{seen.nonce}", "sandbox", WORKSPACE_WRITE)
+    assert seen.argv == command.argv and seen.seconds == 0.5 and seen.world == environment.worlds[0]
+
+
+def test_no_two_calls_share_a_nonce() -> None:
+    environment = ScriptedEnvironment(good())
+    assert len({one(environment, {}).nonce for _ in range(20)}) == 20
+
+
+def test_the_world_is_laid_before_and_looked_at_on_both_sides_of_the_call() -> None:
+    environment = ScriptedEnvironment(good())
+    held = Given(kind="file", path="@WORKSPACE@/@NAME@", content="old")
+    name = "/run folder/w1/workspace/cx-w1-a-b-w"
+
+    def answer(command: Command) -> Finished:
+        assert environment.files[name] == "old"
+        environment.files[name] = "new"
+        return good()(command)
+
+    environment.answer = answer
+    seen = one(environment, {"a.b/w": Act(verb="write", path=held.path, given=(held,), looks=("@OUTSIDE@/x",))})
+    key = look_key("a.b/w", "@WORKSPACE@/@NAME@")
+    assert (seen.before[key].text, seen.after[key].text) == ("old", "new")
+    assert seen.before[key].path == "@WORKSPACE@/@NAME@"
+    assert seen.after[look_key("a.b/w", "@OUTSIDE@/x")].kind == "missing"
+    assert seen.given["a.b/w"][0].path == name
+    assert name in environment.known
+    assert environment.cleared == environment.worlds
+
+
+def test_a_database_brings_its_companions() -> None:
+    environment = ScriptedEnvironment(good())
+    one(environment, {"s.q/i": Act(verb="sqlite", path="@OUTSIDE@/db")})
+    for companion in ("", "-wal", "-shm", "-journal"):
+        assert f"/run folder/w1/outside/db{companion}" in environment.known
+
+
+def test_every_copy_has_a_world_and_a_nonce_of_its_own() -> None:
+    environment = ScriptedEnvironment(good())
+    seen = observe(SandboxDoor(), environment, FakeSubject(), POLICY, {"a.b/w": WRITE}, Call(copies=3))
+    assert len({one.nonce for one in seen}) == len({one.world.id for one in seen if one.world}) == 3
+    assert [one.argv for one in seen] == [command.argv for command in environment.commands]
+    assert environment.cleared == environment.worlds
+
+
+def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
+    environment = ScriptedEnvironment(lambda command: Finished(ended="exit", exit=3, stdout=b"hi", stdout_total=2))
+    seen = one(environment, {}, Call(argv=("sh", "-c", "cd @OUTSIDE@"), stdin=b"in"))
+    (command,) = environment.commands
+    assert command.argv[-3:] == ("sh", "-c", "cd /run folder/w1/outside")
+    assert (command.witness, command.witness_argv, command.stdin) == ("", (), b"in")
+    assert (seen.code, seen.stdout, seen.ready, seen.finished, seen.rows) == (3, "hi", False, False, {})
+
+
+def test_what_reached_a_rig_is_told_with_the_name_of_its_act() -> None:
+    arrived = {"cx-w1-n-w-http": ("http",), "cx-w1-n-w-dns": ("dns-udp", "dns-tcp")}
+    environment = ScriptedEnvironment(good(), arrived=arrived)
+    acts = {"n.w/http": Act(verb="http", params={"token": "@NAME@"}), "n.w/dns": Act(verb="dns", params={"name": "x"})}
+    assert one(environment, acts).arrivals == (
+        "http cx-w1-n-w-http", "dns-udp cx-w1-n-w-dns", "dns-tcp cx-w1-n-w-dns",
+    )  # fmt: skip
+
+
+def test_nonsense_of_the_probe_is_an_error() -> None:
+    def answer(command: Command) -> Finished:
+        return Finished(ended="exit", stdout=talk(command) + talk(command))
+
+    assert "nonsense" in one(ScriptedEnvironment(answer), {}).error
+
+
+def test_death_by_a_signal_and_by_the_time_limit_is_told_as_it_was() -> None:
+    killed = one(ScriptedEnvironment(lambda _: Finished(ended="signal", signal=9)), {})
+    assert (killed.ended, killed.code, killed.error) == ("signal", 137, "")
+    late = one(ScriptedEnvironment(lambda _: Finished(ended="timeout", error="not done after 3 s")), {})
+    assert (late.ended, late.error, late.finished) == ("timeout", "", False)
+    lost = one(ScriptedEnvironment(lambda _: Finished(ended="lost", error="the hand died")), {})
+    assert (lost.ended, lost.error) == ("lost", "the hand died")
+
+
+def test_credentials_never_get_into_an_observation() -> None:
+    def answer(command: Command) -> Finished:
+        environment.files["/run folder/w1/workspace/cx-w1-a-b-w"] = TOKEN
+        return Finished(
+            ended="exit", stdout=talk(command, value=TOKEN, after=TOKEN.encode()), stderr=f"key {TOKEN}".encode()
+        )
+
+    environment = ScriptedEnvironment(answer)
+    seen = one(environment, {"a.b/w": WRITE}, Call(env={"OPENAI_API_KEY": TOKEN}))
+    assert environment.commands[0].env["OPENAI_API_KEY"] == TOKEN
+    assert "Ab1Ab1" not in repr(seen)
+
+
+def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
+    noise = b"begin" + b"x" * 500_000 + b"end"
+
+    def answer(command: Command) -> Finished:
+        said = talk(command, after=noise)
+        return Finished(ended="exit", stdout=said, stdout_total=len(said), stderr=noise)
+
+    seen = one(ScriptedEnvironment(answer), {})
+    assert seen.stdout.startswith("begin") and seen.stdout.endswith("end") and "bytes left out" in seen.stdout
+    assert len(seen.stdout) <= TEXT_LIMIT and len(seen.stderr) <= TEXT_LIMIT
+    assert seen.stdout_total == len(noise)
+
+
+def test_what_this_codex_cannot_be_asked_is_an_observation_that_never_started() -> None:
+    environment = ScriptedEnvironment(good())
+    (seen,) = observe(SandboxDoor(), environment, FakeSubject(full_access=False), POLICIES[FULL_ACCESS], {}, None)
+    assert (seen.ended, seen.argv, seen.ready) == ("not-started", (), False)
+    assert "danger-full-access" in seen.error
+    assert environment.commands == [] and environment.cleared == environment.worlds
+
+
+def test_a_dead_environment_is_no_observation_and_the_world_is_still_cleared() -> None:
+    def answer(command: Command) -> Finished:
+        raise MachineFault("the hand is gone")
+
+    environment = ScriptedEnvironment(answer)
+    with pytest.raises(MachineFault, match="gone"):
+        observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {}, None)
+    assert environment.cleared == environment.worlds != []
