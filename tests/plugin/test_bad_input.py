@@ -1,0 +1,133 @@
+"""Every wrong word gets one clear error that says what exists; nothing of it ends in a traceback or a green run."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.model.verdict import Verdict
+from tests.plugin.conftest import Matrix
+
+SHORT = "--codex-only=process.exit-code-kept"
+
+
+def _script(folder: Path, text: str) -> str:
+    path = folder / "codex"
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--codex-matrix=locl"], ["locl", "local"]),
+        (["--codex-matrix=nowhere.toml"], ["nowhere.toml"]),
+        (["--codex-report=pdf"], ["pdf", "html"]),
+        (["--codex-timeout-scale=0"], ["0", "factor"]),
+        (["--codex-only=nothing.*"], ["nothing.*"]),
+        (["--codex-skip=start.*"], ["start"]),
+        (["--codex-release=0.136.0,,0.163.0"], ["empty"]),
+        (["--codex-bin=x=/bin/true", "--codex-bin=x=/bin/false"], ["x"]),
+        (["--codex-expectations=gone.toml"], ["gone.toml"]),
+        (["-p", "no:codexsandbox-recording"], ["codexsandbox-recording"]),
+    ],
+)
+def test_a_wrong_word_is_a_usage_error(matrix: Matrix, words: list[str], said: list[str]) -> None:
+    run = matrix.run(*words)
+    assert run.code == 4, run.out
+    assert "Traceback" not in run.out
+    for text in said:
+        assert text in run.out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('environments = ["local"\n', ["my.toml", "line"]),
+        ('environments = ["mars"]\nreleases = ["installed"]\n', ["my.toml", "mars", "local"]),
+        ('environments = ["local"]\nreleases = ["installed"]\npolices = []\n', ["my.toml", "polices"]),
+        ('environments = ["local"]\nreleases = 5\n', ["my.toml", "releases"]),
+    ],
+)
+def test_a_broken_matrix_file_is_an_error_with_its_place(matrix: Matrix, text: str, said: list[str]) -> None:
+    run = matrix.run("--codex-matrix=my.toml", files={"my.toml": text}, matrix=False)
+    assert run.code == 4, run.out
+    assert "Traceback" not in run.out
+    for word in said:
+        assert word in run.out
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not a program\n",
+        "#!/bin/sh\nkill -9 $$\n",
+        "#!/bin/sh\nhead -c 3000 /dev/urandom\n",
+        "#!/bin/sh\nexit 0\n",
+    ],
+)
+def test_a_binary_that_is_no_codex_is_broken_or_refused_and_never_green(
+    matrix: Matrix, tmp_path: Path, text: str
+) -> None:
+    run = matrix.run(SHORT, f"--codex-bin={_script(tmp_path, text)}@0.170.0")
+    assert run.code != 0
+    assert "Traceback" not in run.out
+    if run.reports:
+        assert not [record for record in run.journal.states().values() if record.verdict is Verdict.CONFORMS]
+    else:
+        assert run.code == 4, run.out
+
+
+@pytest.mark.live
+def test_a_binary_that_hangs_ends_by_its_limit(matrix: Matrix, tmp_path: Path) -> None:
+    run = matrix.run(
+        SHORT,
+        "--codex-timeout-scale=0.1",
+        f"--codex-bin={_script(tmp_path, '#!/bin/sh' + chr(10) + 'exec sleep 600' + chr(10))}",
+    )
+    assert run.code != 0
+    assert "Traceback" not in run.out
+
+
+def test_a_report_folder_that_cannot_be_written_is_said_before_anything_runs(matrix: Matrix) -> None:
+    run = matrix.run("--codex-report-dir=taken", files={"taken": "a file"})
+    assert run.code == 4, run.out
+    assert "taken" in run.out
+    assert "--codex-report-dir" in run.out
+
+
+def test_another_schemas_journal_is_refused(matrix: Matrix) -> None:
+    import subprocess
+
+    folder = matrix.prepare(
+        {"old.ndjson": '{"line": "run", "schema": 99, "id": "x", "started": ""}\n', "bad.ndjson": "\x00"}
+    )
+    for name in ("old.ndjson", "bad.ndjson", "gone.ndjson"):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest_codexsandbox", "report", name], cwd=folder, env=matrix.environment({}),
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 4, done.stderr
+        assert name in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.live
+def test_the_users_own_codex_folder_is_neither_read_nor_written(matrix: Matrix) -> None:
+    """HOME has a `.codex` with a policy of its own; it is made unreadable in content and watched in time."""
+    own = matrix.home / ".codex"
+    trap = own / "config.toml"
+    trap.write_text("this is = not [ toml\n")  # whoever reads it fails
+    os.utime(trap, ns=(10**18, 10**18))
+    before = {path.name: path.stat().st_mtime_ns for path in own.iterdir()} | {"": own.stat().st_mtime_ns}
+    run = matrix.run("--codex-only=filesystem.*,process.exit-code-kept")
+    assert run.code == 0, run.out
+    after = {path.name: path.stat().st_mtime_ns for path in own.iterdir()} | {"": own.stat().st_mtime_ns}
+    assert after == before
+    assert sorted(path.name for path in matrix.home.iterdir()) == [".codex"]
+    for line in run.journal.calls:
+        assert str(own) not in " ".join((*line.observation.argv, *line.observation.env.values()))

@@ -1,0 +1,66 @@
+"""A run that ends in any way leaves a readable journal, a state for every planned key, and nothing that still runs."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.model.verdict import Verdict
+from tests.plugin.conftest import LIMIT, Matrix
+
+pytestmark = pytest.mark.live
+
+
+def _ours(cache: Path) -> list[str]:
+    """Command lines of living processes that mention the test's own cache."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if str(cache / "runs") in line and state != "Z":
+                found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("words", [(), ("-n2",)])
+def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
+    matrix: Matrix, number: signal.Signals, words: tuple[str, ...]
+) -> None:
+    run = matrix.start(*words, plugins=("xdist.plugin",) if words else ())
+    run.wait_for('"line":"result"', count=4)
+    run.send(number)
+    done = run.end()
+    journal = done.journal
+    states = journal.states()
+    assert set(states) == set(journal.plan.keys)
+    assert [record for record in states.values() if record.verdict is Verdict.BROKEN]
+    assert done.code != 0
+    assert (journal.end is None) == (number == signal.SIGKILL)
+    end = time.monotonic() + LIMIT
+    while _ours(matrix.cache) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert _ours(matrix.cache) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is needed")
+def test_a_full_disk_is_said_and_the_ledger_does_not_add_up(matrix: Matrix) -> None:
+    plugin = (
+        "import os\nfrom pytest_codexsandbox import journal\n"
+        "def pytest_collection_finish(session):\n"
+        "    real = journal.Journal.write\n"
+        "    def write(self, line):\n"
+        "        if type(line).__name__ == 'ResultLine':\n"
+        "            os.dup2(os.open('/dev/full', os.O_WRONLY), self._descriptor)\n"
+        "        real(self, line)\n"
+        "    journal.Journal.write = write\n"
+    )
+    run = matrix.run("--codex-only=process.exit-code-kept", files={"conftest.py": plugin})
+    assert run.code in (10, 11), run.out
+    assert "No space left" in run.out or "incomplete" in run.out

@@ -1,0 +1,74 @@
+"""The user's own ini and plugins change neither what is collected nor what it means."""
+
+import textwrap
+
+import pytest
+
+from tests.plugin.conftest import Matrix
+
+pytestmark = pytest.mark.live
+SHORT = "--codex-only=process.exit-code-kept,sqlite.workspace-works"
+INIS = {
+    "stops at the first": "[pytest]\naddopts = -x\n",
+    "warnings are errors": "[pytest]\nfilterwarnings = error\n",
+    "other names": "[pytest]\npython_files = spec_*.py\npython_functions = check_*\ntestpaths = nowhere\n",
+    "strict": "[pytest]\naddopts = --strict-markers --strict-config\n",
+    "quiet": "[pytest]\naddopts = -q --tb=no\n",
+}
+
+
+def _keys(matrix: Matrix, *words: str, ini: str = "", plugins: tuple[str, ...] = ()) -> dict[object, object]:
+    run = matrix.run(SHORT, *words, files={"pytest.ini": ini} if ini else {}, plugins=plugins)
+    assert run.code == 0, run.out
+    return {key: record.verdict for key, record in run.journal.states().items()}
+
+
+@pytest.fixture
+def plain(matrix: Matrix) -> dict[object, object]:
+    return _keys(matrix)
+
+
+@pytest.mark.parametrize("name", INIS)
+def test_an_ini_changes_nothing(matrix: Matrix, plain: dict[object, object], name: str) -> None:
+    assert _keys(matrix, ini=INIS[name]) == plain
+
+
+def test_the_ini_twins_mean_what_the_options_mean(matrix: Matrix, plain: dict[object, object]) -> None:
+    only = SHORT.partition("=")[2]
+    ini = f"[pytest]\ncodex_matrix = local\ncodex_only = {only}\ncodex_report = json\ncodex_timeout_scale = 2\n"
+    run = matrix.run(files={"pytest.ini": ini}, matrix=False)
+    assert run.code == 0, run.out
+    assert {key: record.verdict for key, record in run.journal.states().items()} == plain
+    assert (run.reports[0].parent / "report.json").exists()
+
+
+@pytest.mark.skipif(int(pytest.__version__.partition(".")[0]) < 9, reason="native TOML came with pytest 9")
+@pytest.mark.parametrize(
+    "only", ['["process.exit-code-kept", "sqlite.workspace-works"]', '"process.exit-code-kept,sqlite.workspace-works"']
+)
+@pytest.mark.parametrize("report", ['["json", "markdown"]', '"json,markdown"'])
+def test_native_toml_takes_lists_and_words(matrix: Matrix, plain: dict[object, object], only: str, report: str) -> None:
+    text = f"[tool.pytest]\ncodex_matrix = true\ncodex_only = {only}\ncodex_report = {report}\ncodex_strict = false\n"
+    run = matrix.run(files={"pyproject.toml": text}, matrix=False)
+    assert run.code == 0, run.out
+    assert {key: record.verdict for key, record in run.journal.states().items()} == plain
+    assert (run.reports[0].parent / "report.md").exists()
+
+
+def test_a_users_failing_or_skipping_conftest_never_makes_it_greener(matrix: Matrix) -> None:
+    conftest = """
+        import pytest
+
+        def pytest_runtest_setup(item):
+            pytest.skip("not today")
+    """
+    run = matrix.run(SHORT, files={"conftest.py": textwrap.dedent(conftest)})
+    assert run.code != 0, run.out
+    assert run.journal.counts()["conforms"] == 0
+
+
+def test_the_users_tests_are_not_collected_without_a_path(matrix: Matrix) -> None:
+    files = {"test_mine.py": "raise RuntimeError('imported')\n"}
+    run = matrix.run(SHORT, files=files)
+    assert run.code == 0, run.out
+    assert "imported" not in run.out
