@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Final
+from typing import Final, NoReturn
 
 from pytest_codexsandbox import __version__
 from pytest_codexsandbox.commands import NAMES, module_name
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.matrix.nearest import known
 
 PROGRAM: Final = "codexsandbox"
 WRONG_INPUT: Final = 4
@@ -24,6 +25,14 @@ _EXAMPLES: Final = (
     ("codexsandbox plan releases", "what a run would do and download; starts nothing"),
     ("codexsandbox report OLD.ndjson", "the same screen again, from the journal of a run"),
 )
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong words end with 4, as with pytest, never with 2: that says interrupted."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(WRONG_INPUT, f"{self.prog}: {message}\n  next   {self.prog} --help\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,8 +64,13 @@ def _dispatch(words: list[str]) -> int:
             parser.error(f"unrecognized arguments: {' '.join(rest)}")
         options.rest = rest
         return int(module.run(options))
+    if name:
+        raise WrongInput(f"there is no command {name!r}", why=known(name, NAMES), next_step=f"{PROGRAM} --help")
+    if words[:1] == ["--version"]:  # without importing every command
+        print(f"{PROGRAM} {__version__}")
+        return 0
     parser = main_parser()
-    parser.parse_args(words)  # --help, --version, or an error that lists what exists
+    parser.parse_args(words)  # --help
     parser.print_help()
     return 0
 
@@ -66,11 +80,11 @@ def load(name: str) -> ModuleType:
 
 
 def main_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=PROGRAM, description=_ABOUT, epilog=_pasted(_EXAMPLES), allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name in NAMES:
         module = load(name)
@@ -79,7 +93,7 @@ def main_parser() -> argparse.ArgumentParser:
 
 
 def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"{PROGRAM} {name}", description=inspect.getdoc(module), allow_abbrev=False,
         epilog="examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,0 +1,140 @@
+"""The command line teaches, answers wrong words with what exists, and shows no traceback for an error of the user."""
+
+from types import SimpleNamespace
+from typing import NoReturn
+
+import pytest
+
+from pytest_codexsandbox import __version__, cli, commands
+from pytest_codexsandbox.commands.run import pytest_words
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, WrongInput
+
+
+def a_command(monkeypatch: pytest.MonkeyPatch, run: object) -> None:
+    """Stand a command of these tests in the place of `plan`."""
+    module = SimpleNamespace(EXAMPLES=("codexsandbox plan",), add=lambda parser: None, run=run, __doc__="Test.")
+    monkeypatch.setattr(cli, "load", lambda name: module)
+
+
+def raising(error: BaseException) -> object:
+    def run(options: object) -> NoReturn:
+        raise error
+
+    return run
+
+
+def test_help_lists_every_command_and_lines_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(f"    {name} " in shown or f"    {name}\n" in shown for name in commands.NAMES)
+    assert "pytest --codex-matrix" in shown
+
+
+def test_nothing_asked_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 0
+    assert "examples:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", commands.NAMES)
+def test_every_command_explains_itself_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([name, "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"usage: codexsandbox {name}" in shown
+    assert "examples:" in shown
+    module = cli.load(name)
+    assert module.EXAMPLES
+    assert cli.first_line(module) in shown.replace("%", "%%")
+
+
+def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"codexsandbox {__version__}\n"
+
+
+def test_an_unknown_command_is_answered_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["docter"]) == 4
+    shown = capsys.readouterr().err
+    assert "did you mean 'doctor'?" in shown
+    assert "Traceback" not in shown
+
+
+def test_an_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["plan", "--surprise"])
+    assert ended.value.code == 4
+    assert "--surprise" in capsys.readouterr().err
+
+
+def test_options_are_not_guessed_from_their_beginning() -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["plan", "--codex-rel", "0.163.0"])
+    assert ended.value.code == 4
+
+
+@pytest.mark.parametrize("kind", [WrongInput, MachineFault, CodexSandboxError])
+def test_an_error_of_ours_is_said_without_a_traceback(
+    kind: type[CodexSandboxError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_command(monkeypatch, raising(kind("what", where="where", why="because", next_step="do this")))
+    assert cli.main(["plan"]) == 4
+    assert capsys.readouterr().err.splitlines() == [
+        "codexsandbox: what", "  where  where", "  why    because", "  next   do this",
+    ]  # fmt: skip
+
+
+def test_a_fault_of_ours_says_that_it_is_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_command(monkeypatch, raising(RuntimeError("a bug")))
+    assert cli.main(["plan"]) == 3
+    shown = capsys.readouterr().err
+    assert "RuntimeError: a bug" in shown
+    assert "please report" in shown.splitlines()[-1]
+
+
+def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    a_command(monkeypatch, raising(KeyboardInterrupt()))
+    assert cli.main(["plan"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_commands_exit_code_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_command(monkeypatch, lambda options: 7)
+    assert cli.main(["plan"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("preset", "rest", "words"),
+    [
+        ("", (), ("--codex-matrix",)),
+        ("releases", ("-n", "2"), ("--codex-matrix=releases", "-n", "2")),
+        ("", ("--codex-matrix=my.toml", "-x"), ("--codex-matrix=my.toml", "-x")),
+        ("", ("tests", "-k", "not slow"), ("--codex-matrix", "tests", "-k", "not slow")),
+    ],
+)
+def test_run_becomes_pytest(preset: str, rest: tuple[str, ...], words: tuple[str, ...]) -> None:
+    assert pytest_words(preset, rest) == words
+
+
+def test_run_passes_on_what_it_does_not_know_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr("os.execv", lambda program, argv: started.extend(argv))
+    cli.load("run").run(_parsed("--preset", "local", "-p", "no:randomly", "-k", "a and b", "--codex-strict"))
+    words = ["--codex-matrix=local", "-p", "no:randomly", "-k", "a and b", "--codex-strict"]
+    assert started[1:] == ["-m", "pytest", *words]
+
+
+def test_run_refuses_two_presets() -> None:
+    with pytest.raises(WrongInput, match="contradict"):
+        pytest_words("local", ("--codex-matrix=releases",))
+
+
+def _parsed(*words: str) -> object:
+    module = cli.load("run")
+    options, rest = cli.command_parser("run", module).parse_known_args(words)
+    options.rest = rest
+    return options

@@ -1,0 +1,178 @@
+"""The exit code and its reasons, from records alone."""
+
+import datetime
+
+import pytest
+
+from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.settling import Outcome, exit_code, settle, versions
+from tests.unit.matrix.making import cell, environment, plan, promise, record, records
+
+PLAN = plan(promise("start.is-on"), promise(), promise("trust.canary"))
+
+
+def seen(**policies: Verdict) -> dict[Key, Record]:
+    """All conform, but for the promise of the file system under the policies named (`_` for `-`)."""
+    wanted = {name.replace("_", "-"): verdict for name, verdict in policies.items()}
+    return {
+        key: record(key, wanted.get(key.policy, Verdict.CONFORMS) if key.promise.startswith("f") else Verdict.CONFORMS)
+        for key in PLAN.keys
+    }
+
+
+def ended(states: dict[Key, Record], **changed: object) -> Outcome:
+    return exit_code(states, planned=PLAN.keys, **changed)  # type: ignore[arg-type]
+
+
+def codes(outcome: Outcome) -> list[int]:
+    return [int(reason.split()[0]) for reason in outcome.reasons]
+
+
+def test_all_that_was_planned_conforms_and_nothing_applies() -> None:
+    assert ended(seen()) == Outcome(code=0, reasons=())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code"),
+    [
+        (Verdict.VIOLATES, 1), (Verdict.BROKEN, 10), (Verdict.STALE, 12),
+        (Verdict.EXPECTED, 0), (Verdict.UNCONFINED, 0), (Verdict.BLOCKED, 0), (Verdict.NOT_APPLICABLE, 0),
+    ],
+)  # fmt: skip
+def test_each_verdict_has_its_code(verdict: Verdict, code: int) -> None:
+    assert ended(seen(read_only=verdict)).code == code
+
+
+@pytest.mark.parametrize("verdict", [Verdict.BLOCKED, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE])
+def test_strict_lets_nothing_pass_that_was_not_shown(verdict: Verdict) -> None:
+    outcome = ended(seen(read_only=verdict), strict=True)
+    assert outcome.code == 1
+    assert "strict: 1 " in outcome.reasons[0]
+
+
+def test_strict_forgives_what_data_knew_to_be_not_applicable() -> None:
+    states = seen(read_only=Verdict.NOT_APPLICABLE)
+    from_data = {str(key) for key, one in states.items() if one.verdict is Verdict.NOT_APPLICABLE}
+    assert ended(states, strict=True, from_data=from_data).code == 0
+
+
+def test_a_violation_comes_before_everything_of_ours_and_all_are_named() -> None:
+    states = {**seen(read_only=Verdict.VIOLATES, workspace_write=Verdict.BROKEN)}
+    outcome = ended(states, stale=("known: healed",), leaks=("a process",), incomplete="no end")
+    assert outcome.code == 1
+    assert codes(outcome) == [1, 11, 10, 12, 13]
+
+
+@pytest.mark.parametrize("code", [2, 3, 4])
+def test_what_pytest_says_of_itself_comes_first(code: int) -> None:
+    outcome = ended(seen(read_only=Verdict.VIOLATES), pytest_code=code)
+    assert codes(outcome) == [code, 1]
+    assert outcome.code == code
+
+
+@pytest.mark.parametrize("code", [0, 1, 5])
+def test_what_pytest_counts_does_not_decide(code: int) -> None:
+    assert ended(seen(), pytest_code=code).code == 0
+
+
+def test_a_failed_test_that_is_none_of_ours_fails_the_run() -> None:
+    outcome = ended(seen(), other_failures=2)
+    assert outcome.reasons == ("1 2 failed outside the matrix",)
+
+
+def test_leaks_are_counted_first_among_violations() -> None:
+    states = {
+        key: record(key, Verdict.VIOLATES, direction="leak" if key.policy == "read-only" else "denied")
+        for key in PLAN.keys
+    }
+    assert ended(states).reasons[0] == "1 6 violated (3 leak, 3 denied)"
+
+
+def test_a_planned_key_without_a_state_does_not_add_up() -> None:
+    states = seen()
+    states.popitem()
+    assert ended(states).code == 11
+
+
+def test_a_result_that_nobody_planned_does_not_add_up() -> None:
+    states = seen()
+    stranger = Key(cell=cell().id, door="sandbox", policy="read-only", promise="dns.stranger")
+    assert ended({**states, stranger: record(stranger)}).code == 11
+
+
+def test_a_result_under_the_key_of_another_does_not_add_up() -> None:
+    first, second, *_ = PLAN.keys
+    assert ended({**seen(), first: record(second)}).code == 11
+
+
+def test_a_key_planned_twice_does_not_add_up() -> None:
+    assert exit_code(seen(), planned=(*PLAN.keys, PLAN.keys[0])).code == 11
+
+
+def test_an_incomplete_journal_is_not_success() -> None:
+    outcome = ended(seen(), incomplete="no room on the disk")
+    assert outcome.code == 11
+    assert "no room on the disk" in outcome.reasons[0]
+
+
+def test_nothing_planned_is_not_success() -> None:
+    assert exit_code({}, planned=()).code == 11
+
+
+@pytest.mark.parametrize("verdict", [Verdict.NOT_APPLICABLE, Verdict.BLOCKED])
+def test_a_cell_in_which_nothing_was_measured_is_not_success(verdict: Verdict) -> None:
+    outcome = ended(records(PLAN, verdict))
+    assert outcome.code == 11
+    assert PLAN.cells[0].id in outcome.reasons[0]
+
+
+def test_what_the_canaries_show_measures_no_codex() -> None:
+    states = {
+        key: record(key, Verdict.CONFORMS if key.promise == "trust.canary" else Verdict.NOT_APPLICABLE)
+        for key in PLAN.keys
+    }
+    assert ended(states).code == 11
+
+
+def test_one_empty_cell_among_full_ones_is_named() -> None:
+    two = plan(promise(), cells=(cell("0.1.0"), cell("0.2.0")))
+    states = {key: record(key, Verdict.BLOCKED if "0.2.0" in key.cell else Verdict.CONFORMS) for key in two.keys}
+    outcome = exit_code(states, planned=two.keys)
+    assert outcome.code == 11
+    assert "0.2.0" in outcome.reasons[0]
+    assert "0.1.0" not in outcome.reasons[0]
+
+
+@pytest.mark.parametrize("words", ["stale", "unmatched"])
+def test_an_expectation_that_says_too_much_fails_the_run(words: str) -> None:
+    outcome = ended(seen(), **{words: ("known: it says too much",)})
+    assert outcome.code == 12
+    assert "known" in outcome.reasons[0]
+
+
+def test_a_leak_of_ours_fails_the_run() -> None:
+    assert ended(seen(), leaks=("a process 1",)).reasons == ("13 left behind by us: a process 1",)
+
+
+def test_a_retry_that_passes_does_not_take_a_violation_back() -> None:
+    first, *_ = PLAN.keys
+    attempts = [*seen().values(), record(first, Verdict.VIOLATES), record(first, attempt=2)]
+    found = settle(PLAN, attempts, (), versions={}, today=datetime.date(2026, 11, 18))
+    assert found.records[first].verdict is Verdict.VIOLATES
+
+
+def test_what_was_planned_and_never_run_is_broken() -> None:
+    found = settle(PLAN, (), (), versions={}, today=datetime.date(2026, 11, 18))
+    assert {one.verdict for one in found.records.values()} == {Verdict.BROKEN}
+    assert codes(ended(found.records)) == [11, 10]
+
+
+def test_a_candidates_place_is_what_its_user_says_then_what_it_says_itself() -> None:
+    named = Cell(environment=environment(), subject=SubjectSpec(label="a", path="/a", as_version="0.170.0"))
+    itself = Cell(environment=environment(), subject=SubjectSpec(label="b", path="/b"))
+    neither = Cell(environment=environment(), subject=SubjectSpec(label="c", path="/c"))
+    measured = {"a": "0.0.0", "b": "0.155.0-alpha.3", "c": "0.0.0"}
+    assert versions((named, itself, neither), measured) == {named.id: "0.170.0", itself.id: "0.155.0-alpha.3"}
