@@ -50,3 +50,4 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     synthetic: bool = False
     arch: str = ""
     worker: str = ""
+    repro: str = ""  # a script that shows it again, below the run's folder

@@ -161,6 +161,7 @@ def journal(
     promises = promises or [row(promise) for promise in dict.fromkeys(key.promise for key in keys)]
     if calls is None:
         calls = [call(*pair) for pair in dict.fromkeys((key.cell, key.policy) for key in keys)]
+    specs = dict.fromkeys(one.environment for one in cells)
     made = Journal(
         run=RunLine(
             id="r1", started="2026-11-18T09:41:00Z", product="codexsandbox 1.0", preset="local",
@@ -169,7 +170,8 @@ def journal(
         plan=PlanLine(
             digest=DIGEST, cells=tuple(cells), promises=tuple(promises), keys=keys, not_planned=not_planned
         ),
-        environments=(environment(),), subjects=(subject(),), calls=tuple(calls), records=records, torn=torn,
+        environments=tuple(environment(spec, f"e-{spec}") for spec in specs), subjects=(subject(),),
+        calls=tuple(calls), records=records, torn=torn,
     )  # fmt: skip
     if not ended:
         return made
@@ -201,7 +203,11 @@ def green() -> Journal:
 
 def red() -> Journal:
     """Every direction, an expected and a stale one, n/a, and a broken one."""
-    return journal((_red(key) for key in keys_of([cell()])), exit=1, reasons=("violates", "broken", "stale"))
+    return journal(
+        (_red(key) for key in keys_of([cell()])),
+        exit=1,
+        reasons=("1 6 violated", "10 1 broken: the harness could not tell", "12 stale: dot-git"),
+    )
 
 
 def _red(key: Key) -> Record:
@@ -249,7 +255,7 @@ def blocked() -> Journal:
             key, Verdict.BLOCKED, reason="the sandbox does not start", blocked_by="start.sandbox-is-on", diagnosis=cause
         )
 
-    return journal(map(state, keys_of(cells)), cells=cells, exit=1, reasons=("violates",))
+    return journal(map(state, keys_of(cells)), cells=cells, exit=1, reasons=("1 some violated",))
 
 
 def incomplete() -> Journal:
@@ -260,7 +266,7 @@ def incomplete() -> Journal:
 def several_attempts() -> Journal:
     keys = keys_of([cell()], policies=POLICIES[:2])
     again = violation(keys[2])
-    return journal([*map(usual, keys), msgspec.structs.replace(again, attempt=2)], exit=1, reasons=("violates",))
+    return journal([*map(usual, keys), msgspec.structs.replace(again, attempt=2)], exit=1, reasons=("1 some violated",))
 
 
 def releases() -> Journal:
@@ -275,7 +281,7 @@ def releases() -> Journal:
             return violation(key)
         return usual(key)
 
-    return journal(map(state, keys_of(cells)), cells=cells, exit=1, reasons=("violates",))
+    return journal(map(state, keys_of(cells)), cells=cells, exit=1, reasons=("1 some violated",))
 
 
 def hundred_cells() -> Journal:
@@ -288,7 +294,7 @@ def hundred_cells() -> Journal:
         return violation(key) if order[key.cell] >> place & 1 and place < 7 else usual(key)
 
     keys = keys_of(cells, policies=("read-only", "workspace-write"))
-    return journal(map(state, keys), cells=cells, exit=1, reasons=("violates",))
+    return journal(map(state, keys), cells=cells, exit=1, reasons=("1 some violated",))
 
 
 def hostile() -> Journal:
@@ -310,7 +316,7 @@ def hostile() -> Journal:
     ]
     promises = [row(promise, title=HOSTILE) for promise in PROMISES[:4]]
     nothing = (PlannedNothing(what=HOSTILE, why=HOSTILE),)
-    return journal(records, calls=calls, promises=promises, not_planned=nothing, exit=1, reasons=(HOSTILE,))
+    return journal(records, calls=calls, promises=promises, not_planned=nothing, exit=1, reasons=(f"1 {HOSTILE}",))
 
 
 KINDS = {

@@ -1,0 +1,129 @@
+"""What went wrong, told once for each cause and not once for each result. Leaks come first."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
+
+_LOUD: Final = (Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED)
+_QUIET: Final = (Verdict.EXPECTED, Verdict.NOT_APPLICABLE)
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Results that have one cause. The first of `records` is the one that is shown in full."""
+
+    verdict: Verdict
+    direction: Direction
+    records: tuple[Record, ...]
+    starts: tuple[Record, ...] = ()  # of what is blocked: the start checks that failed
+
+    @property
+    def first(self) -> Record:
+        return self.records[0]
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        return next((record.diagnosis for record in (*self.starts, *self.records) if record.diagnosis), None)
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(record.key.promise for record in self.records))
+
+    @property
+    def columns(self) -> tuple[tuple[str, str, str], ...]:
+        """(cell, door, policy) of every result."""
+        return tuple(dict.fromkeys((record.key.cell, record.key.door, record.key.policy) for record in self.records))
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The row that decided: the first that was not held."""
+        rows = self.first.evidence
+        return next((row for row in rows if not row.held), rows[0] if rows else None)
+
+
+def loud(states: Mapping[Key, Record]) -> list[Cause]:
+    """What is red or keeps something from being measured, worst first."""
+    return _causes(states.values(), _LOUD)
+
+
+def quiet(states: Mapping[Key, Record]) -> list[Cause]:
+    """What is grey: known deviations, and what does not apply."""
+    return _causes(states.values(), _QUIET)
+
+
+def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...]) -> list[Cause]:
+    records = [record for record in records if record.verdict in wanted]
+    starts = _failed_starts(records)
+    found: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        if (record.key.promise, *_column(record)) not in starts:
+            found.setdefault(_cause_of(record), []).append(record)
+    causes = [
+        Cause(
+            verdict=members[0].verdict, direction=members[0].direction, records=tuple(members),
+            starts=_starts_of(members, starts),
+        )
+        for members in found.values()
+    ]  # fmt: skip
+    order = {verdict: place for place, verdict in enumerate(wanted)}
+    return sorted(causes, key=lambda cause: (order[cause.verdict], _severity(cause.direction)))
+
+
+def _column(record: Record) -> tuple[str, str, str]:
+    return record.key.cell, record.key.door, record.key.policy
+
+
+def _failed_starts(records: Iterable[Record]) -> dict[tuple[str, ...], Record]:
+    """The start checks that blocked something: they are told with what they blocked."""
+    records = list(records)
+    blockers = {(record.blocked_by, *_column(record)) for record in records if record.verdict is Verdict.BLOCKED}
+    keyed = {(record.key.promise, *_column(record)): record for record in records if record.direction != "leak"}
+    return {key: record for key, record in keyed.items() if key in blockers}
+
+
+def _starts_of(members: Iterable[Record], starts: dict[tuple[str, ...], Record]) -> tuple[Record, ...]:
+    wanted = dict.fromkeys((record.blocked_by, *_column(record)) for record in members if record.blocked_by)
+    return tuple(starts[key] for key in wanted if key in starts)
+
+
+def _cause_of(record: Record) -> tuple[str, ...]:
+    """What must be equal for two results to have one cause."""
+    diagnosis = record.diagnosis
+    told = (diagnosis.fingerprint, diagnosis.cause) if diagnosis and diagnosis.fingerprint else None
+    match record.verdict:
+        case Verdict.VIOLATES:
+            return ("violates", record.direction, *(told or ("", record.key.promise)))
+        case Verdict.BLOCKED:
+            return ("blocked", *(told or ("", record.reason)))
+        case Verdict.EXPECTED | Verdict.STALE:
+            return (record.verdict.value, record.deviation, record.reason if not record.deviation else "")
+        case _:
+            return (record.verdict.value, record.reason)
+
+
+def _severity(direction: Direction) -> int:
+    return DIRECTIONS.index(direction) if direction in DIRECTIONS else len(DIRECTIONS)
+
+
+class Calls:
+    """Finds the call that a result speaks of."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._calls = {call.id: call for call in journal.calls}
+
+    def of(self, record: Record) -> CallLine | None:
+        row = next((row for row in record.evidence if not row.held and row.call), None)
+        for name in ([row.call] if row else []) + list(record.calls):
+            if name in self._calls:
+                return self._calls[name]
+        return None
+
+    def all_of(self, record: Record) -> list[CallLine]:
+        names = dict.fromkeys([*record.calls, *(row.call for row in record.evidence)])
+        return [self._calls[name] for name in names if name in self._calls]

@@ -1,0 +1,181 @@
+"""What was measured and with what, said in one line each, for the head of every report."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pytest_codexsandbox.model.journal import CallLine, CellRow, EnvironmentLine, SubjectLine
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.observation import Link
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
+
+_SHOWN: Final = 4  # names in a list before it is counted instead
+_COUNTED: Final = (
+    (Verdict.CONFORMS, "conforms"), (Verdict.UNCONFINED, "unconfined as asked"), (Verdict.EXPECTED, "known"),
+    (Verdict.NOT_APPLICABLE, "n/a"), (Verdict.VIOLATES, "violates"), (Verdict.STALE, "stale"),
+    (Verdict.BLOCKED, "blocked"), (Verdict.BROKEN, "broken"),
+)  # fmt: skip
+
+
+def listed(names: Iterable[str], limit: int = _SHOWN) -> str:
+    names = list(names)
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def codex(journal: Journal) -> str:
+    subjects = {subject.label: subject for subject in journal.subjects}
+    if len(subjects) == 1:
+        return _subject(next(iter(subjects.values())))
+    labels = list(subjects) or list(dict.fromkeys(cell.subject for cell in journal.plan.cells))
+    return f"{many(len(labels), 'Codex release')}: {listed(labels, 8)}" if labels else "no Codex"
+
+
+def _subject(subject: SubjectLine) -> str:
+    name = "" if subject.label == subject.version else f"{subject.label}, which calls itself "
+    source = f", from {subject.source}" if subject.source else ""
+    return f"Codex {name}{subject.version} (sha256 {subject.digest[:12]}{source})"
+
+
+def machines(journal: Journal) -> list[str]:
+    """One line for each environment, however many workers opened it."""
+    lines = {line.spec: line for line in reversed(journal.environments)}
+    specs = dict.fromkeys(cell.environment for cell in journal.plan.cells)
+    return [_machine(spec, lines.get(spec), journal.plan.cells) for spec in specs]
+
+
+def _machine(spec: str, line: EnvironmentLine | None, cells: Iterable[CellRow]) -> str:
+    cell = next(cell for cell in cells if cell.environment == spec)
+    if line is None:
+        return f"{spec}: not started"
+    facts = line.facts
+    kernel = fact(facts, "kernel", "kernel_release", "release")
+    parts = [
+        fact(facts, "pretty_name", "distro") or cell.axes.get("distro", spec),
+        f"kernel {kernel} ({'shared with the host' if cell.provenance == 'host' else cell.provenance})"
+        if kernel
+        else "",
+        cell.arch or fact(facts, "arch", "machine"),
+        _user(facts),
+        "synthetic" if cell.synthetic else "",
+    ]
+    return f"{spec}: {', '.join(part for part in parts if part)}"
+
+
+def _user(facts: Mapping[str, Any]) -> str:
+    uid = fact(facts, "uid")
+    return f"uid {uid}" if uid else ""
+
+
+def fact(facts: Mapping[str, Any], *names: str) -> str:
+    """The first of `names` that is a plain value."""
+    for name in names:
+        value = facts.get(name)
+        if isinstance(value, str | int | float) and value != "":
+            return str(value)
+    return ""
+
+
+def plan(journal: Journal) -> str:
+    keys = journal.plan.keys
+    promises = len({key.promise for key in keys})
+    policies = len({key.policy for key in keys})
+    calls = sum(1 for call in journal.calls if not call.control)
+    return (
+        f"plan: {many(len(journal.plan.cells), 'cell')} × {many(promises, 'promise')} under "
+        f"{many(policies, 'policy').replace('policys', 'policies')}; {many(calls, 'call')} of Codex"
+    )
+
+
+def counts(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
+    """One equation that adds up, whatever happened, in parts that belong together."""
+    found = dict.fromkeys(Verdict, 0)
+    leaks = 0
+    for record in states.values():
+        found[record.verdict] += 1
+        leaks += record.verdict is Verdict.VIOLATES and record.direction == "leak"
+    terms = [f"{found[verdict]:,} {_term(verdict, word, leaks)}" for verdict, word in _COUNTED if found[verdict]]
+    zero = [] if found[Verdict.VIOLATES] else ["0 violates"]
+    unmeasured = found[Verdict.BLOCKED] + found[Verdict.BROKEN]
+    tail = [*zero, f"{unmeasured:,} not measured", *_times(journal)]
+    sums = [f"+ {term}" if place else term for place, term in enumerate(terms or ["0"])]
+    return [f"{len(states):,} planned =", *sums, *(f"· {part}" for part in tail)]
+
+
+def _term(verdict: Verdict, word: str, leaks: int) -> str:
+    return f"{word} ({many(leaks, 'leak')})" if verdict is Verdict.VIOLATES and leaks else word
+
+
+def _times(journal: Journal) -> list[str]:
+    if journal.end is None:
+        return []
+    inside = journal.end.seconds_in_codex
+    return [f"{inside:.1f} s in Codex", f"{max(0.0, journal.end.seconds - inside):.1f} s ours"]
+
+
+def incomplete(journal: Journal, states: Mapping[Key, Record]) -> str:
+    """What is missing of a run that did not end by itself, or "" when it did."""
+    missing = sum(1 for record in states.values() if record.attempt == 0 and record.verdict is Verdict.BROKEN)
+    if journal.end is not None:
+        return f"{many(missing, 'planned result')} never came: the ledger does not add up" if missing else ""
+    torn = f" ({journal.torn})" if journal.torn else ""
+    return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+
+
+# ---- posture: what really ran
+def posture(journal: Journal) -> list[str]:
+    """For each way in which a sandbox was set up: by what, and in how many calls; and what was asked for in vain."""
+    ways: dict[str, int] = {}
+    for call in journal.calls:
+        if not call.control and _sandboxed(call):
+            way = _way(call)
+            ways[way] = ways.get(way, 0) + 1
+    total = sum(ways.values())
+    told = [f"{way} in {count:,} of {many(total, 'sandboxed call')}" for way, count in ways.items()]
+    return told + _in_vain(journal)
+
+
+def _sandboxed(call: CallLine) -> bool:
+    policy = POLICIES.get(call.observation.policy)
+    return policy is None or policy.sandboxed
+
+
+def _way(call: CallLine) -> str:
+    if not call.observation.readings:
+        return "not seen (the probe was never held)"
+    bwrap = bwrap_of(call)
+    if bwrap is not None:
+        digest = f", sha256 {bwrap.sha256[:12]}" if bwrap.sha256 else ""
+        return f"set up by bwrap ({bwrap.exe}{digest})"
+    reading = call.observation.readings[0]
+    own = [name for name, inode in reading.namespaces.items() if reading.hand_namespaces.get(name, inode) != inode]
+    marks = [f"own {', '.join(sorted(own))} namespace"] if own else []
+    if reading.filters > reading.hand_filters:
+        marks.append(f"{reading.filters - reading.hand_filters} more seccomp filter than outside")
+    return f"no bwrap ({'; '.join(marks) or 'and no mark of the kernel'})"
+
+
+def bwrap_of(call: CallLine) -> Link | None:
+    """The bubblewrap between Codex and the probe, as the kernel named it while the probe was held."""
+    links = [link for reading in call.observation.readings for link in reading.chain]
+    return next((link for link in links if link.name == "bwrap" or link.exe.rpartition("/")[2] == "bwrap"), None)
+
+
+def _in_vain(journal: Journal) -> list[str]:
+    """Cells whose bubblewrap was named, and calls in which another one ran."""
+    asked = {cell.id: cell.axes.get("bwrap", "as-chosen") for cell in journal.plan.cells}
+    other: dict[str, int] = {}
+    for call in journal.calls:
+        wanted = asked.get(call.cell, "as-chosen")
+        if wanted == "as-chosen" or call.control or not call.observation.readings or not _sandboxed(call):
+            continue
+        found = bwrap_of(call)
+        if found is None or wanted not in (found.exe, found.sha256, found.name):
+            other[wanted] = other.get(wanted, 0) + 1
+    return [f"asked for bwrap {wanted} and not used in {many(count, 'call')}" for wanted, count in other.items()]

@@ -1,0 +1,74 @@
+"""Rows that tell the same story become one line, so that a green run is never a wall of text.
+
+What is violated, known or stale always has a line of its own, and what is broken too unless many are by one cause.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports.grid import Row, Side
+
+Column = tuple[str, Side]  # cell id, side
+Signs = tuple[Verdict | None, ...]
+
+_OWN_LINE = frozenset({Verdict.VIOLATES, Verdict.EXPECTED, Verdict.STALE})
+_MANY = 3  # rows that one cause may break before they fold
+
+
+class FoldedRow(msgspec.Struct, frozen=True, kw_only=True):
+    topic: str
+    label: str
+    signs: Signs
+    rows: tuple[Row, ...]
+
+
+class _Fold:
+    """Rows that fit together: in each column the same sign, or none."""
+
+    def __init__(self, row: Row, signs: Signs) -> None:
+        self.rows, self.signs = [row], list(signs)
+
+    def takes(self, row: Row, signs: Signs) -> bool:
+        if any(mine is not theirs for mine, theirs in zip(self.signs, signs, strict=True) if mine and theirs):
+            return False
+        self.rows.append(row)
+        self.signs = [mine or theirs for mine, theirs in zip(self.signs, signs, strict=True)]
+        return True
+
+
+def folded(rows: Sequence[Row], columns: Sequence[Column], *, every: bool = False) -> list[FoldedRow]:
+    """The lines of one topic over `columns`. `every`: nothing is folded."""
+    told = [(row, tuple(row.verdict(cell, side) for cell, side in columns)) for row in rows]
+    told = [(row, signs) for row, signs in told if any(signs)]
+    if every:
+        return [_line([row], signs, first=True) for row, signs in told]
+    folds: list[_Fold] = []
+    own: list[tuple[Row, Signs]] = []
+    spread = Counter(reason for row, _ in told for reason in _breakages(row, columns))
+    for row, signs in told:
+        if _OWN_LINE.intersection(signs) or any(spread[reason] <= _MANY for reason in _breakages(row, columns)):
+            own.append((row, signs))
+        elif not any(fold.takes(row, signs) for fold in folds):
+            folds.append(_Fold(row, signs))
+    lines = [_line(fold.rows, tuple(fold.signs), first=place == 0) for place, fold in enumerate(folds)]
+    return [*lines, *(_line([row], signs, first=True) for row, signs in own)]
+
+
+def _breakages(row: Row, columns: Sequence[Column]) -> set[str]:
+    found = (row.fields.get(cell, {}).get(side) for cell, side in columns)
+    return {record.reason for record in found if record and record.verdict is Verdict.BROKEN}
+
+
+def _line(rows: Sequence[Row], signs: Signs, *, first: bool) -> FoldedRow:
+    promises = len({row.promise for row in rows})
+    label = rows[0].name if len(rows) == 1 else _counted(promises, more=not first)
+    return FoldedRow(topic=rows[0].topic, label=label, signs=signs, rows=tuple(rows))
+
+
+def _counted(promises: int, *, more: bool) -> str:
+    if promises == 1:
+        return "1 promise, its other cases" if more else "1 promise, all cases"
+    return f"{promises} {'more ' if more else ''}promises"

@@ -1,0 +1,126 @@
+"""The matrix as data, for every report: rows are promises, columns are (cell, door, policy), a field is a verdict.
+
+Cells that behave alike in every field are one group. Pure, and linear in the number of planned keys.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from pytest_codexsandbox.model.journal import CellRow
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict, worst
+
+
+class Side(msgspec.Struct, frozen=True):
+    """What a column measures in its cell."""
+
+    door: str
+    policy: str
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    promise: str
+    case: str
+    title: str
+    fields: dict[str, dict[Side, Record]]  # by cell
+
+    @property
+    def topic(self) -> str:
+        return self.promise.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """Within its topic."""
+        return self.promise.partition(".")[2] + (f" [{self.case}]" if self.case else "")
+
+    def verdict(self, cell: str, side: Side) -> Verdict | None:
+        found = self.fields.get(cell, {}).get(side)
+        return found.verdict if found else None
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells that nothing in the matrix tells apart."""
+
+    cells: tuple[CellRow, ...]
+
+    @property
+    def first(self) -> str:
+        return self.cells[0].id
+
+
+class Grid(msgspec.Struct, frozen=True, kw_only=True):
+    rows: tuple[Row, ...]  # by topic, in the order of the plan
+    sides: tuple[Side, ...]
+    groups: tuple[Group, ...]
+
+    def topics(self) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.topic, []).append(row)
+        return found
+
+
+def grid(journal: Journal, states: dict[Key, Record] | None = None) -> Grid:
+    states = journal.states() if states is None else states
+    rows = _rows(journal, states)
+    sides = _sides(states)
+    return Grid(rows=rows, sides=sides, groups=_groups(journal.plan.cells, rows, sides))
+
+
+def _rows(journal: Journal, states: dict[Key, Record]) -> tuple[Row, ...]:
+    titles = {promise.id: promise.title for promise in journal.plan.promises}
+    fields: dict[tuple[str, str], dict[str, dict[Side, Record]]] = {}
+    for key, record in states.items():
+        side = Side(key.door, key.policy)
+        fields.setdefault((key.promise, key.case), {}).setdefault(key.cell, {})[side] = record
+    order = {promise.id: place for place, promise in enumerate(journal.plan.promises)}
+    topics = {topic: place for place, topic in enumerate(dict.fromkeys(_topic(name) for name in order))}
+    names = sorted(
+        fields, key=lambda name: (topics.get(_topic(name[0]), len(topics)), order.get(name[0], len(order)), *name)
+    )
+    return tuple(
+        Row(promise=promise, case=case, title=titles.get(promise, ""), fields=fields[promise, case])
+        for promise, case in names
+    )
+
+
+def _topic(promise: str) -> str:
+    return promise.partition(".")[0]
+
+
+def _sides(states: dict[Key, Record]) -> tuple[Side, ...]:
+    """Doors as they occur, in each of them the policies from the strictest to the widest."""
+    found = dict.fromkeys((key.door, key.policy) for key in states)
+    doors = {door: place for place, door in enumerate(dict.fromkeys(door for door, _ in found))}
+    policies = {policy: place for place, policy in enumerate(POLICIES)}
+    order = sorted(found, key=lambda pair: (doors[pair[0]], policies.get(pair[1], len(policies)), pair[1]))
+    return tuple(Side(door, policy) for door, policy in order)
+
+
+def _groups(cells: Iterable[CellRow], rows: tuple[Row, ...], sides: tuple[Side, ...]) -> tuple[Group, ...]:
+    alike: dict[tuple[Verdict | None, ...], list[CellRow]] = {}
+    for cell in cells:
+        column = tuple(row.verdict(cell.id, side) for row in rows for side in sides)
+        if any(column):
+            alike.setdefault(column, []).append(cell)
+    return tuple(Group(cells=tuple(members)) for members in alike.values())
+
+
+def names_of(cells: Iterable[CellRow]) -> dict[str, str]:
+    """Cell id → the shortest name that still tells the cells of this run apart."""
+    cells = tuple(cells)
+    one_environment = len({cell.environment for cell in cells}) == 1
+    one_subject = len({cell.subject for cell in cells}) == 1
+    names = {}
+    for cell in cells:
+        short = cell.subject if one_environment else cell.environment
+        names[cell.id] = short if one_environment or one_subject else f"{cell.environment} / {cell.subject}"
+    return names if len(set(names.values())) == len(names) else {cell.id: cell.id for cell in cells}
+
+
+def worst_of(records: Iterable[Record]) -> Verdict:
+    return worst([record.verdict for record in records])

@@ -1,0 +1,125 @@
+"""The blocks below the matrix: one for each cause, with what to do and a line to paste."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import SIGNS, Verdict
+from pytest_codexsandbox.reports.causes import Calls, Cause
+from pytest_codexsandbox.reports.facts import listed, many
+from pytest_codexsandbox.reports.paint import Paint
+
+IN_FULL: Final = 12  # causes that get a block of their own; the others get a line
+_NAMES: Final = 3
+
+
+class Teller(msgspec.Struct, frozen=True, kw_only=True):
+    """What every block needs to know."""
+
+    paint: Paint
+    calls: Calls
+    names: Mapping[str, str]  # of cells
+    titles: Mapping[str, str]  # of promises
+    again: tuple[str, ...]
+    folder: Path | None
+    one_door: bool
+    verbosity: int
+
+    def blocks(self, causes: Sequence[Cause]) -> list[str]:
+        in_full = len(causes) if self.verbosity else IN_FULL
+        lines: list[str] = []
+        for cause in causes[:in_full]:
+            lines += ["", *self.block(cause)]
+        rest = causes[in_full:]
+        if rest:
+            lines += ["", f"{many(len(rest), 'more cause')}, in one line each (-v shows them in full)"]
+            lines += [line for cause in rest for line in self._heading(cause, where=True)]
+        return lines
+
+    def block(self, cause: Cause) -> list[str]:
+        lines = [*self._heading(cause), *self.paint.labelled("where", self._where(cause))]
+        lines += self._blocked(cause) if cause.verdict is Verdict.BLOCKED else self._seen(cause)
+        return [*lines, *self._because(cause), *self._paste(cause)]
+
+    def _heading(self, cause: Cause, *, where: bool = False) -> list[str]:
+        sign = SIGNS[Verdict.VIOLATES if cause.starts else cause.verdict]
+        direction = f"{cause.direction}: " if cause.direction and cause.verdict is Verdict.VIOLATES else ""
+        told = f" ({self._where(cause)})" if where else ""
+        lines = self.paint.wrapped(f"{self._what(cause)}{told}", first=f"{sign} {direction}")
+        return [self.paint.coloured(lines[0], cause.verdict), *lines[1:]]
+
+    def _what(self, cause: Cause) -> str:
+        if cause.verdict is Verdict.BLOCKED:
+            return f"the sandbox does not start, {many(len(cause.records), 'result')} blocked"
+        if cause.first.attempt == 0:
+            return f"never ran: {many(len(cause.records), 'result')}"
+        limit = len(cause.promises) if self.verbosity else _NAMES
+        several = f" ({many(len(cause.records), 'result')})" if len(cause.records) > 1 else ""
+        return listed(cause.promises, limit) + several
+
+    def _where(self, cause: Cause) -> str:
+        by_cell: dict[str, dict[str, None]] = {}
+        for cell, door, policy in cause.columns:
+            by_cell.setdefault(self.names.get(cell, cell), {})[policy if self.one_door else f"{policy} by {door}"] = (
+                None
+            )
+        by_sides: dict[tuple[str, ...], list[str]] = {}
+        for cell, sides in by_cell.items():
+            by_sides.setdefault(tuple(sides), []).append(cell)
+        limit = len(by_sides) if self.verbosity else _NAMES
+        return "; ".join(f"{listed(cells)} / {listed(sides, 6)}" for sides, cells in list(by_sides.items())[:limit]) + (
+            f"; and {many(len(by_sides) - limit, 'more place')}" if len(by_sides) > limit else ""
+        )
+
+    def _seen(self, cause: Cause) -> list[str]:
+        row, first = cause.evidence, cause.first
+        if row is None or row.held:
+            return self.paint.labelled("saw", first.reason or "nothing is known")
+        promised = row.claim or self.titles.get(first.key.promise, "")
+        lines = [*self.paint.labelled("promised", promised), *self.paint.labelled("saw", row.saw or row.reason)]
+        lines += self.paint.labelled("control", row.control) if row.control else []
+        told_otherwise = cause.verdict is not Verdict.VIOLATES and first.reason
+        return [*lines, *self.paint.labelled("so", first.reason)] if told_otherwise else lines
+
+    def _blocked(self, cause: Cause) -> list[str]:
+        diagnosis = cause.diagnosis
+        said = diagnosis.quote if diagnosis and diagnosis.quote else (*cause.starts, cause.first)[0].reason
+        return self.paint.labelled("saw", said)
+
+    def _because(self, cause: Cause) -> list[str]:
+        diagnosis = cause.diagnosis
+        if diagnosis is None:
+            return []
+        named = f"{diagnosis.fingerprint}: " if diagnosis.fingerprint else ""
+        lines = self.paint.labelled("because", f"{named}{diagnosis.cause}")
+        lines += self.paint.labelled("try", diagnosis.remedy) if diagnosis.remedy else []
+        return [*lines, *(self.paint.labelled("see", diagnosis.link) if diagnosis.link else [])]
+
+    def _paste(self, cause: Cause) -> list[str]:
+        record: Record = (*cause.starts, cause.first)[0]
+        call = self.calls.of(record)
+        script = record.repro or (call.repro if call else "")
+        lines: list[str] = []
+        if script:
+            path = script if self.folder is None else str(self.folder / script)
+            lines = self.paint.command("repro", ("sh", path))
+        if cause.verdict is Verdict.BLOCKED or record.attempt == 0:
+            return lines
+        return lines or self.paint.command("again", again(self.again, (cause.promises[0],)))
+
+
+def again(invocation: Sequence[str], promises: Sequence[str]) -> tuple[str, ...]:
+    """The command of the run, narrowed to `promises`."""
+    words = list(invocation) or ["pytest", "--codex-matrix"]
+    kept, skip = [], False
+    for word in words:
+        if skip or word.startswith("--codex-only="):
+            skip = False
+            continue
+        skip = word == "--codex-only"
+        if not skip:
+            kept.append(word)
+    return (*kept, "--codex-only", ",".join(promises)) if promises else tuple(kept)

@@ -1,0 +1,123 @@
+"""The closing screen of a run: head, matrix, legend, counts, then one block for each cause. Pure text."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
+from pytest_codexsandbox.reports import causes, facts
+from pytest_codexsandbox.reports.escape import ascii_only
+from pytest_codexsandbox.reports.grid import grid, names_of
+from pytest_codexsandbox.reports.paint import Paint
+from pytest_codexsandbox.reports.screen_causes import Teller, again
+from pytest_codexsandbox.reports.screen_matrix import matrix
+
+NARROWEST: Final = 40
+_MACHINES: Final = 4
+_NAMED: Final = 3
+
+
+def render(
+    journal: Journal, *, width: int, color: bool, ascii: bool, verbosity: int = 0, folder: Path | None = None
+) -> str:
+    """`folder`: where the run's files lie, for the paths that are printed."""
+    paint = Paint(width=max(width, NARROWEST), color=color, ascii=ascii)
+    states = journal.states()
+    teller = Teller(
+        paint=paint, calls=causes.Calls(journal), names=names_of(journal.plan.cells),
+        titles={promise.id: promise.title for promise in journal.plan.promises}, again=journal.run.invocation,
+        folder=folder, one_door=len({key.door for key in states}) == 1, verbosity=verbosity,
+    )  # fmt: skip
+    found = causes.loud(states)
+    lines = [
+        *_head(journal, states, paint, verbosity),
+        *matrix(grid(journal, states), journal.plan.cells, paint, verbosity=verbosity),
+        "",
+        *_legend(states, paint),
+        *_counts(journal, states, paint),
+        *_posture(journal, paint),
+        *_grey(causes.quiet(states), teller),
+        *_attempts(journal, paint),
+        *teller.blocks(found),
+        *_foot(journal, found, paint, folder),
+    ]
+    text = "\n".join(line.rstrip() for line in lines)
+    return (ascii_only(text) if ascii else text) + "\n"
+
+
+def _head(journal: Journal, states: Mapping[Key, Record], paint: Paint, verbosity: int) -> list[str]:
+    missing = facts.incomplete(journal, states)
+    lines = [paint.coloured(line, Verdict.BROKEN) for line in paint.wrapped(missing)] if missing else []
+    lines += paint.wrapped(f"{journal.run.product or 'codexsandbox'} · {facts.codex(journal)}")
+    machines = facts.machines(journal)
+    limit = len(machines) if verbosity else _MACHINES
+    for machine in machines[:limit]:
+        lines += paint.wrapped(machine)
+    lines += [f"and {facts.many(len(machines) - limit, 'more environment')}"] if len(machines) > limit else []
+    return [*lines, *paint.wrapped(facts.plan(journal))]
+
+
+def _legend(states: Mapping[Key, Record], paint: Paint) -> list[str]:
+    """Only the signs that occur."""
+    occurring = {record.verdict for record in states.values()}
+    words = [f" {sign} {WORDS[verdict]}" for verdict, sign in SIGNS.items() if verdict in occurring]
+    return paint.wrapped(["legend", *words], indent=" " * 7)
+
+
+def _counts(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
+    return [paint.bold(line) for line in paint.wrapped(facts.counts(journal, states))]
+
+
+def _posture(journal: Journal, paint: Paint) -> list[str]:
+    return [line for way in facts.posture(journal) for line in paint.wrapped(f"sandbox: {way}")]
+
+
+def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
+    """Known deviations and what does not apply: one line for each reason."""
+    lines: list[str] = []
+    for cause in found:
+        name = f" [{cause.first.deviation}]" if cause.first.deviation else ""
+        promises = facts.listed(cause.promises, len(cause.promises) if teller.verbosity else 2)
+        word = "known" if cause.verdict is Verdict.EXPECTED else "n/a"
+        told = f"{len(cause.records):,} {word}: {cause.first.reason or 'no reason given'}{name}: {promises}"
+        lines += teller.paint.wrapped(told, first=f"{SIGNS[cause.verdict]} ")
+    return lines
+
+
+def _attempts(journal: Journal, paint: Paint) -> list[str]:
+    """Keys that were measured more than once and not always the same: said, because only the worst counts."""
+    verdicts: dict[Key, list[str]] = {}
+    for record in journal.records:
+        verdicts.setdefault(record.key, []).append(record.verdict.value)
+    changing = {key: told for key, told in verdicts.items() if len(set(told)) > 1}
+    lines: list[str] = []
+    for key, told in list(changing.items())[:5]:
+        lines += paint.wrapped(f"attempts differ, the worst counts: {key}: {', '.join(told)}")
+    return [*lines, f"and {len(changing) - 5:,} more keys whose attempts differ"] if len(changing) > 5 else lines
+
+
+def _foot(journal: Journal, found: list[causes.Cause], paint: Paint, folder: Path | None) -> list[str]:
+    lines = [""]
+    for nothing in journal.plan.not_planned[:5]:
+        lines += paint.wrapped(f"not planned: {nothing.what}: {nothing.why}")
+    end = journal.end
+    for leak in end.leaks if end else ():
+        lines += paint.wrapped(f"left behind by codexsandbox itself: {leak}")
+    for place, reason in enumerate(end.reasons if end else ()):
+        code, _, words = reason.partition(" ")
+        lines += paint.wrapped(f"{'also' if place else 'exit'} {code}: {words}")
+    lines += paint.wrapped(f"evidence: {folder}") if folder else []
+    red = [promise for cause in found if cause.verdict in RED for promise in cause.promises]
+    if not red:
+        return lines
+    narrowed = () if end is None else _few(red)
+    return [*lines, *paint.command("again:", again(journal.run.invocation, narrowed), margin="")]
+
+
+def _few(promises: list[str]) -> tuple[str, ...]:
+    """A selection that a person can read: the promises, or their topics where they are many."""
+    names = tuple(dict.fromkeys(promises))
+    return names if len(names) <= _NAMED else tuple(dict.fromkeys(f"{name.partition('.')[0]}.*" for name in names))

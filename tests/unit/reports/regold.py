@@ -1,0 +1,15 @@
+"""Write the golden files anew, then read the difference: `python -m tests.unit.reports.regold`."""
+
+from tests.unit.reports import journals
+from tests.unit.reports.test_terminal import GOLDEN, screen
+
+
+def main() -> None:
+    GOLDEN.mkdir(parents=True, exist_ok=True)
+    for kind, make in journals.KINDS.items():
+        for width in (60, 80, 200):
+            (GOLDEN / f"{kind}-{width}.txt").write_text(screen(make(), width=width, ascii=width == 60))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""The closing screen: every planned key is in it, the counts add up, it fits, and nothing hostile gets through."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_codexsandbox.model.journal import CellRow
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import SIGNS, Verdict
+from pytest_codexsandbox.reports import facts
+from pytest_codexsandbox.reports.folding import folded
+from pytest_codexsandbox.reports.grid import grid
+from pytest_codexsandbox.reports.terminal import render
+from tests.unit.reports import journals
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
+COLOUR = re.compile("\x1b\\[[0-9;]*m")
+QUIETLY = settings(
+    deadline=None, derandomize=True, database=None, max_examples=60, suppress_health_check=list(HealthCheck)
+)
+
+
+def screen(made: Journal, *, width: int = 80, color: bool = False, ascii: bool = False, verbosity: int = 0) -> str:
+    folder = Path(".codexsandbox/2026-11-18T09-41-00")
+    return render(made, width=width, color=color, ascii=ascii, verbosity=verbosity, folder=folder)
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+def test_the_screen_is_the_golden_one(kind: str, width: int) -> None:
+    golden = GOLDEN / f"{kind}-{width}.txt"
+    assert screen(journals.KINDS[kind](), width=width, ascii=width == 60) == golden.read_text()
+
+
+@pytest.mark.parametrize("verbosity", [0, 1])
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+def test_no_line_is_wider_than_the_screen_but_what_is_pasted(kind: str, width: int, verbosity: int) -> None:
+    text = screen(journals.KINDS[kind](), width=width, verbosity=verbosity, ascii=True)
+    for line in text.splitlines():
+        pasted = "/repro/" in line or line.startswith(("again:", " " * 10))
+        assert len(line) <= width or pasted, line
+
+
+@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+def test_a_log_without_unicode_gets_pure_ascii(kind: str) -> None:
+    assert screen(journals.KINDS[kind](), ascii=True, verbosity=1).isascii()
+
+
+@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+def test_colour_only_repeats_what_a_sign_says(kind: str) -> None:
+    made = journals.KINDS[kind]()
+    coloured = screen(made, color=True)
+    assert "\x1b[" in coloured
+    assert COLOUR.sub("", coloured) == screen(made)
+
+
+@pytest.mark.parametrize("ascii", [True, False])
+def test_nothing_hostile_reaches_the_terminal(ascii: bool) -> None:
+    text = screen(journals.hostile(), ascii=ascii, verbosity=1)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]", text)
+    assert "\\x1b[2J" in text
+    assert "\\u202e" in text
+    assert "more characters" in text
+    assert len(text) < 30_000
+
+
+def test_a_green_run_is_never_a_wall_of_text() -> None:
+    text = screen(journals.green())
+    assert len(text.splitlines()) <= 30
+    assert "again:" not in text
+
+
+def test_a_run_that_did_not_end_says_so_first() -> None:
+    first, *_ = screen(journals.incomplete()).splitlines()
+    assert first.startswith("INCOMPLETE")
+    assert "42 of 72 planned have no result" in screen(journals.incomplete(), width=200)
+
+
+def test_a_sandbox_that_does_not_start_costs_one_block() -> None:
+    text = screen(journals.blocked())
+    assert text.count("\n   because") == 1
+    assert "the sandbox does not start, 55 results blocked" in text
+
+
+def test_leaks_come_before_everything_else() -> None:
+    text = screen(journals.red())
+    found = [line for line in text.splitlines() if re.match(r"F (leak|denied|wrong-claim|litter)", line)]
+    assert [line.split()[1] for line in found] == ["leak:", "leak:", "denied:", "wrong-claim:", "litter:"]
+
+
+def test_the_legend_explains_the_signs_that_occur_and_no_others() -> None:
+    assert "legend  P conforms  U unconfined, as asked\n" in screen(journals.green())
+    legend = screen(journals.red(), width=200).split("legend")[1].splitlines()[0]
+    assert re.findall(r"(?<=  )\S(?= )", legend) == ["P", "U", "F", "E", "-", "x", "X"]
+
+
+def test_the_line_to_paste_names_what_was_red_and_keeps_the_rest_of_the_command() -> None:
+    made = journals.several_attempts()
+    assert "again:    pytest --codex-matrix --codex-only filesystem.outside-refused\n" in screen(made)
+
+
+def test_attempts_that_differ_are_said() -> None:
+    assert "conforms, violates" in screen(journals.several_attempts())
+
+
+def test_a_run_without_any_key_can_still_be_shown() -> None:
+    text = screen(journals.journal([], cells=[journals.cell()], keys=[]))
+    assert "0 planned = 0" in text
+
+
+def test_what_really_ran_is_said() -> None:
+    text = screen(journals.green(), width=200)
+    assert "set up by bwrap (/opt/codex/codex-resources/bwrap, sha256 1f2e3d4c5b6a) in 5 of 5 sandboxed calls" in text
+
+
+def test_asked_for_and_not_used_is_said() -> None:
+    one = journals.cell()
+    axes = one.axes | {"bwrap": "0.8.0"}
+    keys = journals.keys_of([one], policies=("read-only",))
+    asked = CellRow(id=one.id, environment=one.environment, subject=one.subject, axes=axes)
+    made = journals.journal(map(journals.usual, keys), cells=[asked])
+    assert "asked for bwrap 0.8.0 and not used in 1 call" in screen(made)
+
+
+VERDICTS = st.sampled_from(list(Verdict))
+
+
+@st.composite
+def any_journal(draw: st.DrawFn) -> Journal:
+    cells = [journals.cell(f"0.{number}.0") for number in range(draw(st.integers(1, 4)))]
+    promises = draw(st.lists(st.sampled_from(journals.PROMISES), unique=True, min_size=1))
+    policies = draw(st.lists(st.sampled_from(journals.POLICIES), unique=True, min_size=1))
+    keys = [key for key in journals.keys_of(cells, promises, policies) if draw(st.integers(0, 5))]
+    records = [_any_record(draw, key) for key in keys if draw(st.integers(0, 8))]
+    return journals.journal(records, cells=cells, keys=keys, ended=draw(st.booleans()))
+
+
+def _any_record(draw: st.DrawFn, key: Key) -> Record:
+    verdict = draw(VERDICTS)
+    if verdict is Verdict.VIOLATES:
+        return journals.violation(key, draw(st.sampled_from(["leak", "denied", "litter"])))
+    return journals.record(key, verdict, reason=draw(st.sampled_from(["", "a reason", "another"])))
+
+
+@QUIETLY
+@given(any_journal())
+def test_the_counts_always_add_up_to_what_was_planned(made: Journal) -> None:
+    equation = " ".join(facts.counts(made, made.states())).partition(" · ")[0]
+    planned, terms = equation.split(" planned = ")
+    assert int(planned) == len(made.plan.keys)
+    assert sum(int(term.split()[0]) for term in terms.split(" + ")) == len(made.plan.keys)
+
+
+@QUIETLY
+@given(any_journal(), st.booleans())
+def test_every_planned_key_is_in_exactly_one_sign(made: Journal, every: bool) -> None:
+    states = made.states()
+    matrix = grid(made, states)
+    by_cell = {cell.id: group for group in matrix.groups for cell in group.cells}
+    columns = [(group.first, side) for group in matrix.groups for side in matrix.sides]
+    found: dict[tuple[str, str], list[Verdict]] = {}
+    for rows in matrix.topics().values():
+        for line in folded(rows, columns, every=every):
+            for row in line.rows:
+                for (cell, side), sign in zip(columns, line.signs, strict=True):
+                    if row.verdict(cell, side) is not None:
+                        found.setdefault((row.promise, f"{cell} {side.door} {side.policy}"), []).append(
+                            sign or Verdict.BROKEN
+                        )
+    for key, record in states.items():
+        first = by_cell[key.cell].first
+        assert found[key.promise, f"{first} {key.door} {key.policy}"] == [record.verdict]
+
+
+@QUIETLY
+@given(any_journal(), st.sampled_from([40, 60, 80, 140]))
+def test_any_journal_can_be_shown_at_any_width(made: Journal, width: int) -> None:
+    text = screen(made, width=width)
+    for verdict in {record.verdict for record in made.states().values()}:
+        assert SIGNS[verdict] in text
+
+
+@QUIETLY
+@given(any_journal())
+def test_labels_of_a_topic_are_never_alike(made: Journal) -> None:
+    matrix = grid(made)
+    columns = [(group.first, side) for group in matrix.groups for side in matrix.sides]
+    for rows in matrix.topics().values():
+        lines = folded(rows, columns)
+        labels = [line.label for line in lines]
+        shown = [label for line, label in zip(lines, labels, strict=True) if len(line.rows) == 1]
+        assert len(set(shown)) == len(shown)
