@@ -1,6 +1,6 @@
 """Ways around a boundary that is drawn by paths: links and renames."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.declare import WRITE_REFUSALS, Trial, promise
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.policy import ROOTS, SANDBOXED, WRITING
 
@@ -91,8 +91,20 @@ def test_a_symlink_that_the_command_makes_does_not_lead_out(trial: Trial) -> Non
     Source: codex-linux-sandbox: only the writable roots are mounted writable.
     Control: without a sandbox the same link is made and the same write arrives outside.
     """
+    row, control = trial.row("through"), trial.control_row("through")
+    there = trial.look("@OUTSIDE@/made-inside", act="through")
+    plain = trial.control_look("@OUTSIDE@/made-inside", act="through")
     trial.allowed("make")
-    trial.refused("through")
+    trial.says(
+        "through",
+        claim="the write through it is refused (EROFS or EACCES), and nothing is made outside",
+        saw=f"{row.errno or row.detail or 'worked'}; outside {there.kind}",
+        held=row.errno in WRITE_REFUSALS and there.kind == "missing",
+        control=f"{control.errno or 'worked'}; outside {plain.kind}",
+        control_held=control.ok and plain.kind == "file",
+        reason=row.errno,
+        direction="leak",
+    )
 
 
 @promise(

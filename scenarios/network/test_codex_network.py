@@ -202,9 +202,9 @@ def test_a_unix_socket_can_be_offered_with_the_network_on(trial: Trial) -> None:
     acts={"pair": Act(verb="socketpair")},
 )
 def test_a_socket_pair_works_whatever_the_network(trial: Trial) -> None:
-    """A pair of connected unix sockets works with the network off as well: event loops and worker pools need one.
+    """A pair of connected unix sockets works by write(2) and read(2) with the network off as well.
 
-    Source: codex-linux-sandbox: the seccomp filter leaves AF_UNIX socketpair(2) alone.
+    Source: codex-linux-sandbox: the seccomp filter leaves AF_UNIX socketpair(2) alone (and refuses sendto(2) on it).
     Control: what went through the same pair without a sandbox.
     """
     row, control = trial.row("pair"), trial.control_row("pair")

@@ -42,6 +42,23 @@ def making(folder: str) -> dict[str, Act]:
     return {case: Act(verb="mkdir", path=f"{folder}/.{case}") for case in CASES}
 
 
+def nothing_made(trial: Trial, folder: str) -> None:
+    """The mkdir is refused and no folder is there; a placeholder that Codex itself forgets is another finding."""
+    row, control = trial.row(trial.case), trial.control_row(trial.case)
+    after = trial.look(f"{folder}/.{trial.case}", act=trial.case)
+    plain = trial.control_look(f"{folder}/.{trial.case}", act=trial.case)
+    trial.says(
+        trial.case,
+        claim=f"mkdir is refused ({' or '.join(REFUSALS)}) and no folder is there afterwards",
+        saw=f"{row.errno or row.detail or 'worked'}; outside {after.kind}",
+        held=row.errno in REFUSALS and after.kind != "dir",
+        control=f"{control.errno or 'worked'}; outside {plain.kind}",
+        control_held=control.ok and plain.kind == "dir",
+        reason=row.errno,
+        direction="leak",
+    )
+
+
 @promise(
     "protected.existing-in-workspace",
     kind="boundary",
@@ -97,7 +114,7 @@ def test_git_codex_and_agents_cannot_be_made_in_a_workspace_without_them(trial: 
     Source: openai/codex#15067: the first creation of .codex is protected as well.
     Control: the same mkdir without a sandbox, seen from outside.
     """
-    trial.refused(trial.case, errno=REFUSALS)
+    nothing_made(trial, "@WORKSPACE@")
 
 
 @promise(
@@ -115,7 +132,7 @@ def test_git_codex_and_agents_cannot_be_made_in_a_granted_root_without_them(tria
     Source: openai/codex#15067: the first creation of .codex is protected as well.
     Control: the same mkdir without a sandbox, seen from outside.
     """
-    trial.refused(trial.case, errno=REFUSALS)
+    nothing_made(trial, "@ROOT0@")
 
 
 @promise(
@@ -123,7 +140,7 @@ def test_git_codex_and_agents_cannot_be_made_in_a_granted_root_without_them(tria
     kind="boundary",
     severity="critical",
     source=SECURITY,
-    policies=WRITING,
+    policies=(WORKSPACE_WRITE,),
     acts={
         case: Act(
             verb="rename",
@@ -133,6 +150,7 @@ def test_git_codex_and_agents_cannot_be_made_in_a_granted_root_without_them(tria
         )
         for case in CASES
     },
+    call=Call(),  # without a sandbox these renames would take from the other promises what they write to
     cases=CASES,
 )
 def test_git_codex_and_agents_cannot_be_renamed_out_of_the_way(trial: Trial) -> None:

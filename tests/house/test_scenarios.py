@@ -87,7 +87,7 @@ def _test(node: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> Itera
     if not any(_called(mark) == "promise" for mark in node.decorator_list):
         yield f"{node.lineno}: {node.name} declares no promise"
     text = ast.get_docstring(node) or ""
-    if not re.fullmatch(r"\S.+\.\n\nSource: .+\.\nControl: .+\.", text, re.DOTALL):
+    if not re.fullmatch(r"\S.+\.\n\nSource: \S.+\.\sControl: \S.+\.", text, re.DOTALL):
         yield f"{node.lineno}: {node.name} has no docstring of promise, `Source: ….` and `Control: ….`"
 
 
