@@ -1,0 +1,193 @@
+"""Prove that the harness can fail: run Codexes that are known to be bad against every promise.
+
+Each subject is an executable that takes Codex's command line and breaks one promise; one of them is good. Prints which
+promise catches which subject. Exit code 1 when a bad one survives, when a promise catches nothing, or when the good one
+is failed. Needs no Codex and no network.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.commands import kill_matrix
+from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.session.batteries import group_of
+from pytest_codexsandbox.session.bench import Bench, BenchOptions
+from pytest_codexsandbox.session.rehearsal import rehearse
+from pytest_codexsandbox.subjects import FAKES, GOOD, Fake, subject
+from pytest_codexsandbox.subjects.killing import OWN, Fault, Killing, faults, is_wanted
+
+EXAMPLES: Final = (
+    "codexsandbox selftest",
+    "codexsandbox selftest --verbose                      the whole matrix, promise by subject",
+    "codexsandbox selftest --subject follows-links        one subject (may be given again)",
+    "codexsandbox selftest --only 'network.*' --json",
+)
+Pairs = tuple[tuple[Promise, Callable[..., object]], ...]
+Say = Callable[[str], None]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--subject", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--only", default="*", metavar="GLOB", help="only promises whose id matches")
+    parser.add_argument("--list", action="store_true", help="name the subjects and what each does wrong; run nothing")
+    parser.add_argument("--verbose", action="store_true", help="the whole matrix, promise by subject")
+    parser.add_argument("--json", action="store_true", help="for programs: every verdict with its reason")
+
+
+def run(options: argparse.Namespace) -> int:
+    everything = survey.promises(shipped("scenarios"))
+    pairs = select(options.only, everything)
+    fakes = about(chosen(options.subject, FAKES), pairs, everything)
+    if options.list:
+        print("\n".join(f"{fake.name:<26} {fake.wrong or 'keeps every promise'}" for fake in fakes))
+        return 0
+    if not sys.platform.startswith("linux"):
+        raise WrongInput("selftest starts processes as Linux does", why=NEEDS_LINUX)
+    started = time.monotonic()
+    with progress(total=len(fakes)) as say:
+        killing = kill(fakes, pairs, say=say)
+    found = faults(killing, whole=not options.subject)
+    seconds = time.monotonic() - started
+    print(as_json(killing, found, seconds) if options.json else as_text(killing, found, seconds, options.verbose))
+    return 1 if found else 0
+
+
+def chosen(names: Iterable[str], fakes: tuple[Fake, ...]) -> tuple[Fake, ...]:
+    wanted, known = list(names), {fake.name for fake in fakes}
+    for name in wanted:
+        if name not in known:
+            raise WrongInput(f"there is no subject {name!r}", why=f"known: {', '.join(sorted(known))}",
+                             next_step="codexsandbox selftest --list")  # fmt: skip
+    return tuple(fake for fake in fakes if fake.name in wanted) if wanted else fakes
+
+
+def select(glob: str, pairs: Pairs) -> Pairs:
+    """The promises that match. Standing ones about the harness itself are proved by this command as a whole."""
+    found = tuple(pair for pair in pairs if fnmatchcase(pair[0].id, glob) and pair[0].topic not in OWN)
+    if not found:
+        raise WrongInput(f"no promise matches {glob!r}", why="ids are topic.promise", next_step="codexsandbox plan")
+    return found
+
+
+def about(fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fake, ...]:
+    """Mutants that the selected promises are about, and every other subject: a selection asks no more than it has."""
+    left_out = {promise.id for promise, _ in everything} - {promise.id for promise, _ in pairs}
+    kept = [(fake, tuple(name for name in fake.caught_by if name not in left_out)) for fake in fakes]
+    return tuple(
+        msgspec.structs.replace(fake, caught_by=names) for fake, names in kept if names or fake.kind != "mutant"
+    )
+
+
+def kill(fakes: tuple[Fake, ...], pairs: Pairs, *, say: Say = lambda name: None) -> Killing:
+    """Rehearse every subject, in one environment and with one set of controls."""
+    records = {}
+    with workbench("selftest") as folder, rehearsals(pairs, folder) as records_of:
+        for fake in fakes:
+            say(fake.name)
+            records[fake.name] = records_of(fake)
+    return Killing(fakes=fakes, promises=tuple(promise for promise, _ in pairs), records=records)
+
+
+@contextmanager
+def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake], dict[Key, Record]]]:
+    """A function that gives a subject's records. The environment is started, and the controls are run, once."""
+    promises = {promise.id: promise for promise, _ in pairs}
+    binaries = folder / "subjects"
+    binaries.mkdir(mode=0o700)
+    environment = this_machine()
+    options = BenchOptions(folder=folder, cache=folder)
+    with controls(pairs, environment, options) as bench:
+
+        def records_of(fake: Fake) -> dict[Key, Record]:
+            patient = msgspec.structs.replace(options, timeout_scale=fake.patience)
+            return rehearse(
+                pairs, fake.policies, subject(binaries, fake), environment=environment, options=patient,
+                exempt_from_start=True, bench=bench, wanted=lambda key: is_wanted(fake, promises, key),
+            )  # fmt: skip
+
+        yield records_of
+
+
+@contextmanager
+def controls(pairs: Pairs, environment: EnvironmentSpec, options: BenchOptions) -> Iterator[Bench]:
+    promises = tuple(promise for promise, _ in pairs)
+    good = subject(options.folder / "subjects", GOOD)
+    cell = Cell(environment=environment, subject=good.spec)
+    keys = tuple(
+        Key(cell=cell.id, door="sandbox", policy=policy, promise=promise.id)
+        for promise in promises
+        for policy in promise.policies
+        if policy in POLICIES
+    )
+    plan = Plan(preset="selftest", cells=(cell,), promises=promises, keys=keys)
+    bench = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: good)
+    try:
+        for group in dict.fromkeys(group_of(promise) for promise in promises):
+            bench.control(cell, group)
+        yield bench
+    finally:
+        bench.close()
+
+
+@contextmanager
+def progress(*, total: int) -> Iterator[Say]:
+    """One line on stderr that is written over, where somebody looks at it."""
+    seen = 0
+
+    def say(name: str) -> None:
+        nonlocal seen
+        seen += 1
+        print(f"\r\033[K{seen}/{total} {name}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield say if sys.stderr.isatty() else lambda name: None
+    finally:
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def as_text(killing: Killing, found: tuple[Fault, ...], seconds: float, verbose: bool) -> str:
+    matrix = kill_matrix.whole(killing) if verbose else kill_matrix.compact(killing)
+    return "\n".join([matrix, "", kill_matrix.closing(killing, found, seconds)])
+
+
+def as_json(killing: Killing, found: tuple[Fault, ...], seconds: float) -> str:
+    return json.dumps(
+        {
+            "faults": msgspec.to_builtins(found),
+            "seconds": round(seconds, 3),
+            "subjects": [_subject(killing, fake) for fake in killing.fakes],
+            "promises": {promise.id: list(killing.catches(promise.id)) for promise in killing.promises},
+        },
+        indent=2,
+    )
+
+
+def _subject(killing: Killing, fake: Fake) -> dict[str, Any]:
+    said = [
+        {"promise": key.promise, "case": key.case, "policy": key.policy, "verdict": record.verdict.value,
+         "direction": record.direction, "reason": record.reason}
+        for key, record in killing.records[fake.name].items()
+    ]  # fmt: skip
+    return {"name": fake.name, "wrong": fake.wrong, "kind": fake.kind, "caught_by": list(killing.catchers(fake)),
+            "said": said}  # fmt: skip
