@@ -105,9 +105,11 @@ def _downloads(subjects: dict[str, SubjectSpec], downloads: dict[str, Forecast])
     if not needed:
         yield "nothing to download"
     if fetched:
-        yield f"would download about {total:,.0f} MB"
+        unknown = "" if all(one.megabytes for one in fetched.values()) else ", and some whose size nobody knows"
+        yield f"would download about {total:,} MB{unknown}"
     for label, one in fetched.items():
-        yield f"  {label:<12} {one.megabytes:>6,.0f} MB   {one.source}"
+        size = f"{one.megabytes:,}" if one.megabytes else "?"
+        yield f"  {label:<12} {size:>6} MB   {one.source}"
     for label, why in missing.items():
         yield f"  {label:<12} cannot be had here: {why}"
 

@@ -161,9 +161,9 @@ def _as_json(floor: Floor) -> str:
 
 
 def _as_text(floor: Floor) -> str:
-    low, high = min(floor.rounds), max(floor.rounds)
+    rounds, low, high = len(floor.rounds), min(floor.rounds), max(floor.rounds)
     return (
-        f"floor  {floor.median:.2f} s for {floor.calls} calls ({low:.2f} to {high:.2f}); "
+        f"floor  {floor.median:.2f} s for {floor.calls} calls (median of {rounds}, {low:.2f} to {high:.2f}); "
         f"in Codex {floor.codex_median:.2f} s for {floor.codex_calls}\n"
         f"run    {floor.recorded:.2f} s in the same calls when they were recorded; "
         f"in Codex {floor.codex_recorded:.2f} s"

@@ -1,0 +1,42 @@
+"""`codexsandbox doctor`: what is there, what is not, and the line that fixes it."""
+
+from pytest_codexsandbox.commands.doctor import Finding, as_text, of_start
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.model.record import Diagnosis
+from pytest_codexsandbox.model.start import Started
+
+
+def test_a_sandbox_that_starts_is_a_yes_with_its_marks() -> None:
+    found = of_start("read-only", lambda: Started(state="on", why="own namespaces", by="bwrap"))
+    assert (found.answer, found.why, found.needed) == ("yes", "bwrap, own namespaces", True)
+
+
+def test_one_that_does_not_start_brings_cause_and_remedy() -> None:
+    known = Diagnosis(fingerprint="userns-denied", cause="the kernel refuses", remedy="sysctl -w this=1")
+    found = of_start("read-only", lambda: Started(state="failed", why="it ended with 1", diagnosis=known))
+    assert (found.answer, found.fix) == ("no", "sysctl -w this=1")
+    assert "the kernel refuses" in found.why
+
+
+def test_a_sandbox_that_is_off_or_unknown_is_a_no() -> None:
+    for state in ("off", "unknown"):
+        found = of_start("read-only", lambda state=state: Started(state=state, why="no mark"))  # type: ignore[misc]
+        assert found.answer == "no"
+        assert found.fix
+
+
+def test_a_machine_that_cannot_tell_is_a_no_without_a_traceback() -> None:
+    def broken() -> Started:
+        raise MachineFault("the hand died", why="no memory", next_step="try again")
+
+    found = of_start("read-only", broken)
+    assert (found.answer, found.why, found.fix) == ("no", "the hand died; no memory", "try again")
+
+
+def test_a_fix_is_shown_where_something_is_missing_only() -> None:
+    there = Finding(what="Codex", answer="yes", why="0.163.0", fix="never shown")
+    missing = Finding(what="sandbox, read-only, root", answer="no", why="word " * 60, fix="do this")
+    shown = as_text((there, missing))
+    assert "never shown" not in shown
+    assert shown.splitlines()[-1].strip() == "fix       do this"
+    assert all(len(line) <= 100 for line in shown.splitlines())

@@ -1,0 +1,96 @@
+"""Replaying: the same argv, in folders that are there."""
+
+import base64
+import json
+
+import pytest
+
+from pytest_codexsandbox.commands.replay_floor import Floor, Paths, _as_json, _as_text, command_of, replayable
+from pytest_codexsandbox.doors.filling import plan_word, read_plan_word
+from pytest_codexsandbox.model.act import Act, Given
+from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.world import World
+
+
+def world(name: str, root: str, port: str) -> World:
+    values = {
+        "WORKSPACE": f"{root}/{name}/workspace", "HOME": f"{root}/{name}/home", "TMPDIR": f"{root}/tmp", "TMP": "/tmp",
+        "HTTP": port, "PROBE": f"{root}/probe.py", "PYTHON": "/usr/bin/python3", "ABSTRACT": f"cx-rig-{port}",
+    }  # fmt: skip
+    return World(id=name, folder=f"{root}/{name}", values=values)
+
+
+OLD, NEW = world("w1a", "/gone/e", "4711"), world("w7b", "/here/e", "815")
+ACTS = {
+    "a/write": Act(verb="write", path="/gone/e/w1a/workspace/cx-w1a-a-write", params={"data": "4711 is no port here"}),
+    "a/http": Act(verb="http", params={"port": "4711", "token": "cx-w1a-a-http"}),
+}
+PROBE_ARGV = (
+    "/codex", "-c", 'roots=["/gone/e/w1a/root0"]', "sandbox", "--", "/usr/bin/python3", "-I", "-S", "/gone/e/probe.py",
+    "nonce", plan_word(ACTS),
+)  # fmt: skip
+
+
+def call(argv: tuple[str, ...], *, kept: World | None = OLD, interrupted: float = 0.0) -> CallLine:
+    observation = Observation(
+        id="call-1", door="sandbox", policy="read-only", nonce="nonce", argv=argv, cwd="/gone/e/w1a/workspace",
+        env={"HOME": "/gone/e/w1a/home", "TMPDIR": "/gone/e/tmp"}, ended="exit", code=0, seconds=0.25, stdout_sha256="",
+        stdout_total=0, stdout="", stderr="", world=kept,
+    )  # fmt: skip
+    return CallLine(
+        id="call-1", environment="e", subject="s", cell="c", observation=observation, timeout=20.0,
+        stdin=base64.b64encode(b"what follows").decode(), interrupt_after=interrupted,
+    )  # fmt: skip
+
+
+def test_folders_ports_and_names_become_those_of_the_new_world() -> None:
+    command = command_of(call(PROBE_ARGV), Paths(OLD, NEW))
+    assert command.cwd == "/here/e/w7b/workspace"
+    assert command.env == {"HOME": "/here/e/w7b/home", "TMPDIR": "/here/e/tmp"}
+    assert command.argv[2] == 'roots=["/here/e/w7b/root0"]'
+    assert command.argv[-3:-1] == ("/here/e/probe.py", "nonce")
+    write, http = read_plan_word(command.argv[-1])
+    assert write["path"] == "/here/e/w7b/workspace/cx-w7b-a-write"
+    assert write["params"] == {"data": "4711 is no port here"}
+    assert http["params"] == {"port": "815", "token": "cx-w7b-a-http"}
+
+
+def test_the_probe_is_told_to_go_and_given_its_stdin() -> None:
+    assert command_of(call(PROBE_ARGV), Paths(OLD, NEW)).stdin == b"go\nwhat follows"
+
+
+def test_another_program_gets_only_what_it_got() -> None:
+    command = command_of(call(("/codex", "sandbox", "--", "cat", "/gone/e/w1a/workspace/x")), Paths(OLD, NEW))
+    assert command.stdin == b"what follows"
+    assert command.argv[-1] == "/here/e/w7b/workspace/x"
+
+
+def test_what_was_interrupted_is_ended_at_its_time() -> None:
+    assert command_of(call(PROBE_ARGV, interrupted=0.1), Paths(OLD, NEW)).timeout == 0.25
+    assert command_of(call(PROBE_ARGV), Paths(OLD, NEW)).timeout == 20.0
+
+
+def test_what_lay_there_is_laid_again() -> None:
+    given = Given(kind="symlink", path="/gone/e/w1a/workspace/link", content="/gone/e/w1a/home")
+    assert Paths(OLD, NEW).given(given) == Given(
+        kind="symlink", path="/here/e/w7b/workspace/link", content="/here/e/w7b/home"
+    )
+
+
+def test_the_longer_path_wins_over_the_shorter_one() -> None:
+    nested = World(id="w", folder="/a", values={"HOME": "/a", "WORKSPACE": "/a/b"})
+    there = World(id="v", folder="/x", values={"HOME": "/x", "WORKSPACE": "/y"})
+    assert Paths(nested, there).text("/a/b/c /a/c") == "/y/c /x/c"
+
+
+def test_calls_that_never_started_or_kept_no_world_are_left_out() -> None:
+    assert replayable([call(()), call(PROBE_ARGV, kept=None), call(PROBE_ARGV)]) == (call(PROBE_ARGV),)
+
+
+def test_the_median_counts() -> None:
+    floor = Floor(
+        calls=3, codex_calls=2, rounds=(3.0, 1.0, 2.0), codex_rounds=(2.0, 0.5, 1.0), recorded=2.5, codex_recorded=1.5
+    )
+    assert _as_text(floor).startswith("floor  2.00 s for 3 calls (median of 3, 1.00 to 3.00); in Codex 1.00 s for 2\n")
+    assert json.loads(_as_json(floor))["median"] == pytest.approx(2.0)
