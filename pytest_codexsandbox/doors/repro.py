@@ -25,7 +25,7 @@ base=$HOME/.cache  # not below /tmp: Codex refuses helper programs there, and /t
 case $base in /tmp/*) base=$PWD ;; esac
 mkdir -p "$base" && R=$(mktemp -d "$base/codexsandbox-repro.XXXXXX") || exit 1
 others=
-trap 'for one in $others; do kill "$one" 2>/dev/null; done; chmod -R u+w "$R"; rm -rf "$R"' EXIT
+trap 'for one in $others; do kill "$one" 2>/dev/null; done; chmod -R u+w "$R" 2>/dev/null; rm -rf "$R"' EXIT
 W=$R/w T=$R/t"""
 ENCODE: Final = (
     "import base64, sys, zlib; text = sys.stdin.read().replace('@W@', sys.argv[1]).replace('@T@', sys.argv[2]); "
@@ -155,7 +155,7 @@ def _run(observation: Observation, inner: Sequence[str], paths: Paths, *, stdin:
         f"cd {paths.word(observation.cwd)} || exit 1",
         "\n".join([f"{feed} {limit}env -i \\".lstrip(), *(f"  {variable} \\" for variable in variables), f"  {words}"]),
         "code=$?",
-        'echo "exit code $code"',
+        "printf '\\n== exit code %s\\n' \"$code\"",
     ]
 
 

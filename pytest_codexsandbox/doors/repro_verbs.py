@@ -16,7 +16,8 @@ SQLITE: Final = (
     "[print(c.execute(sql).fetchall()) for sql in sys.argv[2:]]"
 )
 SOCKET: Final = "import socket; socket.socket(socket.AF_{}, socket.SOCK_{}); print('made')"
-SOCKETPAIR: Final = "import socket; a, b = socket.socketpair(); a.send(b'through the pair'); print(b.recv(64))"
+SOCKETPAIR: Final = "import os, socket; a, b = socket.socketpair(); {}; print(os.read(b.fileno(), 64))"
+THROUGH: Final = {True: "a.send(b'through the pair')", False: "os.write(a.fileno(), b'through the pair')"}
 HTTP: Final = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read())"
 UNIX: Final = (
     "import os, socket, sys; s = socket.socket(socket.AF_UNIX); a = sys.argv[1]; "
@@ -146,7 +147,7 @@ VERBS: Final[dict[str, Callable[[Act, Paths], Words]]] = {
     "chmod": _chmod,
     "sqlite": _sqlite,
     "socket": _socket,
-    "socketpair": lambda act, paths: _python(paths, SOCKETPAIR),
+    "socketpair": lambda act, paths: _python(paths, SOCKETPAIR.format(THROUGH[act.params.get("by") == "send"])),
     "http": _http,
     "unix-connect": _unix,
     "unix-bind": lambda act, paths: _python(paths, UNIX_BIND, paths.word(act.path)),

@@ -1,5 +1,6 @@
 """Each verb of the probe, in this process: what it does, and which errno and step it says when it cannot."""
 
+import ast
 import hashlib
 import json
 import os
@@ -336,3 +337,7 @@ def test_output_is_the_same_for_the_same_seed(monkeypatch: pytest.MonkeyPatch) -
     worked("output", size=1000, seed="t")
     assert written[0] == written[1] != written[2]
     assert told == {"sha256": hashlib.sha256(written[0]).hexdigest(), "length": 1000}
+
+
+def test_it_is_written_in_the_python_of_old_distributions() -> None:
+    ast.parse(Path(probe.__file__).read_text(), feature_version=(3, 9))
