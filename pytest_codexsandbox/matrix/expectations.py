@@ -47,9 +47,13 @@ def apply(
     versions: Mapping[str, str],
     today: datetime.date,
 ) -> Applied:
-    """`versions`: cell id → the version that gives it its place in ranges; missing or 0.0.0 = none."""
-    deviations = tuple(deviations)
-    binding = _Binding(plan, versions)
+    """`versions`: cell id → the version that gives it its place in ranges; missing or 0.0.0 = none.
+
+    `records` may be a part of the plan's, one of many thousand even: only what speaks of them is looked at.
+    """
+    seen = {key.promise for key in records}
+    deviations = tuple(one for one in deviations if any(fnmatchcase(promise, one.promise) for promise in seen))
+    binding = _Binding(plan, records, versions)
     bound: dict[Key, list[Deviation]] = defaultdict(list)
     for deviation in deviations:
         for key in binding.keys(deviation):
@@ -63,13 +67,13 @@ def apply(
 
 
 class _Binding:
-    """Which keys of the plan a deviation speaks of."""
+    """Which of the records' keys a deviation speaks of."""
 
-    def __init__(self, plan: Plan, versions: Mapping[str, str]) -> None:
+    def __init__(self, plan: Plan, keys: Iterable[Key], versions: Mapping[str, str]) -> None:
         self._plan = plan
         self._versions = versions
         self._by_promise: dict[str, list[Key]] = defaultdict(list)
-        for key in plan.keys:
+        for key in keys:
             self._by_promise[key.promise].append(key)
         self.refused: list[str] = []
 

@@ -255,3 +255,11 @@ def test_one_of_another_cell_or_of_a_promise_that_was_not_chosen_is_no_error(cha
 def test_a_policy_that_was_only_not_chosen_is_no_error() -> None:
     one = plan(only=("read-only",))
     assert applied(one, violated(one), deviation(where={"policy": "workspace-write"})).unmatched == ()
+
+
+def test_one_record_of_many_is_judged_as_it_is_among_all() -> None:
+    one = three()
+    states = violated(one, "read-only")
+    known = deviation(where={"codex": "<0.150"})
+    whole = applied(one, states, known).records
+    assert all(applied(one, {key: state}, known).records[key] == whole[key] for key, state in states.items())
