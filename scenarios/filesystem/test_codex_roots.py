@@ -12,6 +12,20 @@ IN_ROOT = {
 }
 
 
+def ends_well(trial: Trial) -> None:
+    seen, control = trial.observed(), trial.controlled()
+    said = [line for line in seen.stderr.splitlines() if line.strip()]
+    trial.says(
+        "work",
+        claim="the call ends with 0",
+        saw=f"{seen.ended} {seen.code} {' '.join(said[:2])[:200]}".strip(),
+        held=seen.ended == "exit" and seen.code == 0 and seen.finished,
+        control=f"{control.ended} {control.code}",
+        control_held=control.ended == "exit" and control.code == 0,
+        direction="denied",
+    )
+
+
 @promise(
     "filesystem.root-writable",
     kind="capability",
@@ -90,6 +104,7 @@ def test_a_root_that_does_not_exist_neither_stops_the_call_nor_can_be_made(trial
     Control: without a sandbox the same write works, and the same folder can be made.
     """
     trial.allowed("work")
+    ends_well(trial)
     trial.refused("make-it")
 
 
@@ -174,6 +189,7 @@ def test_a_root_that_the_user_cannot_write_neither_stops_the_call_nor_becomes_wr
     locked, control = trial.row("locked"), trial.control_row("locked")
     after = trial.look("@WORLD@/locked/@NAME@", act="locked")
     trial.allowed("work")
+    ends_well(trial)
     trial.says(
         "locked",
         claim="the closed folder refuses the write, as it does outside",
