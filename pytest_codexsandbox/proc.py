@@ -11,11 +11,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any, Final, Literal
 
 from pytest_codexsandbox.model.command import Command, Finished
 
+Child = subprocess.Popen[bytes]
 _CHUNK: Final = 1 << 16
 _DRAIN: Final = 2.0  # how long output is awaited from a process that left the group and kept the pipe
 
@@ -36,11 +36,12 @@ def run(command: Command, *, inherit_output: bool = False) -> Finished:
 
 
 @contextmanager
-def running(argv: Sequence[str], *, cwd: Path, env: dict[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
-    """A live process with pipes on stdin and stdout; stderr is ours. Leaving ends its process group."""
+def running(argv: Sequence[str], *, cwd: str, env: dict[str, str], stderr: IO[bytes]) -> Iterator[Child]:
+    """A live process with unbuffered pipes on stdin and stdout. Leaving ends its process group."""
     child = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd, env=env, start_new_session=True, bufsize=0
-    )
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd, env=env, start_new_session=True,
+        bufsize=0,
+    )  # fmt: skip
     try:
         yield child
     finally:
@@ -50,7 +51,16 @@ def running(argv: Sequence[str], *, cwd: Path, env: dict[str, str]) -> Iterator[
                 pipe.close()
 
 
-def _popen(command: Command, *, inherit_output: bool) -> "subprocess.Popen[bytes]":
+def let_end(child: Child, *, within: float) -> bool:
+    """Whether it ended by itself in time."""
+    try:
+        child.wait(within)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _popen(command: Command, *, inherit_output: bool) -> Child:
     output = None if inherit_output else subprocess.PIPE
     return subprocess.Popen(
         command.argv, stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL, stdout=output, stderr=output,
@@ -58,7 +68,7 @@ def _popen(command: Command, *, inherit_output: bool) -> "subprocess.Popen[bytes
     )  # fmt: skip
 
 
-def _end_group(child: "subprocess.Popen[bytes]") -> None:
+def _end_group(child: Child) -> None:
     """Before the leader is reaped its number cannot be given to somebody else's group."""
     if child.returncode is not None:
         return
@@ -77,7 +87,7 @@ def _has_ended(pid: int) -> bool:
 class _Talk:
     """Feeds stdin and collects the output of one process."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", command: Command) -> None:
+    def __init__(self, child: Child, command: Command) -> None:
         self._child = child
         self._limit = command.output_limit
         self._rest = memoryview(command.stdin)

@@ -1,0 +1,141 @@
+"""Folders of environments: where they may lie, whose they are, and what runs left behind."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.environments.machine import boot_id, start_time
+from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.guest import kin, paths
+
+OWNER: Final = "owner.json"
+SHARED: Final = (Path("/tmp"), Path("/dev/shm"))
+_opened: dict[str, Path] = {}  # by word: every environment that this process has opened
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """Who runs in a folder. Written into it, so that a later run knows whether somebody still does."""
+
+    word: str
+    pid: int
+    start: int
+    boot: str
+
+    @property
+    def lives(self) -> bool:
+        return self.boot == boot_id() and self.start != 0 and start_time(self.pid) == self.start
+
+
+def prepare(folder: Path, word: str) -> Path:
+    """The folder, made, closed to others and marked as ours."""
+    real = Path(os.path.realpath(folder))
+    _refuse_where_codex_writes(real)
+    try:
+        real.mkdir(parents=True, exist_ok=True)
+        real.chmod(0o700)
+        owner = Owner(word=word, pid=os.getpid(), start=start_time(os.getpid()), boot=boot_id())
+        (real / OWNER).write_bytes(msgspec.json.encode(owner))
+    except OSError as problem:
+        raise MachineFault(
+            f"{real} cannot be used for an environment", why=problem.strerror or str(problem),
+            next_step="give a folder that you can write, outside /tmp",
+        ) from problem  # fmt: skip
+    _opened[word] = real
+    return real
+
+
+def _refuse_where_codex_writes(folder: Path) -> None:
+    home = os.environ.get("HOME") or str(Path("~").expanduser())
+    for top in (*SHARED, Path(home, ".codex"), *_named("CODEX_HOME")):
+        real = Path(os.path.realpath(top))
+        if folder == real or real in folder.parents:
+            raise WrongInput(
+                f"{folder} lies below {top}",
+                why="every policy that may write lets Codex write there, or Codex keeps its own files there: "
+                "what is measured in it would say nothing",
+                next_step="choose a report folder that lies elsewhere",
+            )
+
+
+def _named(variable: str) -> Iterator[Path]:
+    if os.environ.get(variable):
+        yield Path(os.environ[variable])
+
+
+def left_in_shared(word: str) -> list[Path]:
+    """What in /tmp and /dev/shm is named for an environment."""
+    found = []
+    for top in SHARED:
+        try:
+            found += [path for path in top.iterdir() if path.name.startswith(f"cx-{word}w")]
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def marked(word: str) -> list[int]:
+    """Processes that say they are of this environment's scopes."""
+    pids = [one.pid for one in kin.everybody()]
+    return [pid for pid in pids if kin.mark_of(pid).startswith(f"{word}.") and kin.is_alive(pid)]
+
+
+def end_marked(word: str) -> list[int]:
+    """End them: what a killed hand could not do itself."""
+    ended: list[int] = []
+    for _ in range(200):
+        found = marked(word)
+        if not found:
+            break
+        ended += [pid for pid in found if pid not in ended]
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
+        time.sleep(0.01)
+    return ended
+
+
+def remove(folder: Path, word: str) -> list[str]:
+    """The folder of an environment and what is named for it elsewhere; what could not be removed, and why."""
+    failed = []
+    for path in (folder, *left_in_shared(word)):
+        try:
+            here = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            failed += paths.remove(path.name, here)
+        finally:
+            os.close(here)
+    return failed
+
+
+def audit() -> tuple[str, ...]:
+    """What environments opened by this process have left: processes, folders, names in shared folders."""
+    leaks: list[str] = []
+    for word, folder in _opened.items():
+        leaks += [f"process {kin.describe(pid)}" for pid in marked(word)]
+        leaks += [f"folder {folder}"] if folder.exists() and not _is_open(word) else []
+        leaks += [f"file {path}" for path in left_in_shared(word) if not _is_open(word)]
+    return tuple(leaks)
+
+
+_running: set[str] = set()
+
+
+def _is_open(word: str) -> bool:
+    return word in _running
+
+
+def now_open(word: str) -> None:
+    _running.add(word)
+
+
+def now_closed(word: str) -> None:
+    _running.discard(word)

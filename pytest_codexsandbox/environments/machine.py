@@ -1,0 +1,46 @@
+"""This machine, as far as it can be told by reading. Nothing starts."""
+
+import os
+import platform
+from functools import cache
+from pathlib import Path
+
+from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.ids import as_value, cell_id
+
+
+@cache
+def this_machine() -> EnvironmentSpec:
+    distro = _distro()
+    return EnvironmentSpec(
+        id=cell_id(distro, "host", "local"),
+        backend="local",
+        distro=distro,
+        kernel="host",
+        user="root" if os.getuid() == 0 else "user",
+        arch=as_value(platform.machine()),
+    )
+
+
+def _distro() -> str:
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        return as_value(platform.system())
+    return as_value("-".join(filter(None, (release.get("ID", "linux"), release.get("VERSION_ID", "")))))
+
+
+def boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def start_time(pid: int) -> int:
+    """Since boot, in the kernel's ticks; 0 when there is no such process. With it a number is one process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return 0
+    return int(stat.rpartition(b")")[2].split()[19])

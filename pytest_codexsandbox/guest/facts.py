@@ -1,0 +1,121 @@
+"""What this environment is, as its own kernel and files say."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import shutil
+import stat
+from typing import Any, Final
+
+from pytest_codexsandbox.guest import kin
+
+_SYSCTLS: Final = (
+    "user.max_user_namespaces", "user.max_mnt_namespaces", "user.max_net_namespaces", "user.max_pid_namespaces",
+    "kernel.unprivileged_userns_clone", "kernel.apparmor_restrict_unprivileged_userns",
+    "kernel.apparmor_restrict_unprivileged_unconfined", "kernel.yama.ptrace_scope",
+)  # fmt: skip
+_LANDLOCK_CREATE_RULESET: Final = 444
+_LANDLOCK_VERSION: Final = 1
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def facts(path: str) -> dict[str, Any]:
+    status = kin.status_of(os.getpid())
+    system = os.uname()
+    release = os_release()
+    return {
+        "kernel": system.release,
+        "kernel_version": system.version,
+        "arch": system.machine,
+        "distro": release.get("ID", ""),
+        "distro_version": release.get("VERSION_ID", ""),
+        "distro_name": release.get("PRETTY_NAME", ""),
+        "uid": os.getuid(),
+        "gid": os.getgid(),
+        "lsms": _read("/sys/kernel/security/lsm"),
+        "sysctls": {name: value for name in _SYSCTLS if (value := _sysctl(name))},
+        "cap_eff": status.get("CapEff", ""),
+        "cap_bnd": status.get("CapBnd", ""),
+        "seccomp": status.get("Seccomp", ""),
+        "no_new_privs": status.get("NoNewPrivs", ""),
+        "uid_map": " ".join(_read("/proc/self/uid_map").split()),
+        "apparmor_profile": _read("/proc/self/attr/current"),
+        "container": container(),
+        "landlock_abi": landlock(),
+        "bwrap": bwrap(path or _PATH),
+        "etc_codex": digests("/etc/codex"),
+        "boot_id": _read("/proc/sys/kernel/random/boot_id"),
+    }
+
+
+@functools.lru_cache
+def os_release() -> dict[str, str]:
+    for path in ("/etc/os-release", "/usr/lib/os-release"):
+        text = _read(path)
+        if text:
+            pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
+            return {name.strip(): value.strip().strip("\"'") for name, _, value in pairs}
+    return {}
+
+
+def landlock() -> int:
+    """The ABI; 0 where the kernel has none, or refuses to say."""
+    answer: int = ctypes.CDLL(None, use_errno=True).syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
+    return max(0, answer)
+
+
+def container() -> dict[str, str]:
+    """Hints that this is one, and what its cgroup is."""
+    hints = {"cgroup": _read("/proc/self/cgroup")[:500]}
+    for path, name in (("/.dockerenv", "docker"), ("/run/.containerenv", "podman")):
+        if os.path.exists(path):
+            hints["engine"] = name
+    return hints
+
+
+def bwrap(path: str) -> dict[str, Any]:
+    """The bubblewrap that is found on this PATH; {} when there is none."""
+    found = shutil.which("bwrap", path=path)
+    if not found:
+        return {}
+    real = os.path.realpath(found)
+    status = os.stat(real)
+    return {
+        "path": found,
+        "real": real,
+        "sha256": digest(real),
+        "setuid": bool(status.st_mode & stat.S_ISUID),
+        "size": status.st_size,
+    }
+
+
+def digests(folder: str) -> dict[str, str]:
+    """Every file below, by sha256: what an administrator settled is part of what is measured."""
+    found: dict[str, str] = {}
+    for here, _, names in os.walk(folder):
+        for name in sorted(names)[:200]:
+            found[os.path.join(here, name)] = digest(os.path.join(here, name))
+    return found
+
+
+def digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read(64 << 20)).hexdigest()
+    except OSError:
+        return "unreadable"
+
+
+def _sysctl(name: str) -> str:
+    return _read("/proc/sys/" + name.replace(".", "/"))
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(64 * 1024).strip().strip("\0")
+    except OSError:
+        return ""

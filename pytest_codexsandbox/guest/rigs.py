@@ -1,0 +1,169 @@
+"""What stands outside the sandbox and can be reached: an HTTP server, a DNS responder, unix sockets. They write down
+what arrives; nothing else counts as "the network was reached"."""
+
+from __future__ import annotations
+
+import collections
+import os
+import re
+import socket
+import stat
+from typing import Callable, Final  # noqa: UP035
+
+from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
+
+ANSWER: Final = "192.0.2.7"  # for any name: a documentation address that nobody else gives
+_LONGEST: Final = 16 * 1024
+_A: Final = 1
+
+
+class Rigs:
+    """All of an environment. `values` are the placeholders that name them."""
+
+    def __init__(self, loop: Loop, folder: str, word: str) -> None:
+        self._loop = loop
+        self._arrived: collections.deque[tuple[str, str]] = collections.deque(maxlen=50_000)
+        self._open: list[socket.socket] = []
+        http = self._listen(socket.AF_INET, ("127.0.0.1", 0), lambda one: self._serve(one, "http", _http))
+        udp, tcp = self._dns_pair()
+        self._loop.watch(udp.fileno(), READ, lambda: self._datagram(udp))
+        self._accept_from(tcp, lambda one: self._serve(one, "dns-tcp", _dns_over_tcp))
+        path = os.path.join(folder, "rig.sock")
+        self._listen_below(folder, "rig.sock")
+        name = f"codexsandbox-{word}"
+        self._listen(socket.AF_UNIX, "\0" + name, lambda one: self._serve(one, "abstract", _echo))
+        self.values = {"HTTP": str(http), "DNS": str(udp.getsockname()[1]), "UNIX": path, "ABSTRACT": name}
+
+    def arrivals(self, token: str) -> list[str]:
+        """The rigs that this very word reached, in order, each once."""
+        word = re.compile(rf"(?<![\w-]){re.escape}(?![\w-])"(token.lower()))
+        return list(dict.fromkeys(rig for rig, text in self._arrived if word.search(text)))
+
+    def close(self) -> None:
+        for one in self._open:
+            self._loop.forget(one.fileno())
+            one.close()
+
+    # ---- listening
+    def _listen(self, family: int, address: object, serve: Callable[[socket.socket], None]) -> int:
+        server = socket.socket(family, socket.SOCK_STREAM)
+        server.bind(address)  # type: ignore[arg-type]
+        self._accept_from(server, serve)
+        return int(server.getsockname()[1]) if family == socket.AF_INET else 0
+
+    def _listen_below(self, folder: str, name: str) -> None:
+        """An address holds 107 bytes, a path more: so it is bound through the folder's descriptor."""
+        here = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            self._listen(socket.AF_UNIX, f"/proc/self/fd/{here}/{name}", lambda one: self._serve(one, "unix", _echo))
+            os.chmod(name, stat.S_IMODE(0o777), dir_fd=here)
+        finally:
+            os.close(here)
+
+    def _dns_pair(self) -> tuple[socket.socket, socket.socket]:
+        """UDP and TCP on one port."""
+        for _ in range(50):
+            udp, tcp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET)
+            udp.bind(("127.0.0.1", 0))
+            try:
+                tcp.bind(udp.getsockname())
+            except OSError:
+                udp.close()
+                tcp.close()
+                continue
+            udp.setblocking(False)
+            self._open.append(udp)
+            return udp, tcp
+        raise OSError("no port that is free for UDP and TCP")
+
+    def _accept_from(self, server: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+        server.setblocking(False)
+        server.listen(64)
+        self._open.append(server)
+
+        def accept() -> None:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            connection.setblocking(False)
+            serve(connection)
+
+        self._loop.watch(server.fileno(), READ, accept)
+
+    # ---- serving
+    def _serve(self, connection: socket.socket, rig: str, answer: Callable[[bytes], tuple[str, bytes] | None]) -> None:
+        """Collect until `answer` understands it; say what it says; close."""
+        got = bytearray()
+
+        def close() -> None:
+            self._loop.forget(connection.fileno())
+            connection.close()
+
+        def read() -> None:
+            try:
+                part = connection.recv(_LONGEST)
+            except BlockingIOError:
+                return
+            except OSError:
+                part = b""
+            got.extend(part)
+            said = answer(bytes(got))
+            if said is not None:
+                self._arrived.append((rig, said[0].lower()))
+                self._loop.forget(connection.fileno())
+                Outbox(self._loop, connection.fileno(), lost=close, drained=close).put([said[1]])
+            elif not part or len(got) > _LONGEST:
+                close()
+
+        self._loop.watch(connection.fileno(), READ, read)
+
+    def _datagram(self, udp: socket.socket) -> None:
+        try:
+            question, sender = udp.recvfrom(4096)
+            said = _dns(question)
+            if said is not None:
+                self._arrived.append(("dns-udp", said[0].lower()))
+                udp.sendto(said[1], sender)
+        except OSError:
+            return
+
+
+def _http(got: bytes) -> tuple[str, bytes] | None:
+    head, end, _ = got.partition(b"\r\n\r\n")
+    if not end:
+        return None
+    words = head.split(b"\r\n")[0].split()
+    path = words[1].decode("latin-1") if len(words) > 1 else ""
+    body = path.lstrip("/").encode("latin-1")
+    lines = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+    return path, lines % len(body) + body
+
+
+def _echo(got: bytes) -> tuple[str, bytes] | None:
+    line, end, _ = got.partition(b"\n")
+    return (line.decode("latin-1"), line + end) if end else None
+
+
+def _dns_over_tcp(got: bytes) -> tuple[str, bytes] | None:
+    if len(got) < 2 or len(got) < 2 + int.from_bytes(got[:2], "big"):
+        return None
+    said = _dns(got[2:])
+    return ("", b"") if said is None else (said[0], len(said[1]).to_bytes(2, "big") + said[1])
+
+
+def _dns(question: bytes) -> tuple[str, bytes] | None:
+    """The name that was asked for, and the answer: an address for A, nothing for what else there is."""
+    if len(question) < 17 or question[4:6] != b"\0\1":
+        return None
+    labels, at = [], 12
+    while at < len(question) and question[at]:
+        labels.append(question[at + 1 : at + 1 + question[at]].decode("latin-1"))
+        at += 1 + question[at]
+    asked = question[12 : at + 5]
+    if len(asked) != at + 5 - 12:
+        return None
+    is_address = int.from_bytes(asked[-4:-2], "big") == _A
+    head = question[:2] + b"\x85\x80\0\1" + (b"\0\1" if is_address else b"\0\0") + b"\0\0\0\0"
+    record = b"\xc0\x0c\0\1\0\1\0\0\0\x01\0\4" + socket.inet_aton(ANSWER) if is_address else b""
+    return ".".join(labels), head + asked + record

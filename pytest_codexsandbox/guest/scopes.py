@@ -1,0 +1,389 @@
+"""A command and everything that it starts: one scope, which ends as a whole.
+
+A scope begins with a process in a session of its own. When that process has ended, what it left behind gets a moment
+to die by itself (children of a dying parent do); whoever lives on is named a survivor and ended. A time limit ends all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from pytest_codexsandbox.guest import kin, witness
+from pytest_codexsandbox.guest.loop import CHUNK, READ, WRITE, Loop, Timer
+
+_QUIET: Final = 0.2  # who has only slept for so long after the command's end will not die by itself
+_LOOK_AGAIN: Final = 0.01
+_AT_MOST: Final = 5.0  # for dying; then whoever is left is a survivor
+_EOF_WAIT: Final = 0.5  # for the end of output when nobody of the scope is left to write
+
+
+class Pipe:
+    """One stream of output: kept up to a limit, counted past it. Read when asked to, so that a full pipe stays full."""
+
+    def __init__(self, loop: Loop, fd: int, limit: int) -> None:
+        self._loop, self.fd, self._limit = loop, fd, limit
+        self.kept = bytearray()
+        self.total = 0
+        self.open = fd >= 0
+        self.heard: Callable[[bytes], None] = lambda _: None
+        self.listeners: list[Callable[[], None]] = []
+        self._readers = 0
+        if self.open:
+            os.set_blocking(fd, False)
+
+    def flow(self) -> None:
+        self._readers += 1
+        if self.open:
+            self._loop.watch(self.fd, READ, self._read)
+
+    def pause(self) -> None:
+        """One reader less; it flows on while there are others."""
+        self._readers -= 1
+        if self.open and self._readers == 0:
+            self._loop.forget(self.fd)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self.fd, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:  # EIO: the last holder of a terminal's other end is gone
+            data = b""
+        self.total += len(data)
+        self.kept += data[: max(0, self._limit - len(self.kept))]
+        if data:
+            self.heard(data)
+        else:
+            self.close()
+        for listener in tuple(self.listeners):
+            listener()
+
+    def take(self, limit: int) -> bytes:
+        data = bytes(self.kept[:limit])
+        del self.kept[:limit]
+        return data
+
+    def close(self) -> None:
+        if self.open:
+            self._loop.forget(self.fd)
+            os.close(self.fd)
+            self.open = False
+
+
+class Feed:
+    """stdin of a command."""
+
+    def __init__(self, loop: Loop, fd: int, *, terminal: bool = False) -> None:
+        self._loop, self.fd, self._terminal = loop, fd, terminal
+        self._rest = bytearray()
+        self._ending = False
+        self.open = fd >= 0
+        if self.open:
+            os.set_blocking(fd, False)
+
+    def put(self, data: bytes, *, end: bool = False) -> None:
+        self._rest += data
+        self._ending = self._ending or end
+        if end and self._terminal:
+            self._rest += b"\x04"
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            while self.open and self._rest:
+                del self._rest[: os.write(self.fd, self._rest[:CHUNK])]
+        except BlockingIOError:
+            self._loop.watch(self.fd, WRITE, self._write)
+            return
+        except OSError:  # it does not want to read on: its right
+            self._rest.clear()
+            self._ending = True
+        if not self.open:
+            return
+        self._loop.forget(self.fd)
+        if self._ending:
+            self.close()
+
+    def close(self) -> None:
+        if self.open:
+            self._loop.forget(self.fd)
+            os.close(self.fd)
+            self.open = False
+
+
+class Scope:
+    """`done` is called once, with the JSON of a Finished; the output is in `out` and `err`."""
+
+    def __init__(self, scopes: Scopes, number: int, command: dict[str, Any], stdin: bytes) -> None:
+        self._scopes, self._loop, self._command, self._stdin = scopes, scopes.loop, command, stdin
+        self.id = f"{scopes.name}.{number}"
+        self.done: Callable[[dict[str, Any]], None] = lambda _: None
+        self.pid = 0
+        self.leader_alive = False
+        self.out = self.err = Pipe(self._loop, -1, 0)
+        self.feed = Feed(self._loop, -1)
+        self._terminal = -1
+        self._timers: list[Timer] = []
+        self._readings: list[dict[str, Any]] = []
+        self._survivors: list[str] = []
+        self._status = 0
+        self._timed_out = self._settling = self._gone = self._finished = self._kills = False
+        self._next_look = Timer(lambda: None)
+        self._pace = 0.001
+        self._started = self._ended = self._quiet_since = self._settle_since = 0.0
+        self._seen: set[int] = set()
+
+    # ---- starting
+    def start(self, *, pty: bool = False) -> str:
+        """ "" or why it could not be started."""
+        self._started = time.monotonic()
+        try:
+            self._begin_on_terminal() if pty else self._begin_on_pipes()
+        except (OSError, ValueError, subprocess.SubprocessError) as problem:
+            return str(problem)
+        self.leader_alive = True
+        self._loop.child(self.pid, self._leader_ended)
+        self._timers.append(self._loop.after(self._command["timeout"], self._time_is_up))
+        return ""
+
+    def converse(self) -> None:
+        """Collect output from now on, and feed stdin: at once, or when the probe has been looked at."""
+        self.out.flow()
+        self.err.flow()
+        if self._command["witness"]:
+            self.out.heard = self._listen(witness.Ear(self._command["witness"]))
+        else:
+            self.feed.put(self._stdin, end=True)
+            self._interrupt_later()
+
+    def _popen(self, stdin: int, stdout: int, stderr: int, setup: Callable[[], None] | None) -> None:
+        command = self._command
+        started = subprocess.Popen(
+            command["argv"], stdin=stdin, stdout=stdout, stderr=stderr, cwd=command["cwd"],
+            env={**command["env"], kin.MARK: self.id}, start_new_session=True, preexec_fn=setup,  # noqa: PLW1509
+        )  # fmt: skip
+        self.pid = started.pid
+        started.returncode = 0  # we wait for it ourselves
+
+    def _begin_on_pipes(self) -> None:
+        theirs: list[int] = []
+        ours: list[int] = []
+        try:
+            for direction in (0, 1, 1):
+                ends = os.pipe()
+                theirs.append(ends[direction])
+                ours.append(ends[1 - direction])
+            self._popen(theirs[0], theirs[1], theirs[2], None)
+        except BaseException:
+            for fd in ours:
+                os.close(fd)
+            raise
+        finally:
+            for fd in theirs:
+                os.close(fd)
+        limit = self._command["output_limit"]
+        self.feed = Feed(self._loop, ours[0])
+        self.out, self.err = Pipe(self._loop, ours[1], limit), Pipe(self._loop, ours[2], limit)
+
+    def _begin_on_terminal(self) -> None:
+        ours, theirs = os.openpty()
+
+        def own_the_terminal() -> None:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        try:
+            self._popen(theirs, theirs, theirs, own_the_terminal)
+        except BaseException:
+            os.close(ours)
+            raise
+        finally:
+            os.close(theirs)
+        self._terminal = ours
+        self.feed = Feed(self._loop, os.dup(ours), terminal=True)
+        self.out = Pipe(self._loop, ours, self._command["output_limit"])
+
+    # ---- while it runs
+    def _listen(self, ear: witness.Ear) -> Callable[[bytes], None]:
+        def heard(data: bytes) -> None:
+            if ear.hears(data):
+                self.out.heard = lambda _: None
+                self._read_the_probe()
+                self.feed.put(b"go\n" + self._stdin, end=True)
+                self._interrupt_later()
+
+        return heard
+
+    def _read_the_probe(self) -> None:
+        probe = witness.find(self.members(), self._command["witness_argv"])
+        if probe:
+            given = os.fstat(self.out.fd)
+            self._readings.append(witness.read(probe, top=self.pid, pipe=(given.st_dev, given.st_ino)))
+
+    def _interrupt_later(self) -> None:
+        if self._command["interrupt_after"]:
+            self._timers.append(self._loop.after(self._command["interrupt_after"], self._interrupt))
+
+    def _interrupt(self) -> None:
+        if self.leader_alive:
+            os.killpg(self.pid, signal.SIGINT)
+
+    def signal(self, number: int) -> None:
+        if self.leader_alive:
+            os.kill(self.pid, number)
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    # ---- ending
+    def members(self) -> list[int]:
+        """Everybody of this scope who is there now, except a leader that was reaped."""
+        found = kin.tree(([self.pid] if self.leader_alive else []) + self._scopes.orphans_of(self))
+        self._seen.update(found)
+        return found
+
+    def claims(self, orphan: int) -> bool:
+        """Whether a process without a readable mark was seen among ours, or is of our session."""
+        one = kin.process(orphan)
+        return orphan in self._seen or (one is not None and one.session == self.pid)
+
+    def _leader_ended(self, status: int) -> None:
+        self._ended = time.monotonic()
+        self._status, self.leader_alive = status, False
+        self.settle()
+
+    def _time_is_up(self) -> None:
+        if self._finished:
+            return
+        if self.leader_alive:
+            self._timed_out = True
+        self.end()
+
+    def end(self) -> None:
+        """End everybody now; `done` follows when they are gone."""
+        self._kills = True
+        kin.end(self.members())
+        if not self.leader_alive:
+            self.settle()
+
+    def settle(self) -> None:
+        if not self._settling:
+            self._settling = True
+            self._settle_since = self._quiet_since = time.monotonic()
+            self.look_again()
+
+    def look_again(self) -> None:
+        """Who is left? Asked when the leader has ended, whenever anybody has, and from time to time."""
+        if not self._settling or self._gone:
+            return
+        self._next_look.cancel()
+        left = [pid for pid in self.members() if kin.is_alive(pid)]
+        if not left or not self._wait_for(left, time.monotonic()):
+            self._gone = True
+            self._await_the_output(time.monotonic() + (_EOF_WAIT if not left else 0))
+            return
+        self._next_look = self._loop.after(self._pace, self.look_again)
+        self._pace = min(2 * self._pace, _LOOK_AGAIN)
+
+    def _wait_for(self, left: list[int], now: float) -> bool:
+        waited = now - self._settle_since
+        if self._kills and waited > 2 * _AT_MOST:  # not even SIGKILL helps: they hang in the kernel
+            self._survivors += [kin.describe(pid) for pid in left]
+            return False
+        if self._kills:
+            kin.end(left)
+        elif waited < _AT_MOST and any(kin.is_busy_or_dying(pid) for pid in left):
+            self._quiet_since = now
+        elif now - self._quiet_since >= _QUIET:
+            self._survivors = [kin.describe(pid) for pid in left]
+            self._kills = True
+            kin.end(left)
+        return True
+
+    def _await_the_output(self, limit: float) -> None:
+        self.out.flow()
+        self.err.flow()
+        if (self.out.open or self.err.open) and time.monotonic() < limit:
+            self.out.listeners.append(self._output_changed)
+            self.err.listeners.append(self._output_changed)
+            self._timers.append(self._loop.after(max(0.0, limit - time.monotonic()), self._finish))
+            return
+        self._finish()
+
+    def _output_changed(self) -> None:
+        if not (self.out.open or self.err.open):
+            self._finish()
+
+    def _finish(self) -> None:
+        if self._finished:
+            return
+        self._finished = True
+        for timer in self._timers:
+            timer.cancel()
+        for stream in (self.out, self.err, self.feed):
+            stream.close()
+        self._scopes.over(self)
+        self.done(self._result())
+
+    def _result(self) -> dict[str, Any]:
+        seconds = self._ended - self._started
+        why = self._command["why"] or self._command["argv"][0]
+        by_signal = os.WIFSIGNALED(self._status)
+        return {
+            "ended": "timeout" if self._timed_out else "signal" if by_signal else "exit",
+            "exit": os.WEXITSTATUS(self._status) if not by_signal and not self._timed_out else 0,
+            "signal": os.WTERMSIG(self._status) if by_signal and not self._timed_out else 0,
+            "stdout_total": self.out.total,
+            "seconds": seconds,
+            "error": f"{why}: not done after {seconds:.1f} s, ended" if self._timed_out else "",
+            "readings": self._readings,
+            "survivors": self._survivors,
+        }
+
+
+class Scopes:
+    """All scopes of this hand."""
+
+    def __init__(self, loop: Loop, name: str) -> None:
+        self.loop, self.name = loop, name
+        self._count = 0
+        self._live: dict[str, Scope] = {}
+        loop.on_any_child = self._somebody_ended
+
+    def _somebody_ended(self) -> None:
+        for scope in self.live:
+            scope.look_again()
+
+    def new(self, command: dict[str, Any], stdin: bytes) -> Scope:
+        self._count += 1
+        scope = Scope(self, self._count, command, stdin)
+        self._live[scope.id] = scope
+        return scope
+
+    def over(self, scope: Scope) -> None:
+        self._live.pop(scope.id, None)
+
+    @property
+    def live(self) -> list[Scope]:
+        return list(self._live.values())
+
+    def orphans_of(self, scope: Scope) -> list[int]:
+        """Children of the hand that it did not start: somebody's descendants whose parents have died."""
+        orphans = [pid for pid in kin.children(os.getpid()) if not self.loop.is_own_child(pid)]
+        return [pid for pid in orphans if self._owner(pid) is scope]
+
+    def _owner(self, orphan: int) -> Scope | None:
+        marked = self._live.get(kin.mark_of(orphan))
+        if marked is not None:
+            return marked
+        claiming = [scope for scope in self._live.values() if scope.claims(orphan)]
+        if claiming or len(self._live) != 1:
+            return claiming[0] if claiming else None
+        return next(iter(self._live.values()))  # it hides, and nobody else is there whose it could be

@@ -1,0 +1,198 @@
+"""The folders that every program of a machine shares: /tmp and /dev/shm.
+
+/tmp becomes one of our own where a mount namespace can be had without a user namespace. Else those who share it take
+turns, by a lock on the folder itself: all who share it, and nobody else, meet there, whatever their settings are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import re
+import stat
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from pytest_codexsandbox.guest import paths
+from pytest_codexsandbox.guest.loop import READ, Loop
+
+TMP: Final = "/tmp"
+SHM: Final = "/dev/shm"
+_CLONE_NEWNS: Final = 0x00020000
+_MS_BIND: Final = 4096
+_MS_REC: Final = 16384
+_MS_PRIVATE: Final = 1 << 18
+_MOUNT_POINTS: Final = frozenset({".git", ".agents", ".codex", ".aws"})  # made by Codex in a writable folder
+_REGISTER: Final = re.compile(r"codex-daemon-\d+|codex-bwrap-synthetic-mount-targets(-\d+)?")
+
+
+def is_mount_point(name: str) -> bool:
+    return name in _MOUNT_POINTS
+
+
+def is_register(name: str) -> bool:
+    """What Codex keeps in a temporary folder for all its calls, and what lies in it."""
+    return _REGISTER.fullmatch(name.split("/")[0]) is not None
+
+
+def is_of_codex(name: str) -> bool:
+    return is_mount_point(name) or is_register(name)
+
+
+class OwnTmp:
+    """A /tmp that only this hand and its children see."""
+
+    def __init__(self, host: int) -> None:
+        self._host = host  # a descriptor of the /tmp that lies below ours
+
+    @staticmethod
+    def make() -> OwnTmp | None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(_CLONE_NEWNS):
+            return None
+        if libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None):
+            return None
+        host = os.open(TMP, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        if libc.mount(b"tmpfs", TMP.encode(), b"tmpfs", 0, b"mode=1777"):
+            os.close(host)
+            return None
+        return OwnTmp(host)
+
+    def show(self, path: str) -> None:
+        """A program that lies in the machine's /tmp must be seen in ours too."""
+        for one in {path, os.path.realpath(path)}:
+            name = one[len(TMP) + 1 :].split("/")[0] if paths.is_below(one, TMP) else ""
+            if name and not os.path.lexists(os.path.join(TMP, name)):
+                self._bind(name)
+
+    def _bind(self, name: str) -> None:
+        try:
+            status = os.stat(name, dir_fd=self._host)
+        except OSError:
+            return
+        target = os.path.join(TMP, name)
+        if stat.S_ISDIR(status.st_mode):
+            os.mkdir(target)
+        else:
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
+        source = f"/proc/self/fd/{self._host}/{name}"
+        ctypes.CDLL(None).mount(source.encode(), target.encode(), None, _MS_BIND, None)
+
+
+class Turn:
+    """Whose turn it is to call Codex in a shared /tmp. Held as long as at least one command of ours runs."""
+
+    def __init__(self, loop: Loop, *, longest: float) -> None:
+        self._loop, self._longest = loop, longest
+        self._fd = os.open(TMP, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._holders = 0
+        self._held = self._asking = False
+        self._waiting: list[Callable[[str], None]] = []
+
+    def take(self, go: Callable[[str], None]) -> None:
+        """`go("")` when it is ours, `go(why)` when it could not be had in time."""
+        self._holders += 1
+        if self._held:
+            go("")
+            return
+        self._waiting.append(go)
+        if self._asking:
+            return
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._ask()
+        else:
+            self._got()
+
+    def give_back(self) -> bool:
+        """Whether nobody of ours is left."""
+        self._holders -= 1
+        if self._holders == 0 and self._held:
+            self._held = False
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+        return self._holders == 0
+
+    def _ask(self) -> None:
+        """A thread that sleeps in the kernel gets its turn; one that looks from time to time may never."""
+        self._asking = True
+        reading, writing = os.pipe()
+        fd = os.dup(self._fd)
+
+        def wait() -> None:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            os.write(writing, b"!")
+
+        timer = self._loop.after(self._longest, self._too_late)
+
+        def arrived() -> None:
+            timer.cancel()
+            self._loop.forget(reading)
+            for one in (reading, writing, fd):
+                os.close(one)
+            self._asking = False
+            if self._holders:
+                self._got()
+            else:
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+        self._loop.watch(reading, READ, arrived)
+        threading.Thread(target=wait, daemon=True).start()
+
+    def _got(self) -> None:
+        self._held = True
+        waiting, self._waiting = self._waiting, []
+        for go in waiting:
+            go("")
+
+    def _too_late(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for go in waiting:
+            go(
+                f"waited {self._longest:.0f} s for {TMP}, which another run of ours on this machine holds: calls of "
+                "Codex that share it disturb each other. Wait for the other run, or end it"
+            )
+
+
+class CodexNames:
+    """The names that Codex leaves in a shared folder. Those that are new, ours and empty are removed after a call."""
+
+    def __init__(self, folders: list[str]) -> None:
+        self._folders = folders
+        self.removed: list[str] = []
+        self._before = self._now()
+
+    def remember(self) -> None:
+        self._before = self._now()
+
+    def clean(self) -> None:
+        for path in sorted(self._now() - self._before):
+            folder, name = os.path.split(path)
+            status = os.lstat(path)
+            if status.st_uid == os.getuid() and _is_hollow(path):
+                here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                failed = paths.remove(name, here)
+                os.close(here)
+                if not failed:
+                    self.removed.append(path)
+
+    def _now(self) -> set[str]:
+        found: set[str] = set()
+        for folder in self._folders:
+            try:
+                found.update(os.path.join(folder, name) for name in os.listdir(folder) if is_of_codex(name))
+            except OSError:
+                continue
+        return found
+
+
+def _is_hollow(path: str) -> bool:
+    """No file with content in it: nobody's work is lost."""
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        return os.lstat(path).st_size == 0
+    for folder, _, files in os.walk(path):
+        if any(os.lstat(os.path.join(folder, name)).st_size for name in files):
+            return False
+    return True

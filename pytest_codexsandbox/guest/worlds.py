@@ -1,0 +1,252 @@
+"""Fresh folders for each call, what is laid into them, what appears in them, and their end."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from typing import Any, Callable, Final  # noqa: UP035
+
+from pytest_codexsandbox.guest import paths, seeing
+from pytest_codexsandbox.guest.loop import Loop
+from pytest_codexsandbox.guest.shared import SHM, TMP, CodexNames, is_mount_point, is_of_codex, is_register
+
+_FOLDERS: Final = {
+    "HOME": "home", "CODEX_HOME": "codex-home", "WORKSPACE": "workspace", "OUTSIDE": "outside", "ROOT0": "root0",
+    "SIBLING": "sibling",
+}  # fmt: skip
+_SEARCHED: Final = ("WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "HOME")
+
+
+class World:
+    def __init__(self, number: int, folder: str, word: str, values: dict[str, str]) -> None:
+        self.id = f"{word}w{number}"
+        self.folder = os.path.join(folder, f"w{number}")
+        os.mkdir(self.folder, 0o700)
+        own = {name: os.path.join(self.folder, base) for name, base in _FOLDERS.items()}
+        for path in own.values():
+            os.mkdir(path, 0o755)
+        self.values = {**values, **own, "WORLD": self.folder}
+        self.before: dict[str, set[str]] = {}
+        self.removed_before = 0
+
+    def owns(self, name: str) -> bool:
+        """Whether an entry of a shared folder was named for this world."""
+        return (f"cx-{self.id}-") in name + "-"
+
+
+class Worlds:
+    """`own_tmp`: whether /tmp is the environment's own, so that every new name there is of a subject."""
+
+    def __init__(self, folder: str, word: str, values: dict[str, str], *, own_tmp: bool) -> None:
+        self._folder, self._word, self._own_tmp = folder, word, own_tmp
+        self._tmpdir = os.path.join(folder, "tmp")
+        os.mkdir(self._tmpdir, 0o700)
+        self._values = {**values, "TMP": TMP, "SHM": SHM, "TMPDIR": self._tmpdir}
+        self._live: dict[str, World] = {}
+        self._count = 0
+        self._keeper: Keeper | None = None
+        self.names = CodexNames([TMP, self._tmpdir])
+        self._loop: Loop | None = None
+
+    def attach(self, loop: Loop) -> None:
+        self._loop = loop
+
+    def make(self) -> World:
+        self._count += 1
+        world = World(self._count, self._folder, self._word, self._values)
+        self._live[world.id] = world
+        world.before = {name: self._names(world, name) for name in (*_SEARCHED, "TMP", "SHM", "TMPDIR")}
+        world.removed_before = len(self.names.removed)
+        return world
+
+    def get(self, id: str) -> World:
+        try:
+            return self._live[id]
+        except KeyError:
+            raise LookupError(f"there is no world {id!r}: it was cleared, or is of another environment") from None
+
+    # ---- laying
+    def lay(self, world: World, given: list[dict[str, Any]]) -> None:
+        modes: list[tuple[str, int]] = []
+        for one in given:
+            path = paths.normal(one["path"])
+            top = self._top(world, path)
+            here = paths.made_folder(top, os.path.dirname(path))
+            try:
+                self._lay_one(one["kind"], path, here, one["content"])
+                if one["mode"]:
+                    modes.append((path, one["mode"]))
+            finally:
+                os.close(here)
+        for path, mode in reversed(modes):  # folders last: one may be closed to us afterwards
+            os.chmod(path, mode)
+
+    def _lay_one(self, kind: str, path: str, here: int, content: str) -> None:
+        name = os.path.basename(path)
+        if kind == "file":
+            flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(name, flags, 0o644, dir_fd=here), "wb") as file:
+                file.write(content.encode("utf-8", "surrogateescape"))
+        elif kind == "dir":
+            _once(lambda: os.mkdir(name, 0o755, dir_fd=here))
+        elif kind == "symlink":
+            _once(lambda: os.symlink(content, name, dir_fd=here))
+        elif kind == "hardlink":
+            _once(lambda: os.link(content, name, dst_dir_fd=here, follow_symlinks=False))
+        elif kind in ("sqlite", "sqlite-wal", "sqlite-held"):
+            self._keep(kind, path)
+        else:
+            raise ValueError(f"nobody knows how to lay a {kind!r}")
+
+    def _keep(self, kind: str, path: str) -> None:
+        if self._keeper is None:
+            assert self._loop is not None
+            self._keeper = Keeper(self._loop)
+        answer = self._keeper.ask(kind, path)
+        if answer != "ok":
+            raise OSError(f"{kind} at {path}: {answer}")
+
+    # ---- looking
+    def look(self, world: World, path: str) -> dict[str, Any]:
+        path = paths.normal(path)
+        try:
+            top = self._top(world, path)
+        except LookupError as problem:
+            return {"kind": "unreadable", "error": str(problem)}
+        return seeing.look(top, path)
+
+    def _top(self, world: World, path: str) -> str:
+        """The trusted folder below which `path` is this world's to see."""
+        for top in (world.folder, self._tmpdir):
+            if path == top or paths.is_below(path, top):
+                return top
+        for top in (TMP, SHM):
+            if paths.is_below(path, top):
+                name = path[len(top) + 1 :].split("/")[0]
+                if world.owns(name) or is_of_codex(name) or (top == TMP and self._own_tmp):
+                    return top
+        if path in (TMP, SHM):
+            return path
+        if path == os.path.join(self._folder, "rig.sock"):
+            return self._folder
+        raise LookupError(f"{path} is no path of this world")
+
+    # ---- litter
+    def litter(self, world: World, known: list[str]) -> list[str]:
+        explained = [paths.normal(path) for path in known]
+        found = []
+        for place, before in world.before.items():
+            top = world.values[place]
+            for name in sorted(self._names(world, place) - before):
+                path = os.path.join(top, name)
+                if not any(_explains(one, path) for one in explained):
+                    found.append(f"@{place}@/{name}")
+        removed = dict.fromkeys(self.names.removed[world.removed_before :])
+        gone = [
+            self._shown(path) for path in removed if path not in explained and is_mount_point(os.path.basename(path))
+        ]
+        return found + [name for name in gone if name not in found]
+
+    def _shown(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        return f"@{'TMP' if folder == TMP else 'TMPDIR'}@/{name}"
+
+    def _names(self, world: World, place: str) -> set[str]:
+        """What is there; in a folder that others use, only what is known to be of a subject. The registers that
+        Codex keeps in a temporary folder for all its calls are not of one of them."""
+        top = world.values[place]
+        if place == "SHM" or (place == "TMP" and not self._own_tmp):
+            near = seeing.names_below(top, shallow=True)
+            return {name for name in near if world.owns(name) or (place == "TMP" and is_mount_point(name))}
+        others = [one for one in self._live.values() if one is not world]
+        return {
+            name
+            for name in seeing.names_below(top)
+            if place not in ("TMP", "TMPDIR")
+            or not (is_register(name) or any(one.owns(name.split("/")[0]) for one in others))
+        }
+
+    # ---- the end
+    def clear(self, world: World, *, quiet: bool) -> list[str]:
+        """Remove the world and what was named for it; with `quiet` (nobody runs) TMPDIR too. What could not be."""
+        if self._keeper is not None:
+            self._keeper.ask("close", world.folder)
+            for top in (TMP, SHM, self._tmpdir):
+                self._keeper.ask("close", os.path.join(top, f"cx-{world.id}-"))
+        self._live.pop(world.id, None)
+        failed = _removed(os.path.dirname(world.folder), lambda name: name == os.path.basename(world.folder))
+        for top in (TMP, SHM, self._tmpdir):
+            failed += _removed(top, world.owns)
+        if quiet and not self._live:
+            failed += _removed(self._tmpdir, lambda name: not is_of_codex(name))
+            if self._own_tmp:
+                failed += _removed(TMP, lambda name: name.startswith("cx-"))
+        return failed
+
+    def end(self) -> list[str]:
+        failed = []
+        for world in list(self._live.values()):
+            failed += self.clear(world, quiet=False)
+        if self._keeper is not None:
+            self._keeper.end()
+        failed += _removed(self._folder, lambda name: name == "tmp")
+        return failed
+
+
+def _once(act: Callable[[], None]) -> None:
+    """Several acts may want the same thing to be there."""
+    try:
+        act()
+    except FileExistsError:
+        pass
+
+
+def _explains(known: str, path: str) -> bool:
+    """It is it, lies below it, or is a folder that had to be there for it."""
+    return path == known or paths.is_below(path, known) or paths.is_below(known, path)
+
+
+def _removed(folder: str, chosen: Callable[[str], bool]) -> list[str]:
+    try:
+        here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return []
+    try:
+        return [one for name in os.listdir(here) if chosen(name) for one in paths.remove(name, here)]
+    finally:
+        os.close(here)
+
+
+class Keeper:
+    """The process that keeps databases open (keeper.py)."""
+
+    def __init__(self, loop: Loop) -> None:
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper.py")
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}, cwd="/"
+        )
+        loop.child(self._process.pid, lambda _: None)
+        self._process.returncode = 0  # the loop waits for it
+
+    def ask(self, kind: str, path: str) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps([kind, path]).encode() + b"\n")
+            self._process.stdin.flush()
+            return str(json.loads(self._process.stdout.readline() or b'"it has ended"'))
+        except OSError as problem:
+            return str(problem)
+
+    def end(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def new_word() -> str:
+    """Unique to an environment; what lies in shared folders carries it."""
+    return secrets.token_hex(4)
