@@ -34,9 +34,8 @@ def candidate(text: str, *, base: Path | None = None) -> SubjectSpec:
 
 def examine(path: str, platform: Platform) -> str:
     """The program behind `path`, links followed. WrongInput when it cannot be a Codex for this machine."""
-    file = Path(path)
     try:
-        real = file.resolve(strict=True)
+        real = Path(os.path.realpath(path, strict=True))
         head = b"" if real.is_dir() else _head(real)
     except OSError as problem:
         raise _wrong(path, problem.strerror or str(problem), "check the path") from problem

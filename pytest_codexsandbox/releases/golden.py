@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.releases.files import write_whole
@@ -15,6 +13,7 @@ HEAD: Final = """\
 # What released Codex binaries can do, each asked itself (x86_64). A probe that says something else is red.
 # Measured and written by: codexsandbox capabilities RELEASE --update
 """
+FIELDS: Final = Capabilities.__struct_fields__
 
 
 def write(path: Path, rows: Mapping[str, Capabilities]) -> None:
@@ -36,8 +35,8 @@ def text(rows: Mapping[str, Capabilities]) -> str:
 
 
 def _table(release: str, found: Capabilities) -> str:
-    named = zip(found.__struct_fields__, msgspec.structs.astuple(found), strict=True)
-    return f'\n["{release}"]\n' + "".join(f"{name} = {_value(value)}\n" for name, value in named if name != "version")
+    rows = [f"{name} = {_value(getattr(found, name))}\n" for name in FIELDS if name != "version"]
+    return f'\n["{release}"]\n' + "".join(rows)
 
 
 def _value(value: object) -> str:

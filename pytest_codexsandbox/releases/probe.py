@@ -106,7 +106,7 @@ def _version(binary: str, done: Finished) -> str:
     text = done.stdout.decode(errors="replace").strip()
     found = _VERSION.fullmatch(text)
     if done.exit != 0:
-        raise _no_codex(binary, f"`codex --version` ended with {done.exit}: {last_line(done.stderr) or text[:200]!r}")
+        raise _no_codex(binary, f"`codex --version` ended with {done.exit}: {last_line(done.stderr or done.stdout)}")
     if not found:
         raise _no_codex(binary, f"`codex --version` printed {text[:200]!r}, not `codex-cli 0.…`")
     return found[1]
