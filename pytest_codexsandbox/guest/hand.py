@@ -58,7 +58,13 @@ class Hand:
         self._unpacker = first
         os.set_blocking(0, False)
         self.loop.watch(0, READ, self._read)
-        self.loop.run()
+        try:
+            self.loop.run()
+        except BaseException:  # a fault of ours: what runs must not outlive it
+            for scope in self.scopes.live:
+                kin.end(scope.members())
+            self._worlds.end()
+            raise
 
     def _read(self) -> None:
         try:

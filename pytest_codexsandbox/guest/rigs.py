@@ -36,7 +36,7 @@ class Rigs:
 
     def arrivals(self, token: str) -> list[str]:
         """The rigs that this very word reached, in order, each once."""
-        word = re.compile(rf"(?<![\w-]){re.escape}(?![\w-])"(token.lower()))
+        word = re.compile(rf"(?<![\w-]){re.escape(token.lower())}(?![\w-])")
         return list(dict.fromkeys(rig for rig, text in self._arrived if word.search(text)))
 
     def close(self) -> None:

@@ -169,14 +169,11 @@ class CodexNames:
 
     def clean(self) -> None:
         for path in sorted(self._now() - self._before):
-            folder, name = os.path.split(path)
-            status = os.lstat(path)
-            if status.st_uid == os.getuid() and _is_hollow(path):
-                here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                failed = paths.remove(name, here)
-                os.close(here)
-                if not failed:
+            try:
+                if os.lstat(path).st_uid == os.getuid() and _is_hollow(path) and _remove(path):
                     self.removed.append(path)
+            except OSError:  # somebody else removed it meanwhile
+                continue
 
     def _now(self) -> set[str]:
         found: set[str] = set()
@@ -186,6 +183,15 @@ class CodexNames:
             except OSError:
                 continue
         return found
+
+
+def _remove(path: str) -> bool:
+    folder, name = os.path.split(path)
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return not paths.remove(name, here)
+    finally:
+        os.close(here)
 
 
 def _is_hollow(path: str) -> bool:
