@@ -123,11 +123,14 @@ class _Take:
         return (*map(redact, words[: len(words) - own]), *words[len(words) - own :])
 
     def _arrivals(self) -> Iterator[str]:
-        """`http cx-…-<act>`: the rig outside that was reached, and the name of the act that reached it."""
-        for act_id in self._acts:
+        """`http cx-…-<act>`: the rig outside that was reached, and the name of the act that reached it.
+
+        A rig is asked only for acts that were told their name: no other could have said it.
+        """
+        for act_id, act in self._filled.items():
             name = self.world.fill("@NAME@", act=name_word(act_id))
-            for rig in self._environment.arrivals(name):
-                yield f"{rig} {name}"
+            if name in repr(act.params):
+                yield from (f"{rig} {name}" for rig in self._environment.arrivals(name))
 
     def _litter(self) -> tuple[str, ...]:
         known: set[str] = set()

@@ -104,7 +104,11 @@ def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
 def test_what_reached_a_rig_is_told_with_the_name_of_its_act() -> None:
     arrived = {"cx-w1-n-w-http": ("http",), "cx-w1-n-w-dns": ("dns-udp", "dns-tcp")}
     environment = ScriptedEnvironment(good(), arrived=arrived)
-    acts = {"n.w/http": Act(verb="http", params={"token": "@NAME@"}), "n.w/dns": Act(verb="dns", params={"name": "x"})}
+    acts = {
+        "n.w/http": Act(verb="http", params={"token": "@NAME@"}),
+        "n.w/dns": Act(verb="dns", params={"name": "@NAME@.test"}),
+        "n.w/mute": Act(verb="http"),
+    }
     assert one(environment, acts).arrivals == (
         "http cx-w1-n-w-http", "dns-udp cx-w1-n-w-dns", "dns-tcp cx-w1-n-w-dns",
     )  # fmt: skip

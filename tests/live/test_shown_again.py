@@ -1,0 +1,139 @@
+"""A repro script, run by a stranger's shell, shows the same errno or exit code as the call that was recorded."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.doors.repro import repro_script
+from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import NETWORK, POLICIES, WORKSPACE_WRITE
+from pytest_codexsandbox.ports import Environment, Subject
+from tests.fakes.machine import installed_codex, local_environment, run_folder
+
+pytestmark = pytest.mark.live
+OUT = "@OUTSIDE@/@NAME@"
+FILE = Given(kind="file", path=OUT, content="it's old")
+DATABASE = Given(kind="sqlite", path=OUT)
+REFUSED = {
+    "write": Act(verb="write", path=OUT, params={"data": "x"}),
+    "append": Act(verb="append", path=OUT, given=(FILE,)),
+    "create": Act(verb="create", path=OUT),
+    "mkdir": Act(verb="mkdir", path=OUT),
+    "rename": Act(verb="rename", path=OUT, params={"to": f"{OUT}-b"}, given=(FILE,)),
+    "unlink": Act(verb="unlink", path=OUT, given=(FILE,)),
+    "link": Act(verb="link", path=OUT, params={"to": f"{OUT}-b"}, given=(FILE,)),
+    "symlink": Act(verb="symlink", path=OUT, params={"to": "anything"}),
+    "through": Act(
+        verb="write", path="@WORKSPACE@/link", looks=(OUT,),
+        given=(Given(kind="symlink", path="@WORKSPACE@/link", content=OUT),),
+    ),
+    "sqlite": Act(verb="sqlite", path=OUT, params={"sql": ["INSERT INTO t VALUES(1)"]}, given=(DATABASE,)),
+    "socket": Act(verb="socket", params={"family": "inet", "type": "stream"}),
+    "http": Act(verb="http", params={"port": "@HTTP@", "token": "@NAME@"}),
+    "dns": Act(verb="dns", params={"port": "@DNS@", "name": "@NAME@.test"}),
+    "unix-connect": Act(verb="unix-connect", params={"address": "@UNIX@", "token": "@NAME@"}),
+}  # fmt: skip
+WORDS = {
+    "EROFS": "Read-only file system", "EPERM": "Operation not permitted",
+    "SQLITE_READONLY": "attempt to write a readonly database", "SQLITE_CANTOPEN": "unable to open database file",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Environment]:
+    with local_environment() as environment:
+        yield environment
+
+
+@pytest.fixture(scope="module")
+def codex() -> Iterator[Subject]:
+    with run_folder() as cache:
+        yield installed_codex(cache)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with run_folder() as folder:
+        yield folder
+
+
+def record(
+    machine: Environment, codex: Subject, acts: dict[str, Act], policy: str = WORKSPACE_WRITE, **call: object
+) -> Observation:
+    words = {"timeout": 120.0, **call}
+    (seen,) = SandboxDoor().observe(machine, codex, POLICIES[policy], acts, Call(**words))  # type: ignore[arg-type]
+    assert not seen.error, seen.error
+    return seen
+
+
+def show(script: str, home: Path) -> Finished:
+    """Run it as a stranger would, in an empty folder, and see that it leaves nothing there."""
+    file = home / "repro.sh"
+    file.write_text(script)
+    ended = proc.run(
+        Command(argv=("sh", str(file)), cwd=str(home), env={"PATH": os.environ["PATH"], "HOME": str(home)}, timeout=180)
+    )
+    assert ended.ended == "exit", ended
+    assert sorted(path.name for path in home.iterdir()) == [".cache", "repro.sh"]
+    assert list((home / ".cache").iterdir()) == []
+    return ended
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_is_shown_with_the_same_errno(machine: Environment, codex: Subject, home: Path, name: str) -> None:
+    acts = {f"shown.again/{name}": REFUSED[name]}
+    seen = record(machine, codex, acts)
+    row = seen.rows[f"shown.again/{name}"]
+    assert not row.ok and row.errno in WORDS
+    ended = show(repro_script(seen, acts=acts), home)
+    assert WORDS[row.errno] in ended.stderr.decode()
+    assert ended.exit not in (0, 126, 127) and b"exit code" in ended.stdout
+
+
+@pytest.mark.parametrize("verb", ["http", "dns", "unix-connect"])
+def test_what_arrives_outside_arrives_again(machine: Environment, codex: Subject, home: Path, verb: str) -> None:
+    acts = {f"shown.again/{verb}": REFUSED[verb]}
+    seen = record(machine, codex, acts, NETWORK)
+    assert seen.rows[f"shown.again/{verb}"].ok and len(seen.arrivals) == 1
+    ended = show(repro_script(seen, acts=acts), home)
+    assert ended.exit == 0 and b"seen from outside" in ended.stdout
+
+
+def test_a_file_that_was_written_is_shown(machine: Environment, codex: Subject, home: Path) -> None:
+    acts = {"shown.again/w": Act(verb="write", path="@WORKSPACE@/@NAME@", params={"data": "it's new"})}
+    ended = show(repro_script(record(machine, codex, acts), acts=acts), home)
+    assert ended.exit == 0
+    before, after = ended.stdout.decode().split("== exit code 0")
+    assert "does not exist" in before and "it's new" in after
+
+
+def test_an_exit_code_is_shown(machine: Environment, codex: Subject, home: Path) -> None:
+    acts = {"shown.again/e": Act(verb="exit", params={"code": 7})}
+    assert show(repro_script(record(machine, codex, acts), acts=acts), home).exit == 7
+
+
+def test_a_variable_is_shown(machine: Environment, codex: Subject, home: Path) -> None:
+    acts = {"shown.again/e": Act(verb="env", params={"names": ["CODEX_SANDBOX_NETWORK_DISABLED"]})}
+    ended = show(repro_script(record(machine, codex, acts), acts=acts), home)
+    assert ended.exit == 0 and ended.stdout.startswith(b"1\n")
+
+
+def test_what_only_the_probe_can_show_is_shown_by_it(machine: Environment, codex: Subject, home: Path) -> None:
+    acts = {"shown.again/w": REFUSED["write"], "shown.again/r": Act(verb="read", path="@WORKSPACE@/none")}
+    ended = show(repro_script(record(machine, codex, acts), acts=acts), home)
+    assert ended.exit == 0
+    assert '"errno": "EROFS"' in ended.stdout.decode() and '"errno": "ENOENT"' in ended.stdout.decode()
+
+
+def test_a_call_with_its_own_command_and_input_is_shown(machine: Environment, codex: Subject, home: Path) -> None:
+    argv = ("sh", "-c", "cat > @WORKSPACE@/said; cat @WORKSPACE@/said; exit 3")
+    seen = record(machine, codex, {}, argv=argv, stdin=b"said 'so'\n")
+    assert (seen.code, seen.stdout) == (3, "said 'so'\n")
+    ended = show(repro_script(seen, stdin=b"said 'so'\n"), home)
+    assert ended.exit == 3 and b"said 'so'" in ended.stdout
