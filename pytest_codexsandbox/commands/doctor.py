@@ -41,6 +41,7 @@ EXAMPLES: Final = (
 Answer = Literal["yes", "no", "skipped"]
 _ASKED_OF_PYPI, _ASKED_OF_NPM = "0.163.0", "0.40.0"
 _WIDTH: Final = 100
+_AGAIN: Final = "codexsandbox doctor   (once more; if it stays so, please report it)"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +111,7 @@ def of_start(policy: str, started: Callable[[], Started]) -> Finding:
     try:
         state = started()
     except CodexSandboxError as error:
-        return Finding(what=what, answer="no", why=_line(error), fix=error.next_step, needed=True)
+        return Finding(what=what, answer="no", why=_line(error), fix=error.next_step or _AGAIN, needed=True)
     if state.state == "on":
         return Finding(what=what, answer="yes", why=", ".join(filter(None, (state.by, state.why))), needed=True)
     known = state.diagnosis

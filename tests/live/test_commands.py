@@ -1,0 +1,91 @@
+"""Commands that really start a sandbox."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.commands import asked
+from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.journal import Journal
+from pytest_codexsandbox.matrix.plan import digest, make
+from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.journal import CallLine, CellRow, PlanLine, RunLine
+from pytest_codexsandbox.model.policy import NETWORK, READ_ONLY
+from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.releases.store import cache_folder
+from pytest_codexsandbox.session.batteries import SHARED
+from pytest_codexsandbox.session.bench import BenchOptions, bench
+
+pytestmark = pytest.mark.live
+
+
+def test_the_doctor_starts_a_sandbox_under_two_policies_and_says_what_it_saw(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = main(["doctor", "--offline", "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    started = {one["what"].split(", ")[1]: one for one in shown["findings"] if one["what"].startswith("sandbox")}
+    assert set(started) == {"read-only", "workspace-write"}
+    assert code == (0 if all(one["answer"] == "yes" for one in started.values()) else 1)
+    assert all(one["why"] and (one["answer"] == "yes" or one["fix"]) for one in started.values())
+
+
+def test_the_doctor_names_what_is_wrong_with_a_binary_that_is_no_codex(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    assert main(["doctor", "--offline", "--codex-bin", str(program), "--json"]) == 1
+    findings = {one["what"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+    assert findings["Codex"]["answer"] == "no"
+    assert findings["Codex"]["why"]
+
+
+def test_recorded_calls_run_again_in_fresh_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What HTTP reaches in the second run is the second world's server: ports in the plan were changed too."""
+    calls = recorded(tmp_path)
+    assert main(["replay-floor", str(tmp_path), "--repeat", "2", "--json"]) == 0
+    floor = json.loads(capsys.readouterr().out)
+    assert (floor["calls"], floor["codex_calls"]) == (len(calls), sum(not call.control for call in calls))
+    assert len(floor["rounds"]) == 2
+    assert floor["median"] >= floor["codex_median"] > 0
+
+
+def recorded(folder: Path) -> list[CallLine]:
+    """A journal of two batteries and their control."""
+    cell = Cell(environment=this_machine(), subject=asked.release("installed"))
+    chosen = [promise for promise, _ in promises(shipped("scenarios")) if promise.topic in ("network", "sqlite")]
+    plan = make("local", (cell,), chosen, policies=(READ_ONLY, NETWORK))
+    journal = Journal.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))
+    row = CellRow(id=cell.id, environment=cell.environment.id, subject=cell.subject.label, axes=cell.axes)
+    journal.write(PlanLine(digest=digest(plan), cells=(row,), promises=(), keys=plan.keys))
+    lines: list[CallLine] = []
+
+    def emit(line: object) -> None:
+        if isinstance(line, CallLine):
+            lines.append(line)
+
+    with workbench("test") as worlds:
+        options = BenchOptions(folder=worlds, cache=cache_folder())
+        with bench(plan, options, emit=emit, resolve=resolve) as table:
+            for policy in (READ_ONLY, NETWORK):
+                table.seen(cell, "sandbox", policy, SHARED)
+            table.control(cell, SHARED)
+    for line in lines:
+        journal.write(line)
+    journal.close()
+    return lines
+
+
+def test_a_journal_without_calls_has_no_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = Journal.open(tmp_path, RunLine(id="r", started="2026-11-18T09:41:00Z"))
+    journal.write(PlanLine(digest="d", cells=(), promises=(), keys=()))
+    journal.close()
+    assert main(["replay-floor", str(tmp_path)]) == 4
+    assert "nothing to replay" in capsys.readouterr().err
