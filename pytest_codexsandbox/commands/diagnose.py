@@ -1,0 +1,205 @@
+"""Say why something failed: an old journal, or an error text that you paste.
+
+A journal is explained again with today's fingerprints: each red or grey check with its cause, what to do about it and
+where the evidence is. A text (a file, or `-` for what you paste, ended by Ctrl-D) is searched for every known cause,
+the most specific first. Nothing is started.
+
+Exit code: 0 something was recognised (or nothing is red), 1 nothing was.
+"""
+
+import argparse
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox import journal as journals
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
+from pytest_codexsandbox.diagnosis.match import fingerprints, matches
+from pytest_codexsandbox.diagnosis.table import WORDS, markdown
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.explain import EXPLAINED, diagnose
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Diagnosis, Record
+from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST
+from pytest_codexsandbox.reports.escape import visible
+
+EXAMPLES: Final = (
+    "codexsandbox diagnose .codexsandbox/2026-11-18T09-41/journal.ndjson",
+    "codex sandbox -- true 2>&1 | codexsandbox diagnose -",
+    "codexsandbox diagnose ci.log --fact codex=0.114.0",
+    "codexsandbox diagnose --list",
+)
+READ_LIMIT: Final = 16 * 1024 * 1024
+SHOWN: Final = 4  # checks and causes named one by one
+
+Group = tuple[Diagnosis, list[Record]]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", nargs="?", metavar="JOURNAL|FILE|-", help="a journal (or its folder), a text, or -")
+    parser.add_argument(
+        "--fact", action="append", default=[], metavar="NAME=VALUE",
+        help="what is known of the machine that a text comes from: codex=0.130.0, platform=darwin, a sysctl",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fingerprints", action="append", default=[], metavar="FOLDER", help="more fingerprints, one TOML file each"
+    )
+    parser.add_argument("--list", action="store_true", help="every known cause, and its words")
+    parser.add_argument("--markdown", action="store_true", help="with --list: the reference page")
+
+
+def run(options: argparse.Namespace) -> int:
+    known = fingerprints(tuple(Path(folder).absolute() for folder in options.fingerprints))
+    if options.list:
+        print(markdown(known) if options.markdown else "\n".join(_listed(known)), end="" if options.markdown else "\n")
+        return 0
+    if not options.source:
+        raise WrongInput("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")
+    content = _content(options.source)
+    if content is None:
+        return _journal(journals.read(options.source), known)
+    return _text(content, _facts(options.fact), known)
+
+
+# ---- a text
+def _text(content: str, facts: Mapping[str, str], known: Sequence[Fingerprint]) -> int:
+    if not content.strip():
+        raise WrongInput("the text is empty", next_step="codex sandbox -- true 2>&1 | codexsandbox diagnose -")
+    found = matches(content, facts=facts, fingerprints=known)
+    if not found:
+        print("\n".join(_not_recognised(len(known))))
+        return 1
+    if len(found) > 1:
+        print(f"{len(found)} causes in this text, the most specific first\n")
+    print("\n\n".join("\n".join((_title(each), *_because(each))) for each in found))
+    return 0
+
+
+def _title(diagnosis: Diagnosis) -> str:
+    return f"{visible(diagnosis.fingerprint) or 'not recognised'}  ({WORDS[diagnosis.verdict]})"
+
+
+def _because(diagnosis: Diagnosis) -> Iterator[str]:
+    yield from _field("said", diagnosis.quote)
+    yield from _field("because", diagnosis.cause)
+    yield from _field("try", diagnosis.remedy)
+    yield from _field("see", diagnosis.link)
+
+
+def _not_recognised(count: int) -> Iterator[str]:
+    yield f"not recognised: none of {count} fingerprints fits this text"
+    yield from _field("paste", "all of stderr, from the first line with `bwrap:`, `Error:` or `panicked` on")
+    yield from _field("try", "codexsandbox doctor   (starts a sandbox on this machine and says what fails)")
+    yield from _field("report", "the text, the Codex release and the distribution, as an issue of this project")
+    yield from _field("teach", "a fingerprint is one TOML file: docs/how-to/add-a-fingerprint.md")
+
+
+# ---- a journal
+def _journal(journal: Journal, known: Sequence[Fingerprint]) -> int:
+    red = [record for record in journal.states().values() if record.verdict in EXPLAINED]
+    if not red:
+        print(f"nothing to diagnose: no check of run {visible(journal.run.id)} is red or blocked")
+        return 0
+    groups = _groups(journal, red, known)
+    checks = "1 check" if len(red) == 1 else f"{len(red)} checks"
+    causes = "1 cause" if len(groups) == 1 else f"{len(groups)} causes"
+    print(f"run {visible(journal.run.id)}: {checks} red or blocked, {causes}\n")
+    print("\n\n".join("\n".join(_group_lines(diagnosis, records)) for diagnosis, records in groups))
+    return 0 if any(diagnosis.fingerprint for diagnosis, _ in groups) else 1
+
+
+def _groups(journal: Journal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:
+    """Checks by cause, the worst first; what has no fingerprint stays by itself, one for each promise."""
+    facts = _facts_by_record(journal)
+    found: dict[tuple[str, ...], Group] = {}
+    for record in red:
+        wanted = set(record.calls) | {row.call for row in record.evidence}
+        calls = [call.observation for call in journal.calls if call.observation.id in wanted and not call.control]
+        diagnosis = diagnose(record, calls, facts(record), fingerprints=known) or record.diagnosis
+        if diagnosis is None:
+            continue
+        own = () if diagnosis.fingerprint else (record.key.promise, record.reason)
+        found.setdefault((record.verdict.value, diagnosis.fingerprint, diagnosis.cause, *own), (diagnosis, []))[
+            1
+        ].append(record)
+    return sorted(found.values(), key=lambda group: WORST_FIRST.index(group[1][0].verdict))
+
+
+def _facts_by_record(journal: Journal) -> Callable[[Record], dict[str, Any]]:
+    environments = {line.id: line.facts for line in journal.environments}
+    versions = {line.id: line.version for line in journal.subjects}
+
+    def facts(record: Record) -> dict[str, Any]:
+        return {**environments.get(record.environment, {}), "codex": versions.get(record.subject, "")}
+
+    return facts
+
+
+def _group_lines(diagnosis: Diagnosis, records: Sequence[Record]) -> Iterator[str]:
+    first = records[0]
+    yield f"{SIGNS[first.verdict]}  {_title(diagnosis)}" + (f"  {len(records)} checks" if len(records) > 1 else "")
+    for record in records[:SHOWN]:
+        yield from _field("check", str(record.key))
+    if len(records) > SHOWN:
+        yield from _field("", f"and {len(records) - SHOWN} more")
+    yield from _field("saw", first.reason)
+    yield from _because(
+        msgspec.structs.replace(diagnosis, quote="" if diagnosis.quote in first.reason else diagnosis.quote)
+    )
+    if first.diagnosis and first.diagnosis.fingerprint != diagnosis.fingerprint:
+        yield from _field("then", f"the run itself said {first.diagnosis.fingerprint or 'that no fingerprint fits'}")
+    yield from _field("calls", ", ".join((*first.calls,)[:SHOWN]))
+
+
+# ---- both
+def _field(name: str, text: str) -> Iterator[str]:
+    """One labelled line, wrapped; nothing for an empty text. What programs said is shown, never obeyed."""
+    if not text:
+        return
+    width = max(60, min(110, shutil.get_terminal_size((80, 24)).columns))
+    lines = textwrap.wrap(visible(text), width - 13, break_on_hyphens=False) or [""]
+    yield f"   {name:<9} {lines[0]}"
+    yield from (f"{'':13}{line}" for line in lines[1:])
+
+
+def _listed(known: Iterable[Fingerprint]) -> Iterator[str]:
+    for each in known:
+        yield f"{each.id}  ({WORDS[each.verdict]})"
+        yield from _field("words", each.texts[0])
+        yield from _field("because", each.cause)
+
+
+def _facts(given: Iterable[str]) -> dict[str, str]:
+    facts = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value):
+            raise WrongInput(f"--fact {pair!r} cannot be read", next_step="--fact codex=0.130.0")
+        facts[name] = value
+    return facts
+
+
+def _content(source: str) -> str | None:
+    """The text to search; None when `source` is a journal."""
+    if source == "-":
+        return sys.stdin.buffer.read(READ_LIMIT).decode("utf-8", "replace")
+    path = Path(source)
+    if path.is_dir():
+        return None
+    try:
+        with path.open("rb") as file:
+            content = file.read(READ_LIMIT)
+    except OSError as problem:
+        why = problem.strerror or str(problem)
+        raise WrongInput(
+            "that cannot be read", where=source, why=why, next_step="give a file, or - to paste"
+        ) from problem
+    head = content.lstrip()[:400]
+    if path.suffix == ".ndjson" or (head.startswith(b"{") and b'"line"' in head):
+        return None
+    return content.decode("utf-8", "replace")

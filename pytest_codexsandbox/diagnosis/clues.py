@@ -1,0 +1,87 @@
+"""Facts as flat text, the conditions that a fingerprint may put on them, and text as it is searched."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+NO_FACTS: Final[Mapping[str, str]] = MappingProxyType({})
+HALF: Final = 512 * 1024  # of a longer text, this much of its head and of its tail is searched
+_OPERATORS: Final = ("<", ">", "=", "!", "~")
+_NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){1,3}(?:-(?:alpha|beta|rc)\.?\d{1,9})?")
+_COLOUR = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
+# A pasted text has been through web pages and chats: their quotes and spaces are read as the plain ones.
+_PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "\t": " ", "\r": "\n"})
+
+
+def flat(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Nested facts with dotted names: `{"sysctls": {"a.b": 1}}` is `{"sysctls.a.b": "1"}`."""
+    return dict(_pairs("", facts))
+
+
+def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _pairs(f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        yield name, ",".join(str(item) for item in value)
+    elif isinstance(value, bool):
+        yield name, "1" if value else "0"
+    elif value is not None:
+        yield name, str(value)
+
+
+def holds(when: Mapping[str, str], facts: Mapping[str, str]) -> bool:
+    """Whether every condition is met; a fact that nobody has is not met."""
+    return all(_meets(wanted, _fact(name, facts)) for name, wanted in when.items())
+
+
+def _fact(name: str, facts: Mapping[str, str]) -> str | None:
+    if name in facts:
+        return facts[name]
+    inner = sorted(key for key in facts if key.endswith(f".{name}"))
+    return facts[inner[0]] if inner else None
+
+
+def _meets(wanted: str, fact: str | None) -> bool:
+    if fact is None:
+        return False
+    if not wanted.startswith(_OPERATORS):
+        return fnmatchcase(fact.lower(), wanted.lower())
+    version = version_in(fact)
+    return version is not None and SpecifierSet(wanted).contains(version, prereleases=True)
+
+
+def version_in(text: str) -> Version | None:
+    """The first thing in the text that looks like a version."""
+    found = _NUMBERS.search(text)
+    try:
+        return Version(found[0]) if found else None
+    except InvalidVersion:
+        return None
+
+
+def wrong_condition(wanted: str) -> str:
+    """Why a condition cannot be read; "" when it can."""
+    if wanted.startswith(_OPERATORS):
+        try:
+            SpecifierSet(wanted)
+        except InvalidSpecifier as problem:
+            return str(problem)
+    return ""
+
+
+def searchable(text: str) -> str:
+    """Without colours, with plain quotes, bounded: what the words of fingerprints are looked for in."""
+    if len(text) > 2 * HALF:
+        text = f"{text[:HALF]}\n{text[-HALF:]}"
+    return _COLOUR.sub("", text).translate(_PLAIN)
+
+
+def unwrapped(text: str) -> str:
+    """One line: for a text that a terminal has broken into lines."""
+    return " ".join(line.strip() for line in text.split("\n"))

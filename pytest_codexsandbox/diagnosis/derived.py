@@ -1,0 +1,31 @@
+"""Causes that no text tells: they follow from the verdict itself. `explain` chooses among them."""
+
+from typing import Final
+
+from pytest_codexsandbox.model.record import Diagnosis
+
+NO_SANDBOX: Final = Diagnosis(
+    fingerprint="no-sandbox-was-on",
+    verdict="sandbox",
+    cause="Codex ran the command without a sandbox although the policy asks for one.",
+    remedy="Look at the argv of the call: options of another release are ignored without a word (`--full-auto` and "
+    "`sandbox_mode` at `codex sandbox`). If the options are right for this release, this is a fault of this build.",
+)
+LET_THROUGH: Final = Diagnosis(
+    fingerprint="sandbox-let-it-through",
+    verdict="sandbox",
+    cause="The sandbox was on and let through what the policy forbids. Nothing on this machine explains that.",
+    remedy="Run the repro with another release to see since when. It may be a hole: tell openai/codex by its security "
+    "policy first.",
+)
+UNKNOWN: Final = Diagnosis(
+    fingerprint="",
+    cause="no fingerprint fits; what was promised and what was seen is all that is known",
+    remedy="if you find the cause, add a fingerprint for it: one TOML file (docs/how-to/add-a-fingerprint.md)",
+)
+HARNESS: Final = Diagnosis(
+    fingerprint="",
+    cause="no fingerprint fits; the harness could not tell, so this says nothing about Codex",
+    remedy="run it again; `codexsandbox doctor` says what this machine lacks; if it stays, report it with the journal",
+)
+DERIVED: Final = (NO_SANDBOX, LET_THROUGH)

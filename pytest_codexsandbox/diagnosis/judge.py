@@ -1,0 +1,141 @@
+"""Evidence → verdict. There is no default: what no rule allows is `broken`.
+
+The pytest outcome can make a verdict worse, never better. The rules, the first that applies:
+
+1. a skipped scenario                                                → broken
+2. policy asks for a sandbox, it is not known to be on, and
+   the promise is about the start: off → violates (leak), failed → violates (denied), unknown → broken
+   the promise needs a sandbox:    off or failed → blocked, unknown → broken
+3. a row was not held although its control was                       → violates, in the worst direction
+4. no row; a row without a call or a control; a control that failed; a scenario that failed → broken
+5. everything held: conforms; under a policy without a sandbox: unconfined
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
+
+Outcome = Literal["passed", "failed", "skipped", "error"]
+START: Final = "start"  # the topic that promises the sandbox itself
+_BROKEN_MEANS: Final[dict[str, Direction]] = {  # of a row that does not say it
+    "boundary": "leak", "capability": "denied", "claim": "wrong-claim", "hygiene": "litter", "generator": "wrong-claim",
+}  # fmt: skip
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    verdict: Verdict
+    direction: Direction
+    reason: str  # one line
+
+
+def judge(
+    promise: Promise,
+    *,
+    outcome: Outcome,
+    message: str,
+    evidence: Sequence[Evidence],
+    started: Started,
+    sandboxed: bool,
+) -> Judged:
+    if outcome == "skipped":
+        return _broken(f"the scenario was skipped, so nothing was measured{_tail(message)}")
+    return (
+        _by_start(promise, started, sandboxed)
+        or _by_violation(promise, evidence)
+        or _by_doubt(evidence, outcome, message)
+        or _held(promise, evidence, started, sandboxed)
+    )
+
+
+def _by_start(promise: Promise, started: Started, sandboxed: bool) -> Judged | None:
+    """What the start decides, whatever the rows say."""
+    if promise.topic == START:
+        return _start_promise(started, sandboxed)
+    wanted = "on" if sandboxed else "off"
+    if promise.needs == "nothing" or started.state in ("on", wanted):
+        return None
+    if started.state == "unknown":
+        return _broken(f"whether a sandbox was on is not known: {started.why}")
+    told = "the sandbox does not start" if started.state == "failed" else "no sandbox was on"
+    return Judged(verdict=Verdict.BLOCKED, direction="", reason=f"{told}: {started.why}")
+
+
+def _start_promise(started: Started, sandboxed: bool) -> Judged | None:
+    if started.state == "unknown":
+        return _broken(f"whether a sandbox was on is not known: {started.why}")
+    if started.state == "failed":
+        return _violates("denied", f"the command did not run: {started.why}")
+    if sandboxed and started.state == "off":
+        return _violates("leak", f"no sandbox was on although one was asked for: {started.why}")
+    if not sandboxed and started.state == "on":
+        return _violates("denied", f"a sandbox was on although none was asked for: {started.why}")
+    return None
+
+
+def _by_violation(promise: Promise, evidence: Sequence[Evidence]) -> Judged | None:
+    broken = [row for row in evidence if row.call and row.control and row.control_held and not row.held]
+    if not broken:
+        return None
+    found = [(row.direction or _BROKEN_MEANS[promise.kind], row) for row in broken]
+    direction, row = min(found, key=lambda pair: DIRECTIONS.index(pair[0]))
+    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+    return _violates(direction, f"promised: {row.claim}; saw: {row.saw}{more}")
+
+
+def _by_doubt(evidence: Sequence[Evidence], outcome: Outcome, message: str) -> Judged | None:
+    if not evidence:
+        told = "the scenario passed without evidence" if outcome == "passed" else "the scenario left no evidence"
+        return _broken(f"{told}{_tail(message)}")
+    for row in evidence:
+        if not row.call:
+            return _broken(f"a row of evidence belongs to no call: {row.claim}")
+        if not row.control:
+            return _broken(f"there was no control: {row.claim}")
+        if not row.control_held:
+            return _broken(f"the control failed: {row.control} (promised: {row.claim}; saw: {row.saw})")
+    if outcome != "passed":
+        return _broken(f"every row held, and the scenario still {_ended(outcome)}{_tail(message)}")
+    return None
+
+
+def _held(promise: Promise, evidence: Sequence[Evidence], started: Started, sandboxed: bool) -> Judged:
+    told = _counted(evidence)
+    if not sandboxed and started.state != "on":
+        return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{told}; no sandbox, as asked")
+    if not sandboxed:
+        told += f"; a sandbox was on although none was asked for ({started.why})"
+    elif started.state != "on":  # only a promise that needs nothing comes here
+        told += f"; the sandbox was not on ({started.why}), which this promise does not need"
+    return Judged(verdict=Verdict.CONFORMS, direction="", reason=told)
+
+
+def _counted(evidence: Sequence[Evidence]) -> str:
+    if len(evidence) == 1:
+        return f"{evidence[0].claim}: {evidence[0].saw}"
+    return f"{len(evidence)} rows held, each with its control"
+
+
+def _broken(reason: str) -> Judged:
+    return Judged(verdict=Verdict.BROKEN, direction="", reason=_line(reason))
+
+
+def _violates(direction: Direction, reason: str) -> Judged:
+    return Judged(verdict=Verdict.VIOLATES, direction=direction, reason=_line(reason))
+
+
+def _ended(outcome: Outcome) -> str:
+    return "failed" if outcome == "failed" else "ended with an error"
+
+
+def _tail(message: str) -> str:
+    return f": {message.strip()}" if message.strip() else ""
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

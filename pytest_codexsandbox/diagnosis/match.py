@@ -1,0 +1,111 @@
+"""Text → the causes that it is known by, the most specific first. Pure and bounded in time."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.diagnosis.clues import NO_FACTS, holds, searchable, unwrapped
+from pytest_codexsandbox.diagnosis.fingerprint import REACH, Fingerprint, Span, find, load_all
+from pytest_codexsandbox.model.record import Diagnosis
+
+QUOTE: Final = 300
+# The bare words of an errno are fewer letters than this: they say nothing beside a cause that stands in the same line.
+BARE: Final = 25
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A fingerprint that fits a text, where, and how specifically."""
+
+    fingerprint: Fingerprint
+    weight: int
+    best: Span  # the words that weigh most
+    spans: tuple[Span, ...]
+
+    @property
+    def order(self) -> tuple[bool, int, int, str]:
+        return (self.fingerprint.note, -self.weight, self.best[0], self.fingerprint.id)
+
+
+@cache
+def fingerprints(folders: tuple[Path, ...] = ()) -> tuple[Fingerprint, ...]:
+    """Every known fingerprint: the shipped ones, and those of `folders`."""
+    return load_all(folders)
+
+
+def match(
+    text: str, *, facts: Mapping[str, str] = NO_FACTS, fingerprints: Sequence[Fingerprint] | None = None
+) -> Diagnosis | None:
+    """The most specific cause that the text is known by."""
+    found = matches(text, facts=facts, fingerprints=fingerprints)
+    return found[0] if found else None
+
+
+def matches(
+    text: str, *, facts: Mapping[str, str] = NO_FACTS, fingerprints: Sequence[Fingerprint] | None = None
+) -> tuple[Diagnosis, ...]:
+    """Every distinct cause in the text. Words that a more specific cause has taken are not used a second time."""
+    known = _shipped() if fingerprints is None else fingerprints
+    plain = searchable(text)
+    for form in (plain, unwrapped(plain)):  # a terminal may have broken the words into lines
+        found = _distinct(candidates(form, facts, known), form)
+        if found:
+            return tuple(_said(candidate, form) for candidate in found)
+    return ()
+
+
+def candidates(text: str, facts: Mapping[str, str], known: Sequence[Fingerprint]) -> list[Candidate]:
+    """Everything that fits, the most specific first, overlapping ones included."""
+    fitting = [_fit(fingerprint, text) for fingerprint in known if holds(fingerprint.when, facts)]
+    return sorted((candidate for candidate in fitting if candidate), key=lambda candidate: candidate.order)
+
+
+def _fit(fingerprint: Fingerprint, text: str) -> Candidate | None:
+    found = [(fingerprint.weight(words), span) for words in fingerprint.texts for span in find(words, text)]
+    if not found:
+        return None
+    others = [tuple(find(words, text)) for words in fingerprint.together]
+    if not all(others):
+        return None
+    weight, best = max(found, key=lambda pair: (pair[0], -pair[1][0]))
+    spans = [span for _, span in found] + [span for each in others for span in each]
+    return Candidate(fingerprint=fingerprint, weight=weight, best=best, spans=tuple(sorted(set(spans))))
+
+
+def _distinct(found: Sequence[Candidate], text: str) -> list[Candidate]:
+    kept: list[Candidate] = []
+    taken = bytearray(len(text))
+    explained: set[str] = set()
+    for candidate in found:
+        places = candidate.spans if candidate.weight >= BARE else [_line_of(span, text) for span in candidate.spans]
+        said = candidate.fingerprint.id in explained
+        if not said and all(any(taken[start:end]) for start, end in places):
+            continue
+        for start, end in candidate.spans:
+            taken[start:end] = b"\1" * (end - start)
+        if not said:
+            kept.append(candidate)
+            explained.update(candidate.fingerprint.explains)
+    return kept
+
+
+def _line_of(span: Span, text: str) -> Span:
+    """The line around it, as far as a gap may reach."""
+    start = max(text.rfind("\n", 0, span[0]) + 1, span[0] - REACH)
+    end = text.find("\n", span[1], span[1] + REACH)
+    return start, end if end >= 0 else span[1] + REACH
+
+
+def _said(candidate: Candidate, text: str) -> Diagnosis:
+    known = candidate.fingerprint
+    start, end = candidate.best
+    return Diagnosis(
+        fingerprint=known.id, cause=known.cause, remedy=known.remedy, link=known.link, verdict=known.verdict,
+        quote=text[start : min(end, start + QUOTE)].strip(),
+    )  # fmt: skip
+
+
+def _shipped() -> tuple[Fingerprint, ...]:
+    return fingerprints()

@@ -1,0 +1,97 @@
+"""A record and what its calls showed → why. Pure: an old journal is explained again with today's fingerprints."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.diagnosis.clues import flat
+from pytest_codexsandbox.diagnosis.derived import HARNESS, LET_THROUGH, NO_SANDBOX, UNKNOWN
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
+from pytest_codexsandbox.diagnosis.judge import START
+from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
+from pytest_codexsandbox.diagnosis.match import match
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
+from pytest_codexsandbox.model.verdict import Verdict
+
+EXPLAINED: Final = (Verdict.VIOLATES, Verdict.BLOCKED, Verdict.BROKEN)
+
+
+def diagnose(
+    record: Record,
+    observations: Sequence[Observation],
+    facts: Mapping[str, Any],
+    *,
+    fingerprints: Sequence[Fingerprint] | None = None,
+) -> Diagnosis | None:
+    """Why a record is red or grey; None for one that is neither.
+
+    `observations` are the calls of the subject, not of the controls; `facts` those of the environment, and `codex`
+    (the release). Without a fingerprint the diagnosis says so, and its `fingerprint` is "".
+    """
+    if record.verdict not in EXPLAINED:
+        return None
+    known = [known for known in (shipped() if fingerprints is None else fingerprints) if not known.note]
+    told = flat(facts)
+    text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
+    return (
+        match(text, facts=told, fingerprints=known)
+        or _derived(record)
+        or match(_said_aside(observations), facts=told, fingerprints=[known for known in known if not _bare(known)])
+        or _quoted(HARNESS if record.verdict is Verdict.BROKEN else UNKNOWN, record)
+    )
+
+
+def _lines(record: Record, observations: Sequence[Observation]) -> Iterator[str]:
+    """What bears on this record itself: its own rows, and all that a call said which never came to the probe."""
+    yield _promise_line(record)
+    failing = _failing(record)
+    if not failing:
+        yield record.reason  # with rows it repeats the claim, whose errno is what was promised, not what was seen
+    for row in failing:
+        if not row.control_held:
+            yield row.control
+            continue
+        yield from (row.reason, row.saw)
+        yield from (seen.rows[row.act].detail for seen in observations if row.act in seen.rows)
+    for seen in observations:
+        yield seen.error
+        if not seen.ready:
+            yield from (seen.stderr, seen.stdout)
+
+
+def _leak_lines(record: Record) -> Iterator[str]:
+    """A leak has no error text: only what is known of the release explains it."""
+    yield _promise_line(record)
+
+
+def _promise_line(record: Record) -> str:
+    return f"promise {record.key.promise}: {record.direction or record.verdict.value}"
+
+
+def _failing(record: Record) -> list[Evidence]:
+    return [row for row in record.evidence if not (row.held and row.control_held)]
+
+
+def _said_aside(observations: Sequence[Observation]) -> str:
+    return "\n".join(seen.stderr for seen in observations if seen.ready)
+
+
+def _bare(known: Fingerprint) -> bool:
+    """Only errno words: among all that a battery printed they belong to anything."""
+    return not known.when and known.id in ("permission-denied", "not-permitted", "write-outside-roots")
+
+
+def _derived(record: Record) -> Diagnosis | None:
+    off = record.key.promise.partition(".")[0] == START or record.verdict is Verdict.BLOCKED
+    if off and (record.direction == "leak" or record.reason.startswith("no sandbox was on")):
+        return NO_SANDBOX
+    if record.direction == "leak":
+        return _quoted(LET_THROUGH, record)
+    return None
+
+
+def _quoted(diagnosis: Diagnosis, record: Record) -> Diagnosis:
+    failing = _failing(record)
+    return msgspec.structs.replace(diagnosis, quote=(failing[0].saw if failing else record.reason)[:300])
