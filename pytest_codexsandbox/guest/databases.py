@@ -24,6 +24,13 @@ class OtherText(sqlite3.Connection):
             raise sqlite3.OperationalError("disk I/O error") from None
 
 
+class Untidy(sqlite3.Connection):
+    """An empty database beside a -wal that somebody left: SQLite would delete it, which a read-only mount refuses."""
+
+    def execute(self, *words: Any) -> sqlite3.Cursor:
+        raise sqlite3.OperationalError("disk I/O error")
+
+
 class Databases:
     def __init__(self, boundary: Boundary) -> None:
         self.boundary = boundary
@@ -36,6 +43,8 @@ class Databases:
         if self.boundary.has("sqlite:other-text"):
             named["factory"] = OtherText
         address = self._address(database)
+        if address.startswith("file:") and address != database and left_over_wal(database):
+            named["factory"] = Untidy
         return self.genuine(address, *words, **{**named, "uri": named.get("uri", False) or address != database})
 
     def _address(self, database: str) -> str:
@@ -70,6 +79,10 @@ def copied(path: str) -> str:
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return shutil.copy(path, os.path.join(folder, "copy.db"))
+
+
+def left_over_wal(path: str) -> bool:
+    return os.path.exists(path + "-wal") and os.path.isfile(path) and os.path.getsize(path) == 0
 
 
 def in_wal_mode(path: str) -> bool:
