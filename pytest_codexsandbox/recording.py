@@ -183,8 +183,7 @@ def _suite(key: Key) -> str:
     return "user" if key.promise.startswith("user.") else "shipped"
 
 
-def _facts(run: Run, trial: RealTrial) -> dict[str, str]:
+def _facts(run: Run, trial: RealTrial) -> dict[str, Any]:
     cell = run.bench.cells[trial.key.cell]
-    facts = {name: str(value) for name, value in run.bench.environment(cell.environment).facts().items()}
-    facts["codex"] = run.bench.subject(cell.subject).capabilities.version
-    return facts
+    version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
+    return {**run.bench.environment(cell.environment).facts(), "codex": version}
