@@ -60,7 +60,7 @@ def test_recorded_calls_run_again_in_fresh_folders(tmp_path: Path, capsys: pytes
 def recorded(folder: Path) -> list[CallLine]:
     """A journal of two batteries and their control."""
     cell = Cell(environment=this_machine(), subject=asked.release("installed"))
-    chosen = [promise for promise, _ in promises(shipped("scenarios")) if promise.topic in ("network", "sqlite")]
+    chosen = [promise for promise, _ in promises(shipped("scenarios")) if promise.topic == "network"]
     plan = make("local", (cell,), chosen, policies=(READ_ONLY, NETWORK))
     journal = Journal.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))
     row = CellRow(id=cell.id, environment=cell.environment.id, subject=cell.subject.label, axes=cell.axes)
