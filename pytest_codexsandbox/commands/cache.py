@@ -49,7 +49,7 @@ def _pruned(store: Store, limit: int) -> str:
     rest = store.entries()
     freed, size = sum(entry.size for entry in gone), sum(entry.size for entry in rest)
     lines = [f"removed  {names[entry.id]}  {_megabytes(entry.size)}" for entry in gone]
-    lines += [f"freed {_megabytes(freed)}, {_megabytes(size)} in {len(rest)} releases stay in {store.folder}"]
+    lines += [f"freed {_megabytes(freed)}, {_megabytes(size)} stay in {store.folder}"]
     if size > limit:
         lines += [f"more than {_megabytes(limit)}: the rest is in use, or may not be removed by this user"]
     return "\n".join(lines)

@@ -11,6 +11,7 @@ from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.releases.artefact import Artefact
 from pytest_codexsandbox.releases.entry import Entry, Origin
+from pytest_codexsandbox.releases.files import ensure_folder, remove
 from pytest_codexsandbox.releases.machine import Platform
 from pytest_codexsandbox.releases.room import full_disk, room_for
 from pytest_codexsandbox.releases.store import Store
@@ -23,8 +24,9 @@ _GROWS: Final = 3.5  # an archive's unpacked size, at most, as a multiple of wha
 def install(artefact: Artefact, store: Store, staging: Path, platform: Platform, progress: Progress) -> Entry:
     """Only inside `store.building`. A network that breaks is tried again; everything else is final."""
     for rest in range(TRIES - 1, -1, -1):
-        place = staging / str(rest)
-        place.mkdir()
+        place = staging / "package"
+        remove(place)  # what an earlier try left half
+        ensure_folder(place)
         try:
             return _install(artefact, store, place, platform, progress)
         except fetch.NotReached as problem:
@@ -46,7 +48,7 @@ def _install(artefact: Artefact, store: Store, place: Path, platform: Platform, 
 
 def _unpacked(artefact: Artefact, place: Path, platform: Platform, progress: Progress) -> Unpacked:
     label = f"Codex {artefact.release} from {'PyPI' if artefact.source == 'pypi' else 'npm'}"
-    broken: CodexSandboxError | None = None
+    broken: BadArchive | None = None
     result: Unpacked | None = None
     wheel = place.with_name(f"{place.name}.whl")
     with fetch.download(
@@ -60,14 +62,20 @@ def _unpacked(artefact: Artefact, place: Path, platform: Platform, progress: Pro
                 result = unpack_tar(stream, place, platform.triple)
             except BadArchive as problem:  # bytes that are not the announced ones explain it better: hash first
                 broken = problem
-    if broken is not None:
-        raise broken
-    if result is not None:
-        return result
-    try:
-        return unpack_wheel(wheel, place, platform.triple)
-    finally:
+    if artefact.form == "wheel":
+        try:
+            result = unpack_wheel(wheel, place, platform.triple)
+        except BadArchive as problem:
+            broken = problem
         wheel.unlink()
+    if result is None:
+        raise _placed(broken, artefact)
+    return result
+
+
+def _placed(problem: BadArchive | None, artefact: Artefact) -> BadArchive:
+    what = problem or BadArchive("the archive is damaged")
+    return BadArchive(what.what, where=fetch.without_secrets(artefact.url), why=what.why, next_step=what.next_step)
 
 
 def _keep(stream: fetch.Download, path: Path) -> None:

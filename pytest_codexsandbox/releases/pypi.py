@@ -17,6 +17,7 @@ from pytest_codexsandbox.releases.machine import Platform
 from pytest_codexsandbox.releases.names import wheel_version
 
 PATIENCE: Final = 90.0
+_NEXT: Final = f"try: pip download --no-deps {PACKAGE}"
 _NETWORK: Final = (
     "NewConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "Max retries exceeded", "ProxyError", "SSLError",
     "Temporary failure in name resolution", "Network is unreachable",
@@ -30,7 +31,7 @@ def find(release: str, platform: Platform, *, run: Run, pip: Callable[[], tuple[
         raise NotHad("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
     done = run(_question(program, release, platform))
     if done.ended == "timeout":
-        raise NotReached(f"pip did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr))
+        raise NotReached(f"pip did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr), next_step=_NEXT)
     if done.code != 0 or done.ended != "exit":
         raise _no(release, done)
     return _artefact(release, done.stdout)
@@ -65,7 +66,7 @@ def _question(program: tuple[str, ...], release: str, platform: Platform) -> Com
 def _no(release: str, done: Finished) -> NotHad:
     said = done.stderr.decode(errors="replace")
     if any(word in said for word in _NETWORK):
-        return NotReached("pip could not reach its index", why=last_line(done.stderr))
+        return NotReached("pip could not reach its index", why=last_line(done.stderr), next_step=_NEXT)
     return NotThere(f"PyPI has no {PACKAGE} {wheel_version(release)} for this machine", why=last_line(done.stderr))
 
 

@@ -24,8 +24,6 @@ from pytest_codexsandbox.releases.names import release_name
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.store import Store
 
-Find = Callable[[str, Platform], Artefact]
-
 
 class ResolvedSubject(msgspec.Struct, frozen=True, kw_only=True):
     """A Codex that is really here; a ports.Subject."""
@@ -81,29 +79,31 @@ def _downloaded(release: str, store: Store, platform: Platform, progress: Progre
             damaged = store.find(release, platform.arch)
             if damaged is not None:
                 store.discard(damaged)
-            entry = install(_published(release, platform, run), store, staging, platform, progress)
+            entry = _published(release, platform, run, lambda it: install(it, store, staging, platform, progress))
     store.prune(limit_from())
     return entry
 
 
-def _published(release: str, platform: Platform, run: Run) -> Artefact:
-    """Where it is to be had; the network's failure is told rather than the absence at the other place."""
+def _published(release: str, platform: Platform, run: Run, get: Callable[[Artefact], Entry]) -> Entry:
+    """From the first place that has it and gives it; bytes that are not the announced ones end the search."""
     known = catalogue.known().get(release)
+    places = (pypi.find, npm.find) if known is None or known.pypi else (npm.find,)
     refusals: list[NotHad] = []
-    if known is None or known.pypi:
+    for find in places:
         try:
-            return pypi.find(release, platform, run=run)
+            return get(find(release, platform, run=run))
         except NotHad as problem:
             refusals.append(problem)
-    try:
-        return npm.find(release, platform, run=run)
-    except NotHad as problem:
-        refusals.append(problem)
+    raise _refused(release, refusals, is_known=known is not None)
+
+
+def _refused(release: str, refusals: list[NotHad], *, is_known: bool) -> NotHad:
+    """The network's failure is told rather than the absence at the other place."""
     told = next((problem for problem in refusals if isinstance(problem, NotReached)), refusals[-1])
     whys = [f"{problem.what}: {problem.why}" if problem.why else problem.what for problem in refusals]
-    absent = known is None and isinstance(refusals[-1], NotThere)  # npm has every release that there is
+    absent = not is_known and isinstance(refusals[-1], NotThere)  # npm has every release that there is
     what = f"there is no Codex {release}" if absent else f"Codex {release} cannot be had"
-    raise type(told)(what, why="; ".join(whys), next_step=told.next_step or npm.NO_WAY)
+    return type(told)(what, why="; ".join(whys), next_step=told.next_step or npm.NO_WAY)
 
 
 def not_here(release: str, store: Store) -> NotHad:

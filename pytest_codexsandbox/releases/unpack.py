@@ -141,7 +141,9 @@ def _checked(files: list[File]) -> Unpacked:
         if file.path in _BINARIES:
             return Unpacked(binary=file.path, files=tuple(sorted(files, key=lambda file: file.path)))
     raise BadArchive(
-        "the archive holds no Codex for this machine", why=f"looked for {' or '.join(_BINARIES)} of this platform"
+        "the archive holds no Codex for this machine",
+        why=f"looked for {' or '.join(_BINARIES)} of this platform",
+        next_step="another release, or --codex-bin with a binary of your own",
     )
 
 

@@ -75,8 +75,9 @@ def test_garbage_in_place_of_an_archive_is_told_as_wrong_bytes(server: Registry,
 
 
 def test_an_announced_archive_that_is_none_is_told_as_damaged(server: Registry, cache: Path) -> None:
-    with pytest.raises(unpack.BadArchive, match="damaged"):
+    with pytest.raises(unpack.BadArchive, match="damaged") as caught:
         install(server.tarball("0.136.0", b"not an archive"), cache)
+    assert caught.value.where == server.address + "/codex-0.136.0.tgz"
     assert nothing_is_left(cache)
 
 

@@ -130,6 +130,23 @@ def test_a_release_that_does_not_exist_is_said_not_to(cache: Path) -> None:
     assert leftovers(cache) == []
 
 
+def test_a_wheel_that_its_index_does_not_give_is_got_from_npm(server: Registry, cache: Path) -> None:
+    run = on_npm(server, "0.136.0")
+    run.pypi["0.136.0"] = download_info(server.wheel("0.136.0", as_wheel("0.136.0")))
+    server.put("/codex-0.136.0.whl", b"", status=403)
+    assert get("0.136.0", cache, run).source == "npm"
+
+
+def test_a_wheel_that_is_not_the_announced_one_ends_the_search(server: Registry, cache: Path) -> None:
+    run = on_npm(server, "0.136.0")
+    run.pypi["0.136.0"] = download_info(server.wheel("0.136.0", as_wheel("0.136.0")))
+    server.put("/codex-0.136.0.whl", as_wheel("0.99.0"))
+    with pytest.raises(CodexSandboxError, match="announced"):
+        get("0.136.0", cache, run)
+    assert run.started("npm") == 0
+    assert leftovers(cache) == []
+
+
 def test_without_npm_and_registry_the_three_ways_out_are_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(npm, "command", lambda: "")
     monkeypatch.setattr(pypi, "command", tuple)
