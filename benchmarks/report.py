@@ -20,7 +20,10 @@ CELLS, PROMISES = 100, 200
 
 def write(folder: Path) -> Path:
     keys = tuple(
-        Key(cell=f"debian-12~host~local~codex-{cell}", door="sandbox", policy="workspace-write", promise=f"topic{promise % 9}.p{promise}")
+        Key(
+            cell=f"debian-12~host~local~codex-{cell}", door="sandbox", policy="workspace-write",
+            promise=f"topic{promise % 9}.p{promise}",
+        )
         for cell in range(CELLS)
         for promise in range(PROMISES)
     )  # fmt: skip

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pytest
 
 from pytest_codexsandbox.declare import declared
+from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
@@ -50,16 +52,18 @@ class Collection:
         """Without a path, the session holds the scenarios and nothing else: no folder of the user's is walked."""
         if not isinstance(collector, pytest.Session) or not self.run.settings.active or paths_given(self.config):
             return None
-        self.run.base_plan()  # a wrong option is said before anything is collected
-        return pytest.CollectReport(collector.nodeid, "passed", None, list(scenario_modules(collector)))
+        with usage_errors():
+            self.run.base_plan()  # a wrong option is said before anything is collected
+            return pytest.CollectReport(collector.nodeid, "passed", None, list(scenario_modules(collector)))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         found = declared(metafunc.function)
-        if found is not None and "trial" in metafunc.fixturenames:
-            parametrize(metafunc, "trial", self.run.keys_of(found))
-        elif "codex_sandbox" in metafunc.fixturenames:
-            parametrize(metafunc, "codex_sandbox", list(user_keys(self.run, metafunc)))
+        with usage_errors():
+            if found is not None and "trial" in metafunc.fixturenames:
+                parametrize(metafunc, "trial", self.run.keys_of(found))
+            elif "codex_sandbox" in metafunc.fixturenames:
+                parametrize(metafunc, "codex_sandbox", list(user_keys(self.run, metafunc)))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> Iterator[None]:
@@ -78,6 +82,8 @@ class Collection:
         ours = [item for item in session.items if KEY in item.stash]
         if ours:
             self.run.plan = self._plan(ours)
+            with usage_errors():
+                _ = self.run.deviations  # wrong expectations are said before the first effect
             if self.run.is_worker:
                 write_plan(self.run.folder, self.run.worker, self.run.plan)
 
@@ -113,6 +119,15 @@ class Collection:
             not_applicable={str(key): base.not_applicable[str(key)] for key in keys if str(key) in base.not_applicable},
             not_planned=base.not_planned,
         )
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Our words, without a traceback and with pytest's exit code 4."""
+    try:
+        yield
+    except CodexSandboxError as fault:
+        raise pytest.UsageError(str(fault)) from None
 
 
 def paths_given(config: pytest.Config) -> bool:

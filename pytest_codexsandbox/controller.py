@@ -103,14 +103,13 @@ class Controller:
             self.records.append(carried.record)
 
     # ---- the end
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Any:
-        result = yield
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Before pytest's closing screen, which shows what is settled here."""
         if self.journal is not None and self.plan is not None:
             session.exitstatus = self._settle(self.journal, self.plan, int(exitstatus))
         elif self.run.settings.active and int(exitstatus) == pytest.ExitCode.OK and not _only_looked(self.config):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-        return result
 
     def _settle(self, journal: Journal, plan: Plan, exitstatus: int) -> int:
         self.leaks = self._clean_up()
