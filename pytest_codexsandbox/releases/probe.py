@@ -125,7 +125,10 @@ def _shape(ask: _Ask) -> tuple[str, str]:
 
 
 def _knows_default_permissions(ask: _Ask) -> bool:
-    """A profile that does not exist is an error to those that read the key, and nothing to the others."""
+    """A profile that does not exist is an error to those that read the key (0.114+), and nothing to the others.
+
+    `codex sandbox` itself heeds the key from 0.117 on; asking it would start a sandbox.
+    """
     if not ask.knows("features"):
         return False
     done = ask("features", "list", "-c", f'default_permissions="{_UNKNOWN_PROFILE}"')
