@@ -47,7 +47,7 @@ def repro_script(observation: Observation, *, acts: Mapping[str, Act] | None = N
     looks = _looks(observation, chosen)
     parts = [
         "#!/bin/sh",
-        *_head(observation, chosen),
+        *(remark(paths.shown(line)) for line in _head(observation, chosen)),
         *_programs(observation),
         BEGIN,
         f'mkdir -p "$T" {" ".join(paths.folders())}',
@@ -98,7 +98,7 @@ def _head(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
             "did not get there" if row is None else "worked" if row.ok else f"{row.errno or row.detail} at {row.step}"
         )
         lines.append(f"{act_id} ({act.verb} {act.path}): {said}")
-    return [remark(line) for line in lines[:20]]
+    return lines[:20]
 
 
 def _programs(observation: Observation) -> list[str]:

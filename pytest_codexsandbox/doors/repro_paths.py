@@ -30,6 +30,10 @@ class Paths:
         """`text` with `@W@` and `@T@` where the script has its own folders."""
         return self._known.sub(lambda found: self._variables[found[1]].replace('"$', "@").replace('"', "@"), text)
 
+    def shown(self, text: str) -> str:
+        """`text` for a reader: `$W/outside` and not where that was."""
+        return self._known.sub(lambda found: self._variables[found[1]].strip('"'), text)
+
     def folders(self) -> tuple[str, ...]:
         """What must exist before anything is laid."""
         return self.words([self.world.values[name] for name in FOLDERS if name in self.world.values])

@@ -12,8 +12,8 @@ Words = tuple[str, ...]
 RENAME: Final = "import os, sys; os.rename(sys.argv[1], sys.argv[2])"
 TRUNCATE: Final = "import os, sys; os.truncate(sys.argv[1], int(sys.argv[2]))"
 SQLITE: Final = (
-    "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], uri=sys.argv[1].startswith('file:'), isolation_level=None); "
-    "[print(c.execute(sql).fetchall()) for sql in sys.argv[2:]]"
+    "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], uri=sys.argv[1].startswith('file:'), isolation_level=None, "
+    "timeout=0.2); [print(c.execute(sql).fetchall()) for sql in sys.argv[2:]]"
 )
 SOCKET: Final = "import socket; socket.socket(socket.AF_{}, socket.SOCK_{}); print('made')"
 SOCKETPAIR: Final = "import os, socket; a, b = socket.socketpair(); {}; print(os.read(b.fileno(), 64))"

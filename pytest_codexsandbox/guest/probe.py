@@ -183,7 +183,7 @@ def do_sqlite(path: str, params: Params) -> str:
         at("open")
         connection = sqlite3.connect(
             sqlite_address(path, params) if uri else path,
-            timeout=params.get("timeout", 2.0),
+            timeout=params.get("timeout", 0.2),
             uri=uri,
             isolation_level=None,
         )
