@@ -72,7 +72,11 @@ def run(options: argparse.Namespace) -> int:
 
 def replayable(calls: Sequence[CallLine]) -> tuple[CallLine, ...]:
     """What was really started, and by a journal that kept what its paths stood for."""
-    return tuple(call for call in calls if call.observation.argv and call.observation.world is not None)
+    return tuple(
+        call
+        for call in calls
+        if call.observation.world is not None and call.observation.ended not in ("not-started", "lost")
+    )
 
 
 def measure(environment: Environment, calls: Sequence[CallLine], repeat: int) -> Floor:

@@ -21,6 +21,7 @@ import msgspec
 from pytest_codexsandbox.matrix.deviation_files import LOST_CAPABILITY, Deviation, load
 from pytest_codexsandbox.matrix.where import fits, needs_place, parse, values
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -49,8 +50,10 @@ def apply(
 ) -> Applied:
     """`versions`: cell id → the version that gives it its place in ranges; missing or 0.0.0 = none.
 
-    `records` may be a part of the plan's, one of many thousand even: only what speaks of them is looked at.
+    `records` may be a part of the plan's, one of many thousand even: only what speaks of them is looked at. What an
+    earlier application left on them is taken back first, so applying twice is applying once.
     """
+    records = {key: as_seen(record) for key, record in records.items()}
     seen = {key.promise for key in records}
     deviations = tuple(one for one in deviations if any(fnmatchcase(promise, one.promise) for promise in seen))
     binding = _Binding(plan, records, versions)
@@ -64,6 +67,14 @@ def apply(
         records=settled, unmatched=tuple(filter(None, map(binding.impossible, deviations))),
         stale=outcome.stale(deviations), refused=tuple(binding.refused), flaky=tuple(outcome.flaky),
     )  # fmt: skip
+
+
+def as_seen(record: Record) -> Record:
+    """The record as it was before any deviation was put over it."""
+    if not record.deviation:
+        return record
+    held = Verdict.CONFORMS if POLICIES[record.key.policy].sandboxed else Verdict.UNCONFINED
+    return msgspec.structs.replace(record, verdict=Verdict.VIOLATES if record.direction else held, deviation="")
 
 
 class _Binding:
@@ -163,14 +174,14 @@ class _Outcome:
                 self._otherwise.setdefault(deviation.id, f"seen {_way(record)}, not {_expected_way(deviation)}")
         if not same:
             others = "; ".join(f"{one.id} knows it only as {_expected_way(one)}" for one in bound)
-            return msgspec.structs.replace(record, reason=_join(record.reason, others))
+            return msgspec.structs.replace(record, reason=_join(others, record.reason))
         first = min(same, key=self._expired)
         self._seen[first.id] += 1
         if first.intermittent:
             self.flaky.append(record.key)
         if self._expired(first):
             return _with(record, Verdict.STALE, first, f"{first.id} expired on {first.until}")
-        return _with(record, Verdict.EXPECTED, first, f"known: {first.reason} (until {first.until})")
+        return _with(record, Verdict.EXPECTED, first, f"{first.reason} (known until {first.until})")
 
     def stale(self, deviations: Iterable[Deviation]) -> tuple[str, ...]:
         reasons = {deviation.id: self._why_stale(deviation) for deviation in deviations if deviation.id in self._bound}
@@ -228,9 +239,12 @@ def _words(direction: str, fingerprint: str) -> str:
 
 
 def _with(record: Record, verdict: Verdict, deviation: Deviation, why: str) -> Record:
-    reason = _join(record.reason, why)
+    reason = _join(why, record.reason)
     return msgspec.structs.replace(record, verdict=verdict, deviation=deviation.id, reason=reason)
 
 
-def _join(one: str, other: str) -> str:
-    return f"{one}; {other}" if one else other
+def _join(note: str, reason: str) -> str:
+    """The note first; once, however often it is put there."""
+    if reason.startswith(note):
+        return reason
+    return f"{note}; {reason}" if reason else note

@@ -5,6 +5,7 @@ one way. Boxes are grown from one violation as long as nothing falls inside that
 """
 
 import re
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -114,13 +115,18 @@ def _draft(
     direction, fingerprint = way
     return Draft(
         id=names.fresh(promise), promise=promise, direction=direction, fingerprint=fingerprint, where=said,
-        case=tuple(map(_literal, cases)), reason=points[inside[0]].reason.split("\n")[0], count=len(inside),
+        case=tuple(map(_literal, cases)), reason=_short(points[inside[0]].reason), count=len(inside),
     )  # fmt: skip
 
 
 def _literal(case: str) -> str:
     """As a glob that meets this case alone."""
     return re.sub(r"([*?\[])", r"[\1]", case)
+
+
+def _short(reason: str) -> str:
+    """A line to start from: people write the real one."""
+    return textwrap.shorten(reason, 120, placeholder=" …") or "not yet explained"
 
 
 class _Names:

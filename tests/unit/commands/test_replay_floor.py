@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Literal
 
 import pytest
 
@@ -32,10 +33,13 @@ PROBE_ARGV = (
 )  # fmt: skip
 
 
-def call(argv: tuple[str, ...], *, kept: World | None = OLD, interrupted: float = 0.0) -> CallLine:
+def call(
+    argv: tuple[str, ...], *, kept: World | None = OLD, interrupted: float = 0.0, started: bool = True
+) -> CallLine:
+    ended: Literal["exit", "not-started"] = "exit" if started else "not-started"
     observation = Observation(
         id="call-1", door="sandbox", policy="read-only", nonce="nonce", argv=argv, cwd="/gone/e/w1a/workspace",
-        env={"HOME": "/gone/e/w1a/home", "TMPDIR": "/gone/e/tmp"}, ended="exit", code=0, seconds=0.25, stdout_sha256="",
+        env={"HOME": "/gone/e/w1a/home", "TMPDIR": "/gone/e/tmp"}, ended=ended, code=0, seconds=0.25, stdout_sha256="",
         stdout_total=0, stdout="", stderr="", world=kept,
     )  # fmt: skip
     return CallLine(
@@ -85,7 +89,8 @@ def test_the_longer_path_wins_over_the_shorter_one() -> None:
 
 
 def test_calls_that_never_started_or_kept_no_world_are_left_out() -> None:
-    assert replayable([call(()), call(PROBE_ARGV, kept=None), call(PROBE_ARGV)]) == (call(PROBE_ARGV),)
+    never, lost = call(PROBE_ARGV, started=False), call(PROBE_ARGV, kept=None)
+    assert replayable([never, lost, call(PROBE_ARGV)]) == (call(PROBE_ARGV),)
 
 
 def test_the_median_counts() -> None:

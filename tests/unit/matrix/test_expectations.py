@@ -50,7 +50,7 @@ def test_a_violation_that_is_known_is_expected_and_names_its_deviation() -> None
     assert verdicts(found) == {"expected"}
     known = next(one for one in found.records.values() if one.verdict is Verdict.EXPECTED)
     assert known.deviation == "known"
-    assert known.reason == "it wrote; known: by design (until 2027-01-01)"
+    assert known.reason == "by design (known until 2027-01-01); it wrote"
     assert (found.stale, found.unmatched, found.refused, found.flaky) == ((), (), (), ())
 
 
@@ -263,3 +263,16 @@ def test_one_record_of_many_is_judged_as_it_is_among_all() -> None:
     known = deviation(where={"codex": "<0.150"})
     whole = applied(one, states, known).records
     assert all(applied(one, {key: state}, known).records[key] == whole[key] for key, state in states.items())
+
+
+@pytest.mark.parametrize("policy", ["", "read-only"])
+@pytest.mark.parametrize("changed", [{}, {"until": TODAY}, {"intermittent": "3/96"}, {"direction": "denied"}])
+def test_applying_twice_is_applying_once(policy: str, changed: dict[str, Any]) -> None:
+    once = applied(plan(), violated(plan(), policy, reason="it wrote"), deviation(**changed))
+    assert applied(plan(), once.records, deviation(**changed)) == once
+
+
+def test_a_healed_mark_is_taken_back_when_nothing_speaks_of_it_any_more() -> None:
+    before = records(plan())
+    healed = applied(plan(), before, deviation()).records
+    assert {one.verdict for one in applied(plan(), healed).records.values()} == {Verdict.CONFORMS}
