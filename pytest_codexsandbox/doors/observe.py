@@ -28,6 +28,7 @@ from pytest_codexsandbox.ports import Door, Environment, Subject
 __all__ = ["look_key", "observe"]
 
 TEXT_LIMIT: Final = 64 * 1024
+ROW_DETAIL: Final = 2000
 SQLITE_COMPANIONS: Final = ("", "-journal", "-wal", "-shm")
 
 
@@ -156,7 +157,11 @@ def _shown(look: Look, path: str) -> Look:
 
 
 def _clean(row: DoneAct) -> DoneAct:
-    return msgspec.structs.replace(row, value=redact(row.value), detail=redact(row.detail))
+    """Bounded as well: who speaks in the probe's name need not keep to the probe's limits."""
+    return msgspec.structs.replace(
+        row, errno=row.errno[:80], step=row.step[:80], value=redact(row.value[:TEXT_LIMIT]),
+        detail=redact(row.detail[:ROW_DETAIL]),
+    )  # fmt: skip
 
 
 def _bounded(data: bytes) -> str:

@@ -156,6 +156,13 @@ def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
     assert seen.stdout_total == len(noise)
 
 
+def test_a_row_cannot_be_larger_than_an_honest_one() -> None:
+    seen = one(
+        ScriptedEnvironment(lambda command: Finished(ended="exit", stdout=talk(command, value="v" * 900_000))), {}
+    )
+    assert seen.finished and len(seen.rows[PERMITTED].value) == TEXT_LIMIT
+
+
 def test_what_this_codex_cannot_be_asked_is_an_observation_that_never_started() -> None:
     environment = ScriptedEnvironment(good())
     (seen,) = observe(SandboxDoor(), environment, FakeSubject(full_access=False), POLICIES[FULL_ACCESS], {}, None)
