@@ -13,8 +13,9 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ORNAMENTS: Final = str.maketrans({
     "·": "|", "×": "x", "—": "-", "–": "-", "…": "...", "→": "->", "≤": "<=", "≥": ">=", "“": '"', "”": '"', "’": "'",
 })  # fmt: skip
-# Everything that could mean something to Markdown, to GitHub's additions to it or to HTML.
-_MARKDOWN = re.compile(r"[!\"#$%&'()*+/:;<=>?@\[\\\]^_`{|}~]|(?<=[wW]{3})\.")
+# What could mean something inside a line to Markdown, to GitHub's additions to it (mentions, references, addresses,
+# emoji, mathematics), to a template or to HTML. Rounded brackets mean nothing without the square ones.
+_MARKDOWN = re.compile(r"[#$&*<>@\[\\\]`{|}~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=//|\w)|(?<=[wW]{3})\.")
 
 
 def visible(text: str) -> str:

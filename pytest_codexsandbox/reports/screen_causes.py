@@ -11,6 +11,7 @@ from pytest_codexsandbox.model.verdict import SIGNS, Verdict
 from pytest_codexsandbox.reports.causes import Calls, Cause
 from pytest_codexsandbox.reports.facts import listed, many
 from pytest_codexsandbox.reports.paint import Paint
+from pytest_codexsandbox.reports.places import Places
 
 IN_FULL: Final = 12  # causes that get a block of their own; the others get a line
 _NAMES: Final = 3
@@ -21,11 +22,10 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
 
     paint: Paint
     calls: Calls
-    names: Mapping[str, str]  # of cells
+    places: Places
     titles: Mapping[str, str]  # of promises
     again: tuple[str, ...]
     folder: Path | None
-    one_door: bool
     verbosity: int
 
     def blocks(self, causes: Sequence[Cause]) -> list[str]:
@@ -61,18 +61,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         return listed(cause.promises, limit) + several
 
     def _where(self, cause: Cause) -> str:
-        by_cell: dict[str, dict[str, None]] = {}
-        for cell, door, policy in cause.columns:
-            by_cell.setdefault(self.names.get(cell, cell), {})[policy if self.one_door else f"{policy} by {door}"] = (
-                None
-            )
-        by_sides: dict[tuple[str, ...], list[str]] = {}
-        for cell, sides in by_cell.items():
-            by_sides.setdefault(tuple(sides), []).append(cell)
-        limit = len(by_sides) if self.verbosity else _NAMES
-        return "; ".join(f"{listed(cells)} / {listed(sides, 6)}" for sides, cells in list(by_sides.items())[:limit]) + (
-            f"; and {many(len(by_sides) - limit, 'more place')}" if len(by_sides) > limit else ""
-        )
+        return self.places.told(cause.records, len(cause.records) if self.verbosity else _NAMES)
 
     def _seen(self, cause: Cause) -> list[str]:
         row, first = cause.evidence, cause.first

@@ -10,8 +10,9 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
 from pytest_codexsandbox.reports import causes, facts
 from pytest_codexsandbox.reports.escape import ascii_only
-from pytest_codexsandbox.reports.grid import grid, names_of
+from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.paint import Paint
+from pytest_codexsandbox.reports.places import places
 from pytest_codexsandbox.reports.screen_causes import Teller, again
 from pytest_codexsandbox.reports.screen_matrix import matrix
 
@@ -26,15 +27,16 @@ def render(
     """`folder`: where the run's files lie, for the paths that are printed."""
     paint = Paint(width=max(width, NARROWEST), color=color, ascii=ascii)
     states = journal.states()
+    table = grid(journal, states)
     teller = Teller(
-        paint=paint, calls=causes.Calls(journal), names=names_of(journal.plan.cells),
+        paint=paint, calls=causes.Calls(journal), places=places(journal.plan.cells, table.sides),
         titles={promise.id: promise.title for promise in journal.plan.promises}, again=journal.run.invocation,
-        folder=folder, one_door=len({key.door for key in states}) == 1, verbosity=verbosity,
+        folder=folder, verbosity=verbosity,
     )  # fmt: skip
     found = causes.loud(states)
     lines = [
         *_head(journal, states, paint, verbosity),
-        *matrix(grid(journal, states), journal.plan.cells, paint, verbosity=verbosity),
+        *matrix(table, journal.plan.cells, paint, verbosity=verbosity),
         "",
         *_legend(states, paint),
         *_counts(journal, states, paint),

@@ -1,5 +1,6 @@
 """Write the golden files anew, then read the difference: `python -m tests.unit.reports.regold`."""
 
+from pytest_codexsandbox.reports import markdown
 from tests.unit.reports import journals
 from tests.unit.reports.test_terminal import GOLDEN, screen
 
@@ -9,6 +10,8 @@ def main() -> None:
     for kind, make in journals.KINDS.items():
         for width in (60, 80, 200):
             (GOLDEN / f"{kind}-{width}.txt").write_text(screen(make(), width=width, ascii=width == 60))
+    for kind in ("green", "red", "blocked", "hostile"):
+        (GOLDEN / f"{kind}.md").write_text(markdown.render(journals.KINDS[kind](), None))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,115 @@
+"""Show an old run again, from its journal alone.
+
+Needs no Codex and starts nothing. On the screen unless --format or -o says otherwise. The exit code says whether the
+report could be made, not how the run went: that is in the report.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.reports import terminal
+
+EXAMPLES: Final = (
+    "codexsandbox report .codexsandbox/2026-11-18T09-41-00",
+    "codexsandbox report old.ndjson --format html -o old.html",
+    "codexsandbox report old.ndjson --format html,markdown,json -o reports/",
+    "codexsandbox report old.ndjson --format markdown >> $GITHUB_STEP_SUMMARY",
+)
+FILES: Final = {"html": "index.html", "markdown": "report.md", "json": "report.json", "terminal": "report.txt"}
+_SUFFIXES: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
+_WIDTH: Final = 100  # of a file
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("journal", metavar="JOURNAL", help="a journal.ndjson, or the folder of a run")
+    parser.add_argument(
+        "--format",
+        metavar="F[,F…]",
+        help="terminal, html, markdown, json (default: by the name of FILE, else terminal)",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE|DIR", help="where to; several formats need a folder")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="every promise a line, every cause in full")
+
+
+def run(options: argparse.Namespace) -> int:
+    formats = _formats(options)
+    target = Path(options.output) if options.output else None
+    if len(formats) > 1 and (target is None or (target.exists() and not target.is_dir())):
+        raise WrongInput(
+            "several formats need a folder", where=f"--format {options.format}", next_step="add: -o reports/"
+        )
+    journal = read(options.journal)
+    folder = _folder(options.journal)
+    if target is None:
+        _say(_rendered(formats[0], journal, folder, options.verbose, screen=True))
+        return 0
+    several = len(formats) > 1 or target.is_dir() or options.output.endswith(os.sep)
+    for name in formats:
+        path = target / FILES[name] if several else target
+        _write(path, _rendered(name, journal, folder, options.verbose, screen=False))
+        print(f"{name}: {path}")
+    return 0
+
+
+def _formats(options: argparse.Namespace) -> list[str]:
+    if options.format is None:
+        return [_SUFFIXES.get(Path(options.output).suffix.lower(), "terminal") if options.output else "terminal"]
+    names = list(dict.fromkeys(name.strip() for name in options.format.split(",")))
+    unknown = [name for name in names if name not in FILES]
+    if unknown:
+        raise WrongInput(
+            f"there is no report format {unknown[0]!r}", where="--format", why=f"known: {', '.join(FILES)}"
+        )
+    return names
+
+
+def _folder(journal: str) -> Path:
+    """Of the run: where its evidence and its repro scripts lie."""
+    path = Path(journal)
+    return path if path.is_dir() else path.parent
+
+
+def _rendered(name: str, journal: Journal, folder: Path, verbosity: int, *, screen: bool) -> str:
+    if name != "terminal":
+        return str(plugged("reporters", name)(journal, folder))
+    colour = screen and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return terminal.render(
+        journal, width=shutil.get_terminal_size((_WIDTH, 24)).columns if screen else _WIDTH, color=colour,
+        ascii=screen and not _unicode(), verbosity=verbosity, folder=folder,
+    )  # fmt: skip
+
+
+def _unicode() -> bool:
+    return "utf" in (sys.stdout.encoding or "").lower()
+
+
+def _say(text: str) -> None:
+    """A stream that cannot say a sign gets it spelled, whatever the format."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), end="")
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        raise WrongInput(
+            "the report cannot be written",
+            where=str(path),
+            why=error.strerror or str(error),
+            next_step="name another file or folder: -o FILE|DIR",
+        ) from error

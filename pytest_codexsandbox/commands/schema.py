@@ -1,0 +1,25 @@
+"""Print the JSON Schema of what a run leaves behind.
+
+`journal` (the default): of each line of journal.ndjson. The same file lies in the wheel.
+"""
+
+import argparse
+from typing import Final
+
+from pytest_codexsandbox.reports.schema import SHIPPED
+
+EXAMPLES: Final = (
+    "codexsandbox schema",
+    "codexsandbox schema journal > journal.schema.json",
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what", nargs="?", default="journal", choices=("journal",), metavar="journal", help="of what (default: journal)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    print(SHIPPED.read_text(encoding="utf-8"), end="")
+    return 0

@@ -1,0 +1,143 @@
+"""One page that needs nothing but itself: no script, no request, works from disk and in print.
+
+Whatever goes into the template passes two walls: characters that cannot be seen are spelled out, then Jinja escapes.
+The page's own policy forbids everything but its one style sheet, so that a hole in both would still do nothing.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+from markupsafe import Markup, escape
+
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS
+from pytest_codexsandbox.reports import causes, facts
+from pytest_codexsandbox.reports.escape import visible, visible_lines
+from pytest_codexsandbox.reports.grid import Grid, grid
+from pytest_codexsandbox.reports.page_evidence import block, flat, promise_texts
+from pytest_codexsandbox.reports.page_matrix import CLASSES, headings, sign_of, topics
+from pytest_codexsandbox.reports.places import Places, places
+from pytest_codexsandbox.reports.screen_causes import again
+
+_PAGE: Final = Path(__file__).parent / "page"
+
+
+def render(journal: Journal, folder: Path | None) -> str:
+    states = journal.states()
+    table = grid(journal, states)
+    where = places(journal.plan.cells, table.sides)
+    style = Markup((_PAGE / "style.css").read_text(encoding="utf-8"))
+    return _template().render(
+        style=style, style_hash=_hash(style), **_head(journal, states), **_told(journal, states, where, folder),
+        **_matrix(journal, states, table, where),
+    )  # fmt: skip
+
+
+def _hash(style: str) -> str:
+    return base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_PAGE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=_spelled,
+    )  # fmt: skip
+    environment.filters["lines"] = _lines
+    return environment.get_template("report.html.j2")
+
+
+def _spelled(value: Any) -> Any:
+    return visible(value) if type(value) is str else value
+
+
+def _lines(text: str) -> Markup:
+    """Output of a program: its line ends stay."""
+    return Markup("\n").join(escape(line) for line in visible_lines(text.rstrip("\n")))
+
+
+def _head(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any]:
+    red = sum(1 for record in states.values() if record.verdict in RED)
+    missing = facts.incomplete(journal, states)
+    return {
+        "product": journal.run.product or "codexsandbox",
+        "started": journal.run.started,
+        "run": journal.run,
+        "incomplete": missing,
+        "headline": _headline(journal, red, missing),
+        "mood": "red" if red or (journal.end and journal.end.exit) or missing else "green",
+        "codex": facts.codex(journal),
+        "plan": facts.plan(journal).removeprefix("plan: "),
+        "equation": facts.counts(journal, states),
+        "reasons": [reason.partition(" ")[::2] for reason in journal.end.reasons] if journal.end else [],
+        "posture": facts.posture(journal),
+        "again": " ".join(again(journal.run.invocation, ())),
+    }
+
+
+def _headline(journal: Journal, red: int, missing: str) -> str:
+    if missing:
+        return "Not everything that was planned was measured"
+    if red:
+        return f"{facts.many(red, 'result')} need{'s' if red == 1 else ''} attention"
+    if journal.end and journal.end.exit:
+        return "No promise was violated, and yet this is not a success"
+    return "Everything that was measured is as promised"
+
+
+def _matrix(journal: Journal, states: Mapping[Key, Record], table: Grid, where: Places) -> dict[str, Any]:
+    links = {
+        id(record): f"cause-{number}"
+        for number, cause in enumerate(causes.loud(states), 1)
+        for record in (*cause.records, *cause.starts)
+    }
+    anchors = _anchors(table)
+    occurring = {record.verdict for record in states.values()}
+    counted = {verdict: 0 for verdict in SIGNS if verdict in occurring}
+    for record in states.values():
+        counted[record.verdict] += 1
+    return {
+        "legend": [(sign_of(verdict), f"{count:,}", WORDS[verdict]) for verdict, count in counted.items()],
+        "headings": headings(table, where),
+        "topics": topics(table, links, anchors),
+        "promises": promise_texts(journal, states, anchors, where),
+        "classes": CLASSES,
+    }
+
+
+def _anchors(table: Grid) -> dict[str, str]:
+    names = dict.fromkeys(row.promise for row in table.rows)
+    return {promise: f"promise-{number}" for number, promise in enumerate(names, 1)}
+
+
+def _told(journal: Journal, states: Mapping[Key, Record], where: Places, folder: Path | None) -> dict[str, Any]:
+    calls = causes.Calls(journal)
+    found = causes.loud(states)
+    return {
+        "blocks": [
+            block(cause, number, calls=calls, places=where, journal=journal, folder=folder)
+            for number, cause in enumerate(found, 1)
+        ],
+        "quiet": [
+            (
+                sign_of(cause.verdict),
+                f"{len(cause.records):,}",
+                cause.first,
+                cause.promises,
+            )
+            for cause in causes.quiet(states)
+        ],
+        "cells": [(where.names[cell.id], cell) for cell in journal.plan.cells],
+        "machines": facts.machines(journal),
+        "environments": [(line.spec, flat(line.facts)) for line in {e.spec: e for e in journal.environments}.values()],
+        "subjects": [(line, flat(line.facts)) for line in {s.label: s for s in journal.subjects}.values()],
+        "not_planned": journal.plan.not_planned,
+        "leaks": journal.end.leaks if journal.end else (),
+    }

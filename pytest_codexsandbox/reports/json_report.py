@@ -1,0 +1,81 @@
+"""One JSON document of a run, for programs: every planned key once, with the state that counts.
+
+The journal has more (every call, every attempt); this has what a dashboard needs, versioned by `schema`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.model.ledger import Journal, count
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.reports import causes, facts
+
+SCHEMA: Final = 1
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    cell: str
+    door: str
+    policy: str
+    promise: str
+    case: str
+    verdict: str
+    direction: str
+    attempt: int  # 0: planned and never run
+    reason: str
+    evidence: Any
+    diagnosis: Any
+    deviation: str
+    seconds: float
+    repro: str
+
+
+def render(journal: Journal, folder: Path | None) -> str:
+    states = journal.states()
+    document = {
+        "schema": SCHEMA,
+        "kind": "codexsandbox-report",
+        "run": journal.run,
+        "folder": str(folder) if folder else "",
+        "complete": not facts.incomplete(journal, states),
+        "incomplete": facts.incomplete(journal, states),
+        "exit": journal.end.exit if journal.end else None,
+        "reasons": journal.end.reasons if journal.end else (),
+        "finished": journal.end.finished if journal.end else "",
+        "planned": len(states),
+        "counts": count(states.values()),
+        "cells": journal.plan.cells,
+        "promises": journal.plan.promises,
+        "environments": journal.environments,
+        "subjects": journal.subjects,
+        "posture": facts.posture(journal),
+        "not_planned": journal.plan.not_planned,
+        "causes": _causes(states),
+        "results": [_result(record) for record in states.values()],
+    }
+    data: bytes = msgspec.json.format(msgspec.json.encode(document), indent=1)
+    return data.decode() + "\n"
+
+
+def _result(record: Record) -> Result:
+    key = record.key
+    return Result(
+        cell=key.cell, door=key.door, policy=key.policy, promise=key.promise, case=key.case,
+        verdict=record.verdict.value, direction=record.direction, attempt=record.attempt, reason=record.reason,
+        evidence=record.evidence, diagnosis=record.diagnosis, deviation=record.deviation, seconds=record.seconds,
+        repro=record.repro,
+    )  # fmt: skip
+
+
+def _causes(states: Mapping[Key, Record]) -> list[dict[str, Any]]:
+    return [
+        {
+            "verdict": cause.verdict.value, "direction": cause.direction, "results": len(cause.records),
+            "promises": cause.promises, "diagnosis": cause.diagnosis,
+        }
+        for cause in (*causes.loud(states), *causes.quiet(states))
+    ]  # fmt: skip

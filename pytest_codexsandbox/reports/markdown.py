@@ -1,0 +1,150 @@
+"""For an issue, a pull request or a job summary on GitHub. Whatever a program said means nothing to Markdown here."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
+from pytest_codexsandbox.reports import causes, facts
+from pytest_codexsandbox.reports.escape import clipped, markdown, markdown_block, markdown_code
+from pytest_codexsandbox.reports.folding import FoldedRow, folded
+from pytest_codexsandbox.reports.grid import Grid, grid
+from pytest_codexsandbox.reports.page_evidence import Block, block
+from pytest_codexsandbox.reports.places import Places, places
+
+WIDEST: Final = 12  # columns of signs in one table
+_TEXT: Final = 1_500  # characters of one text
+_IN_FULL: Final = 20  # causes
+
+
+def render(journal: Journal, folder: Path | None) -> str:
+    states = journal.states()
+    table = grid(journal, states)
+    where = places(journal.plan.cells, table.sides)
+    found = causes.loud(states)
+    parts = [
+        *_head(journal, states),
+        *_matrix(table, where),
+        *_legend(states),
+        *_causes(journal, found, where, folder),
+        *_quiet(states),
+    ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
+    red = sum(1 for record in states.values() if record.verdict in RED)
+    missing = facts.incomplete(journal, states)
+    yield f"## {'❌' if red or missing else '✅'} Codex sandbox: {_headline(states, red)}"
+    yield ""
+    if missing:
+        yield f"**{_text(missing)}**"
+        yield ""
+    yield f"**{_text(' '.join(facts.counts(journal, states)))}**"
+    yield ""
+    for line in [facts.codex(journal), *facts.machines(journal)[:6], facts.plan(journal), *facts.posture(journal)]:
+        yield f"- {_text(line)}"
+    for reason in journal.end.reasons if journal.end else ():
+        code, _, words = reason.partition(" ")
+        yield f"- exit {_text(code)}: {_text(words)}"
+    yield ""
+
+
+def _headline(states: Mapping[Key, Record], red: int) -> str:
+    if red:
+        return f"{facts.many(red, 'result')} of {len(states):,} need{'s' if red == 1 else ''} attention"
+    return f"{facts.many(len(states), 'result')}, none of them red"
+
+
+def _matrix(table: Grid, where: Places) -> Iterator[str]:
+    columns = [(group.first, side) for group in table.groups for side in table.sides]
+    for start in range(0, len(columns), WIDEST):
+        part = columns[start : start + WIDEST]
+        yield "| | " + " | ".join(_column(table, where, cell, where.side(side)) for cell, side in part) + " |"
+        yield "|---|" + ":-:|" * len(part)
+        for name, rows in table.topics().items():
+            for line in folded(rows, part):
+                yield _row(name, line)
+        yield ""
+    for group in table.groups:
+        if len(group.cells) > 1:
+            names = ", ".join(where.names[cell.id] for cell in group.cells)
+            yield f"{_text(where.names[group.first])} stands for {len(group.cells)} cells alike: {_text(names)}"
+            yield ""
+
+
+def _column(table: Grid, where: Places, cell: str, side: str) -> str:
+    group = next(group for group in table.groups if group.first == cell)
+    more = f" (+{len(group.cells) - 1})" if len(group.cells) > 1 else ""
+    return f"{_text(where.names[cell])}{more}<br>{_text(side)}"
+
+
+def _row(topic: str, line: FoldedRow) -> str:
+    signs = " | ".join(_sign(verdict) for verdict in line.signs)
+    return f"| **{_text(topic)}** {_text(line.label)} | {signs} |"
+
+
+def _sign(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return " "
+    sign = markdown(SIGNS[verdict])
+    return f"**{sign}**" if verdict in RED else sign
+
+
+def _legend(states: Mapping[Key, Record]) -> Iterator[str]:
+    occurring = {record.verdict for record in states.values()}
+    words = [f"{_sign(verdict)} {WORDS[verdict]}" for verdict in SIGNS if verdict in occurring]
+    yield ", ".join(words)
+    yield ""
+
+
+def _causes(journal: Journal, found: Sequence[causes.Cause], where: Places, folder: Path | None) -> Iterator[str]:
+    calls = causes.Calls(journal)
+    for number, cause in enumerate(found[:_IN_FULL], 1):
+        yield from _cause(block(cause, number, calls=calls, places=where, journal=journal, folder=folder))
+    for cause in found[_IN_FULL:]:
+        yield f"- {_sign(cause.verdict)} {_text(cause.direction)} {_text(facts.listed(cause.promises))}"
+    if len(found) > _IN_FULL:
+        yield ""
+
+
+def _cause(told: Block) -> Iterator[str]:
+    yield f"### {markdown(told.sign.sign)} {_text(told.heading)}: {_text(facts.listed(told.promises, 3))}"
+    yield ""
+    yield f"- where: {_text('; '.join(told.where))}"
+    for pair in told.pairs[:2]:
+        yield f"- promised: {_text(pair.claim)}"
+        yield f"- saw: {_text(pair.saw)}"
+        yield f"- control{'' if pair.control_held else ' (did not hold)'}: {_text(pair.control)}"
+    if told.reason and not told.pairs:
+        yield f"- saw: {_text(told.reason)}"
+    if told.diagnosis is not None:
+        named = f"{markdown_code(told.diagnosis.fingerprint)}: " if told.diagnosis.fingerprint else ""
+        yield f"- because: {named}{_text(told.diagnosis.cause)}"
+        if told.diagnosis.remedy:
+            yield f"- try: {_text(told.diagnosis.remedy)}"
+        if told.link:
+            yield f"- see: <{told.link}>" if _plain(told.link) else f"- see: {_text(told.link)}"
+    yield ""
+    if told.repro or told.again:
+        yield markdown_block(told.repro or told.again)
+        yield ""
+
+
+def _plain(link: str) -> bool:
+    """An address that Markdown's angle brackets can hold."""
+    return link.isascii() and link.isprintable() and not set(link) & set("<>\"'` \\|")
+
+
+def _quiet(states: Mapping[Key, Record]) -> Iterator[str]:
+    for cause in causes.quiet(states):
+        deviation = f" [{cause.first.deviation}]" if cause.first.deviation else ""
+        told = f"{cause.first.reason or 'no reason given'}{deviation}: {facts.listed(cause.promises)}"
+        yield f"- {_sign(cause.verdict)} {len(cause.records):,}: {_text(told)}"
+
+
+def _text(text: str) -> str:
+    return markdown(clipped(text, _TEXT))

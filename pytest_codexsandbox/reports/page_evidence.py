@@ -1,0 +1,178 @@
+"""What the HTML page tells below its matrix: causes, promises with their evidence, machines. Words, no decisions."""
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.model.journal import CallLine, PromiseRow
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
+from pytest_codexsandbox.reports.causes import Calls, Cause
+from pytest_codexsandbox.reports.escape import clipped
+from pytest_codexsandbox.reports.facts import many
+from pytest_codexsandbox.reports.page_matrix import Sign, sign_of
+from pytest_codexsandbox.reports.places import Places
+from pytest_codexsandbox.reports.screen_causes import again
+
+TEXT: Final = 4_000  # characters of one text; the whole of it is in the journal
+_ROWS: Final = 8  # rows of evidence of one result
+_RESULTS: Final = 25  # results of one promise that tell different stories
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of evidence, both of its sides."""
+
+    claim: str
+    control: str
+    control_held: bool
+    saw: str
+    held: bool
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of Codex or of a control."""
+
+    name: str
+    command: str
+    cwd: str
+    ended: str
+    stdout: str
+    stderr: str
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    anchor: str
+    sign: Sign
+    heading: str
+    promises: tuple[str, ...]
+    where: tuple[str, ...]
+    reason: str
+    pairs: tuple[Pair, ...]
+    diagnosis: Diagnosis | None
+    link: str
+    repro: str
+    again: str
+    calls: tuple[Told, ...]
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    """Results of one promise that say the same."""
+
+    sign: Sign
+    where: tuple[str, ...]
+    reason: str
+    pairs: tuple[Pair, ...]
+
+
+class PromiseText(msgspec.Struct, frozen=True, kw_only=True):
+    row: PromiseRow
+    anchor: str
+    link: str
+    stories: tuple[Story, ...]
+    more: int
+
+
+def block(cause: Cause, number: int, *, calls: Calls, places: Places, journal: Journal, folder: Path | None) -> Block:
+    record = (*cause.starts, cause.first)[0]
+    script = record.repro or next((call.repro for call in calls.all_of(record) if call.repro), "")
+    words = again(journal.run.invocation, cause.promises[:3]) if cause.verdict is not Verdict.BLOCKED else ()
+    diagnosis = cause.diagnosis
+    return Block(
+        anchor=f"cause-{number}", sign=sign_of(Verdict.VIOLATES if cause.starts else cause.verdict),
+        heading=_heading(cause), promises=cause.promises, where=tuple(places.of(cause.records)[:20]),
+        reason=clipped(record.reason, TEXT), pairs=pairs(record.evidence), diagnosis=diagnosis,
+        link=web(diagnosis.link) if diagnosis else "",
+        repro=f"sh {shlex.quote(str(folder / script if folder else script))}" if script else "",
+        again=shlex.join(words), calls=tuple(_told(call) for call in calls.all_of(record)[:4]),
+    )  # fmt: skip
+
+
+def _heading(cause: Cause) -> str:
+    count = many(len(cause.records), "result")
+    if cause.verdict is Verdict.BLOCKED:
+        return f"the sandbox does not start: {count} blocked"
+    if cause.first.attempt == 0:
+        return f"planned and never run: {count}"
+    return f"{cause.direction or cause.verdict.value}: {count}"
+
+
+def pairs(rows: Sequence[Evidence]) -> tuple[Pair, ...]:
+    """The rows that decided first."""
+    order = sorted(rows, key=lambda row: row.held and row.control_held)
+    return tuple(
+        Pair(
+            claim=clipped(row.claim, TEXT), control=clipped(row.control, TEXT) or "there was no control",
+            control_held=row.control_held, saw=clipped(row.saw or row.reason, TEXT), held=row.held,
+        )
+        for row in order[:_ROWS]
+    )  # fmt: skip
+
+
+def _told(call: CallLine) -> Told:
+    seen = call.observation
+    name = f"without a sandbox ({seen.door})" if call.control else f"{seen.door} under {seen.policy}"
+    ended = f"{seen.ended} {seen.code}" if seen.ended in ("exit", "signal") else f"{seen.ended} {seen.error}".strip()
+    return Told(
+        name=name, command=clipped(shlex.join(seen.argv), TEXT), cwd=clipped(seen.cwd, TEXT),
+        ended=f"{ended}, {seen.seconds:.2f} s", stdout=clipped(seen.stdout, TEXT), stderr=clipped(seen.stderr, TEXT),
+    )  # fmt: skip
+
+
+def promise_texts(
+    journal: Journal, states: Mapping[Key, Record], anchors: Mapping[str, str], places: Places
+) -> dict[str, list[PromiseText]]:
+    """By topic. A promise that has no result is not there."""
+    records: dict[str, list[Record]] = {}
+    for key, record in states.items():
+        records.setdefault(key.promise, []).append(record)
+    rows = {row.id: row for row in journal.plan.promises}
+    found: dict[str, list[PromiseText]] = {}
+    for promise in anchors:
+        row = rows.get(promise) or _unknown(promise)
+        stories, more = _stories(records.get(promise, []), places)
+        text = PromiseText(row=row, anchor=anchors[promise], link=web(row.source), stories=tuple(stories), more=more)
+        found.setdefault(promise.partition(".")[0], []).append(text)
+    return found
+
+
+def _unknown(promise: str) -> PromiseRow:
+    return PromiseRow(id=promise, title="", kind="claim", severity="low", needs="", source="")
+
+
+def _stories(records: Iterable[Record], places: Places) -> tuple[list[Story], int]:
+    """The stories that are told, worst first, and how many more there are."""
+    alike: dict[object, list[Record]] = {}
+    for record in records:
+        rows = tuple((row.claim, row.control, row.saw, row.held) for row in record.evidence)
+        alike.setdefault((record.verdict, "" if rows else record.reason, rows), []).append(record)
+    members = sorted(alike.values(), key=lambda same: WORST_FIRST.index(same[0].verdict))
+    told = [
+        Story(
+            sign=sign_of(same[0].verdict), where=tuple(places.of(same)[:6]), reason=clipped(same[0].reason, TEXT),
+            pairs=pairs(same[0].evidence),
+        )
+        for same in members[:_RESULTS]
+    ]  # fmt: skip
+    return told, len(members) - len(told)
+
+
+def web(link: str) -> str:
+    """An address that may be clicked, or "" (what looks like one and is not stays text)."""
+    return link if link.startswith(("https://", "http://")) and not any(sign.isspace() for sign in link) else ""
+
+
+def flat(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Facts as lines: nested names with dots."""
+    lines: list[tuple[str, str]] = []
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            lines += flat(value, f"{prefix}{name}.")
+        else:
+            words = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            lines.append((f"{prefix}{name}", clipped(words, TEXT)))
+    return lines

@@ -1,0 +1,136 @@
+"""Markdown, JSON and the published schema."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.reports import json_report, markdown, schema
+from tests.unit.reports import journals
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
+
+
+# ---- Markdown
+@pytest.mark.parametrize("kind", ["green", "red", "blocked", "hostile"])
+def test_the_markdown_is_the_golden_one(kind: str) -> None:
+    assert markdown.render(journals.KINDS[kind](), None) == (GOLDEN / f"{kind}.md").read_text()
+
+
+@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+def test_a_row_has_as_many_fields_as_its_table(kind: str) -> None:
+    width = 0
+    for line in markdown.render(journals.KINDS[kind](), None).splitlines():
+        bars = line.count("|")
+        if not line.startswith("|"):
+            assert not bars
+            width = 0
+            continue
+        assert not width or bars == width
+        width = bars
+
+
+def test_hostile_text_means_nothing_to_markdown() -> None:
+    text = markdown.render(journals.hostile(), None)
+    outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL).replace("<br>", "")
+    assert not re.search(r"<(?!code>|/code>)[a-z/!]", outside)
+    assert "@everyone" not in outside
+    assert "](" not in outside
+    assert "https://" not in outside
+    assert "\x1b" not in text
+
+
+def test_the_longest_table_is_split() -> None:
+    tables = [line for line in markdown.render(journals.hundred_cells(), None).splitlines() if line.startswith("|---")]
+    assert len(tables) > 1
+    assert max(line.count(":-:") for line in tables) == markdown.WIDEST
+
+
+# ---- JSON
+@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+def test_the_document_has_every_planned_key_once(kind: str) -> None:
+    made = journals.KINDS[kind]()
+    document = json.loads(json_report.render(made, Path("runs/1")))
+    assert (document["schema"], document["kind"]) == (1, "codexsandbox-report")
+    assert document["planned"] == len(document["results"]) == len(made.plan.keys) == sum(document["counts"].values())
+    keys = {(r["cell"], r["door"], r["policy"], r["promise"], r["case"]) for r in document["results"]}
+    assert len(keys) == len(made.plan.keys)
+    assert document["complete"] is (kind != "incomplete")
+
+
+def test_the_document_tells_the_diagnosis() -> None:
+    document = json.loads(json_report.render(journals.red(), None))
+    found = [result["diagnosis"]["fingerprint"] for result in document["results"] if result["diagnosis"]]
+    assert set(found) == {"network-still-unshared"}
+    assert document["exit"] == 1
+
+
+# ---- the schema
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(schema.SHIPPED.read_text()))
+
+
+def lines(kind: str) -> list[dict[str, Any]]:
+    return [json.loads(msgspec.json.encode(line)) for line in journals.lines_of(journals.KINDS[kind]())]
+
+
+def test_the_shipped_schema_is_current() -> None:
+    shipped = json.loads(schema.SHIPPED.read_text())
+    assert shipped == schema.journal_schema(), "write it anew: python -m pytest_codexsandbox.reports.schema"
+
+
+def test_the_shipped_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema.SHIPPED.read_text()))
+
+
+@pytest.mark.parametrize("kind", ["red", "blocked", "incomplete", "hostile"])
+def test_every_line_that_is_written_is_valid(kind: str) -> None:
+    seen = set()
+    for line in lines(kind):
+        VALIDATOR.validate(line)
+        seen.add(line["line"])
+    assert {"run", "plan", "environment", "subject", "call", "result"} <= seen
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("run", {"schema": 2}),
+        ("run", {"started": None}),
+        ("plan", {"keys": "all"}),
+        ("plan", {"cells": [{"id": "x"}]}),
+        ("environment", {"facts": []}),
+        ("subject", {"digest": 1}),
+        ("call", {"observation": {}}),
+        ("result", {"verdict": 1}),
+        ("result", {"record": {}}),
+        ("result", {"line": "results"}),
+        ("end", {"counts": {"conforms": "many"}}),
+        ("end", {"exit": "1"}),
+    ],
+)
+def test_a_line_that_says_something_else_is_not_valid(kind: str, change: dict[str, Any]) -> None:
+    line = next(line for line in lines("red") if line["line"] == kind)
+    VALIDATOR.validate(line)
+    assert not VALIDATOR.is_valid(line | change)
+
+
+@pytest.mark.parametrize("member", ["cell", "door", "policy", "promise", "case", "attempt", "verdict", "direction",
+                                    "diagnosis", "environment", "subject"])  # fmt: skip
+def test_a_result_without_a_member_of_its_key_is_not_valid(member: str) -> None:
+    line = next(line for line in lines("red") if line["line"] == "result")
+    del line[member]
+    assert not VALIDATOR.is_valid(line)
+
+
+def test_a_member_that_is_not_known_is_no_error() -> None:
+    assert VALIDATOR.is_valid(lines("red")[0] | {"later": 1})
+
+
+def test_the_schema_describes_every_member_of_a_call() -> None:
+    described = json.loads(schema.SHIPPED.read_text())["$defs"]["CallLine"]["properties"]
+    assert set(CallLine.__struct_fields__) | {"line"} == set(described)
