@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 import pytest
 
 from pytest_codexsandbox.declare import declared
-from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
@@ -16,7 +14,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.planfile import write_plan
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.running import Run, of
+from pytest_codexsandbox.running import Run, of, usage_errors
 from pytest_codexsandbox.session.standing import STANDING
 
 KEY: Final = pytest.StashKey[Key]()
@@ -119,15 +117,6 @@ class Collection:
             not_applicable={str(key): base.not_applicable[str(key)] for key in keys if str(key) in base.not_applicable},
             not_planned=base.not_planned,
         )
-
-
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """Our words, without a traceback and with pytest's exit code 4."""
-    try:
-        yield
-    except CodexSandboxError as fault:
-        raise pytest.UsageError(str(fault)) from None
 
 
 def paths_given(config: pytest.Config) -> bool:

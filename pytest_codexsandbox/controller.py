@@ -2,8 +2,9 @@
 
 import os
 import shutil
+import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox import __version__, payload, settling
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.journal import Journal, read
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.expectations import Applied
@@ -24,7 +25,10 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.planfile import read_plan
 from pytest_codexsandbox.registry import plugged
-from pytest_codexsandbox.running import FOLDER, of
+from pytest_codexsandbox.releases.progress import progress_on
+from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.releases.store import cache_folder
+from pytest_codexsandbox.running import FOLDER, of, usage_errors
 
 _SUFFIXES: Final = {"html": "index.html", "markdown": "report.md", "json": "report.json"}
 
@@ -46,7 +50,8 @@ class Controller:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if self.run.plan is not None and not session.config.getoption("collectonly"):
-            self.begin(self.run.plan)
+            with usage_errors():
+                self.begin(self.run.plan)
 
     def begin(self, plan: Plan) -> None:
         if self.journal is not None:
@@ -63,11 +68,21 @@ class Controller:
         )  # fmt: skip
         self.journal.write(plan_line(plan))
         self.journal.sync()
+        self._have_subjects(plan)
+
+    def _have_subjects(self, plan: Plan) -> None:
+        """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all."""
+        capture = self.config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            for spec in dict.fromkeys(cell.subject for cell in plan.cells):
+                with suppress(NotHad, MachineFault):
+                    resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
 
     # ---- with xdist, workers collect; they leave their plan in the run's folder
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        node.workerinput[FOLDER] = str(self.run.folder)
+        with usage_errors():
+            node.workerinput[FOLDER] = str(self.run.folder)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:

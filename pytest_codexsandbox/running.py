@@ -1,8 +1,8 @@
 """One run, as each process of it sees it: what was asked for, cells, plan, bench, attempts."""
 
 import hashlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -225,3 +225,12 @@ def of(config: pytest.Config) -> Run:
     if RUN not in config.stash:
         config.stash[RUN] = Run(config)
     return config.stash[RUN]
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Our words, without a traceback and with pytest's exit code 4."""
+    try:
+        yield
+    except CodexSandboxError as fault:
+        raise pytest.UsageError(str(fault)) from None

@@ -58,7 +58,8 @@ class Bench:
         return self._once(("subject", spec.label), lambda: self._have(spec))
 
     def door(self, name: str) -> Door:
-        return self._once(("door", name), plugged("doors", name))
+        made: Door = self._once(("door", name), plugged("doors", name))
+        return made
 
     # ---- observations
     def seen(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
@@ -114,6 +115,9 @@ class Bench:
 
     def _have(self, spec: SubjectSpec) -> Subject:
         subject = self._resolve(spec, cache=self.options.cache)
+        disagreement = getattr(subject, "disagreement", "")
+        if disagreement:
+            raise MachineFault("the probe of this Codex disagrees with what its release can do", why=disagreement)
         facts = msgspec.to_builtins(subject.capabilities)
         self._emit(
             SubjectLine(

@@ -46,7 +46,7 @@ def test_a_wrong_word_is_a_usage_error(matrix: Matrix, words: list[str], said: l
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('environments = ["local"\n', ["my.toml", "line"]),
+        ('environments = ["local"\n', ["my.toml:1"]),
         ('environments = ["mars"]\nreleases = ["installed"]\n', ["my.toml", "mars", "local"]),
         ('environments = ["local"]\nreleases = ["installed"]\npolices = []\n', ["my.toml", "polices"]),
         ('environments = ["local"]\nreleases = 5\n', ["my.toml", "releases"]),
