@@ -5,6 +5,8 @@ Cells and promises, the calls of Codex, what would be downloaded, and what is le
 
 import argparse
 import json
+import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -27,10 +29,12 @@ EXAMPLES: Final = (
     "codexsandbox plan --codex-release 0.136.0,0.163.0 --codex-only 'sqlite.*'",
     "codexsandbox plan ./my-matrix.toml --json",
 )
+WIDTH: Final = 80
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     asked.add(parser)
+    parser.add_argument("-v", "--verbose", action="store_true", help="every promise, with its sentence")
     parser.add_argument("--json", action="store_true", help="for programs: every key, act by act")
 
 
@@ -45,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     cache = cache_folder()
     wanted = {cell.subject.label: cell.subject for cell in plan.cells}
     downloads = {label: forecast(spec, cache) for label, spec in wanted.items()}
-    print(as_json(plan, downloads) if options.json else as_text(plan, wanted, downloads))
+    print(as_json(plan, downloads) if options.json else as_text(plan, wanted, downloads, verbose=options.verbose))
     return 0
 
 
@@ -63,11 +67,14 @@ def as_json(plan: Plan, downloads: dict[str, Forecast]) -> str:
     return json.dumps(msgspec.to_builtins(shown), indent=2)
 
 
-def as_text(plan: Plan, subjects: dict[str, SubjectSpec], downloads: dict[str, Forecast]) -> str:
-    return "\n".join(_lines(plan, subjects, downloads))
+def as_text(
+    plan: Plan, subjects: dict[str, SubjectSpec], downloads: dict[str, Forecast], *, verbose: bool = False
+) -> str:
+    parts = (_head(plan), _each(plan) if verbose else _topics(plan), _downloads(subjects, downloads), _left_out(plan))
+    return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
 
-def _lines(plan: Plan, subjects: dict[str, SubjectSpec], downloads: dict[str, Forecast]) -> Iterator[str]:
+def _head(plan: Plan) -> Iterator[str]:
     yield (
         f"{plan.preset}: {_many(len(plan.cells), 'cell')}, {_many(len(plan.promises), 'promise')}, "
         f"{_many(len(plan.keys), 'check')} in {_many(calls(plan), 'Codex call')}"
@@ -77,24 +84,24 @@ def _lines(plan: Plan, subjects: dict[str, SubjectSpec], downloads: dict[str, Fo
         by_environment.setdefault(cell.environment.id, []).append(cell.subject.label)
     for environment, labels in by_environment.items():
         yield f"  {environment}    codex {' '.join(labels)}"
-    yield ""
-    yield from _promises(plan)
-    yield ""
-    yield from _downloads(subjects, downloads)
-    yield from _left_out(plan)
 
 
-def _promises(plan: Plan) -> Iterator[str]:
-    """One line for each promise, its topic said once: what `--codex-only` takes."""
-    checks: dict[str, int] = {}
-    for key in plan.keys:
-        checks[key.promise] = checks.get(key.promise, 0) + 1
+def _topics(plan: Plan) -> Iterator[str]:
+    """One line for each topic."""
+    promises = Counter(promise.topic for promise in plan.promises)
+    checks = Counter(key.promise.partition(".")[0] for key in plan.keys)
+    wide = max(map(len, promises))
+    for topic, count in promises.items():
+        yield f"{topic:<{wide}}  {_many(count, 'promise'):>12}, {_many(checks[topic], 'check')}"
+    yield f"{'':<{wide}}  (each of them: -v)"
+
+
+def _each(plan: Plan) -> Iterator[str]:
+    """One line for each promise, by the id that `--codex-only` takes."""
+    checks = Counter(key.promise for key in plan.keys)
     wide = max(len(promise.id) for promise in plan.promises)
-    topic = ""
     for promise in plan.promises:
-        head = promise.topic if promise.topic != topic else ""
-        topic = promise.topic
-        yield f"{head:<11} {promise.id:<{wide}}  {_many(checks[promise.id], 'check')}"
+        yield f"{promise.id:<{wide}}  {checks[promise.id]:>4}  {promise.title}"
 
 
 def _downloads(subjects: dict[str, SubjectSpec], downloads: dict[str, Forecast]) -> Iterator[str]:
@@ -122,10 +129,10 @@ def _left_out(plan: Plan) -> Iterator[str]:
     for one in plan.not_planned:
         reasons.setdefault(one.why, []).append(one.what)
     if reasons:
-        yield ""
         yield "not in the plan, and why"
     for why, names in reasons.items():
-        yield f"  {_few(list(dict.fromkeys(names)))}: {why}"
+        line = f"{_few(list(dict.fromkeys(names)))}: {why}"
+        yield from textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def calls(plan: Plan) -> int:

@@ -55,7 +55,7 @@ def check(selection: Selection, names: Names) -> None:
             if not any(fnmatchcase(name, glob) for name in names.all):
                 raise WrongInput(
                     f"{option} {glob!r} matches no cell, no promise and no policy",
-                    why=known(glob, names.all), next_step="codexsandbox plan   (lists them all)",
+                    why=known(glob, names.all), next_step="codexsandbox plan -v   (lists them all)",
                 )  # fmt: skip
     for glob in selection.skip_globs:
         _refuse_standing(glob, names)

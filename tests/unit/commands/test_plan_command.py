@@ -26,11 +26,17 @@ def test_the_text_says_cells_promises_downloads_and_what_is_left_out() -> None:
     shown = as_text(PLAN, SUBJECTS, downloads)
     assert shown.startswith("local: 2 cells, 4 promises, 14 checks in 36 Codex calls\n")
     assert "codex 0.136.0 0.163.0" in shown
-    assert "filesystem.outside-refused" in shown
+    assert "filesystem     1 promise, 4 checks" in shown
     assert "would download about 87 MB" in shown
     assert "pypi" in shown
-    assert "dns.by-name: not applicable: needs a resolver of ours" in shown
-    assert all(len(line) <= 120 for line in shown.splitlines())
+    assert "dns.by-name: not applicable: needs a resolver of ours" in " ".join(shown.split())
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_every_promise_is_listed_when_asked_for() -> None:
+    there = Forecast(source="cache", cached=True)
+    shown = as_text(PLAN, SUBJECTS, {"0.136.0": there, "0.163.0": there}, verbose=True)
+    assert all(one.id in shown for one in PLAN.promises)
 
 
 def test_what_cannot_be_had_is_said_with_what_to_do() -> None:
