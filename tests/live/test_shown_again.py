@@ -12,11 +12,16 @@ from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.policy import NETWORK, POLICIES, WORKSPACE_WRITE
+from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.ports import Environment, Subject
 from tests.fakes.machine import installed_codex, local_environment, run_folder
 
 pytestmark = pytest.mark.live
+# Without /tmp and $TMPDIR: calls that share /tmp and not $TMPDIR disturb each other there, and tests run side by side.
+QUIET = Policy(id="quiet", mode="workspace-write", exclude_slash_tmp=True, exclude_tmpdir=True)
+QUIET_NETWORK = Policy(
+    id="quiet-network", mode="workspace-write", network=True, exclude_slash_tmp=True, exclude_tmpdir=True
+)
 OUT = "@OUTSIDE@/@NAME@"
 FILE = Given(kind="file", path=OUT, content="it's old")
 DATABASE = Given(kind="sqlite", path=OUT)
@@ -64,10 +69,10 @@ def home() -> Iterator[Path]:
 
 
 def record(
-    machine: Environment, codex: Subject, acts: dict[str, Act], policy: str = WORKSPACE_WRITE, **call: object
+    machine: Environment, codex: Subject, acts: dict[str, Act], policy: Policy = QUIET, **call: object
 ) -> Observation:
     words = {"timeout": 120.0, **call}
-    (seen,) = SandboxDoor().observe(machine, codex, POLICIES[policy], acts, Call(**words))  # type: ignore[arg-type]
+    (seen,) = SandboxDoor().observe(machine, codex, policy, acts, Call(**words))  # type: ignore[arg-type]
     assert not seen.error, seen.error
     return seen
 
@@ -99,7 +104,7 @@ def test_a_refusal_is_shown_with_the_same_errno(machine: Environment, codex: Sub
 @pytest.mark.parametrize("verb", ["http", "dns", "unix-connect"])
 def test_what_arrives_outside_arrives_again(machine: Environment, codex: Subject, home: Path, verb: str) -> None:
     acts = {f"shown.again/{verb}": REFUSED[verb]}
-    seen = record(machine, codex, acts, NETWORK)
+    seen = record(machine, codex, acts, QUIET_NETWORK)
     assert seen.rows[f"shown.again/{verb}"].ok and len(seen.arrivals) == 1
     ended = show(repro_script(seen, acts=acts), home)
     assert ended.exit == 0 and b"seen from outside" in ended.stdout
