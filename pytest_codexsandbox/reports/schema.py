@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.journal import SCHEMA, Line
 
 SHIPPED: Final = Path(__file__).parent / "journal.schema.json"
 _ABOUT: Final = (
-    "One line of a codexsandbox journal (NDJSON); `line` says which. The first line is `run`, then `plan`. Every key of "
+    "One line of a codexsandbox journal (NDJSON); `line` says which. First comes `run`, then `plan`. Every key of "
     "the plan has one state: the worst of its results, or `broken` when there is none. A journal without `end` is of "
     "a run that did not end by itself. Readers ignore members that they do not know."
 )

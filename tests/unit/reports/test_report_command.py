@@ -1,0 +1,97 @@
+"""`codexsandbox report` and `codexsandbox schema`: old journals, no Codex, clear errors."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox import journal
+from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.reports import html, json_report, markdown, schema
+from tests.unit.reports import journals
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """The folder of a red run."""
+    first, *rest = journals.lines_of(journals.red())
+    writer = journal.Journal.open(tmp_path / "run", first)  # type: ignore[arg-type]
+    for line in rest:
+        writer.write(line)
+    writer.close()
+    return tmp_path / "run"
+
+
+def test_the_screen_of_an_old_run_is_shown_again(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(run / "journal.ndjson")]) == 0
+    shown = capsys.readouterr().out
+    assert "72 planned =" in shown
+    assert f"evidence: {run}" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_folder_of_a_run_will_do(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(run)]) == 0
+    assert "F leak: filesystem.outside-refused" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["old.html", "old.md", "old.json"])
+def test_the_name_of_the_file_says_the_format(run: Path, name: str) -> None:
+    target = run.parent / "new" / name
+    assert main(["report", str(run), "-o", str(target)]) == 0
+    read = journal.read(run)
+    made = {"old.html": html, "old.md": markdown, "old.json": json_report}[name].render(read, run)
+    assert target.read_text() == made
+    assert sorted(path.name for path in target.parent.iterdir()) == [name]
+
+
+def test_several_formats_go_into_a_folder(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = run.parent / "reports"
+    assert main(["report", str(run), "--format", "html,markdown,json,terminal", "-o", str(target)]) == 0
+    assert sorted(path.name for path in target.iterdir()) == ["index.html", "report.json", "report.md", "report.txt"]
+    assert f"html: {target / 'index.html'}" in capsys.readouterr().out
+
+
+def test_a_format_goes_to_the_screen_when_no_file_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(run), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["planned"] == 72
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--format", "html,markdown"], "several formats need a folder"),
+        (["--format", "pdf"], "there is no report format 'pdf'"),
+        (["--format", "html,"], "there is no report format ''"),
+        (["--format", "html", "-o", "{run}/journal.ndjson/x.html"], "the report cannot be written"),
+        (["--format", "html,json", "-o", "{run}/journal.ndjson"], "several formats need a folder"),
+    ],
+)
+def test_what_cannot_be_done_is_a_clear_error(
+    run: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    before = sorted(run.rglob("*"))
+    assert main(["report", str(run), *(word.format(run=run) for word in words)]) == 4
+    assert said in capsys.readouterr().err
+    assert sorted(run.rglob("*")) == before
+
+
+def test_a_journal_that_is_none_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.ndjson").write_text("hello\n")
+    assert main(["report", str(tmp_path / "x.ndjson")]) == 4
+    error = capsys.readouterr().err
+    assert "this is not a journal" in error
+    assert "x.ndjson, line 1" in error
+
+
+def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(schema.SHIPPED.read_text())
+
+
+@pytest.mark.parametrize("command", ["report", "schema"])
+def test_help_ends_in_lines_to_paste(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert f"codexsandbox {command} " in capsys.readouterr().out.split("examples:")[1] + " "
