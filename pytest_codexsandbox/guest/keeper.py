@@ -1,35 +1,62 @@
-"""A process that keeps SQLite databases open beside the hand.
+"""A process that makes SQLite databases, keeps some open beside the hand, and reads their rows.
 
 It is one of its own because POSIX locks are the process's: the hand would lose one by reading the file once.
-A line on stdin: `KIND PATH` as JSON opens, `["close", PATH]` closes; a line on stdout answers. It ends with its stdin.
+A line on stdin: `[KIND, PATH, CONTENT]` as JSON lays one, `["close", PATH, ""]` closes those whose path begins so,
+`["rows", PATH, ""]` reads column x of table t; a line on stdout answers. It ends with its stdin.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import sys
-from typing import Any
+from typing import Any, Final
+
+SCRIPT: Final = (
+    "CREATE TABLE IF NOT EXISTS t(x); INSERT INTO t SELECT 'laid outside' WHERE NOT EXISTS (SELECT 1 FROM t)"
+)
+_STEPS: Final = 200_000  # of SQLite's machine: a table that a subject made may be a query without an end
+_ROWS: Final = 50
+_TEXT: Final = 200
 
 
-def make(path: str, *, journal: str) -> sqlite3.Connection:
-    """The small database: table t(a) with one row."""
-    connection = sqlite3.connect(path, isolation_level=None, timeout=5)
-    connection.execute(f"pragma journal_mode={journal}")
-    connection.execute("create table if not exists t(a)")
-    connection.execute("insert into t select 1 where not exists (select * from t)")
-    return connection
-
-
-def lay(kind: str, path: str) -> sqlite3.Connection | None:
-    if kind == "sqlite":
-        make(path, journal="delete").close()
+def lay(kind: str, path: str, content: str) -> sqlite3.Connection | None:
+    """`sqlite` and `sqlite-wal` are closed again; `sqlite-held` stays open: as `lock` or as `reader`."""
+    in_wal = kind == "sqlite-wal" or (kind == "sqlite-held" and content == "reader")
+    made = sqlite3.connect(path, isolation_level=None, timeout=5)
+    made.execute("PRAGMA page_size=512")
+    made.execute(f"PRAGMA journal_mode={'wal' if in_wal else 'delete'}")
+    made.executescript(content if content and kind != "sqlite-held" else SCRIPT)
+    if kind != "sqlite-held":
+        made.close()
         return None
-    if kind == "sqlite-wal":
-        return make(path, journal="wal")
-    connection = make(path, journal="delete")
-    connection.execute("begin exclusive")
-    return connection
+    if content == "reader":
+        made.execute("SELECT x FROM t").fetchall()
+    else:
+        made.execute("BEGIN EXCLUSIVE")
+    return made
+
+
+def rows(path: str, kept: sqlite3.Connection | None) -> str:
+    """What another reader sees: the connection that has been open all along, or a fresh one that cannot write.
+
+    Where there is no -wal it reads as if the file could not change, so that looking leaves no -wal and no -shm.
+    """
+    how = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
+    reader = kept or sqlite3.connect(f"file:{_quoted(path)}?{how}", uri=True, isolation_level=None, timeout=1)
+    try:
+        reader.set_progress_handler(lambda: 1, _STEPS)
+        found = reader.execute("SELECT x FROM t").fetchmany(_ROWS)
+        return json.dumps([str(row[0])[:_TEXT] for row in found])
+    finally:
+        reader.set_progress_handler(None, 0)
+        if reader is not kept:
+            reader.close()
+
+
+def _quoted(path: str) -> str:
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def _close(connection: sqlite3.Connection | None) -> None:
@@ -37,20 +64,25 @@ def _close(connection: sqlite3.Connection | None) -> None:
         connection.close()
 
 
+def answer(kept: dict[str, Any], kind: str, path: str, content: str) -> str:
+    if kind == "rows":
+        return rows(path, kept.get(path))
+    if kind == "close":
+        for name in [name for name in kept if name.startswith(path)]:
+            _close(kept.pop(name))
+    elif path not in kept:
+        kept[path] = lay(kind, path, content)
+    return "ok"
+
+
 def main() -> None:
     kept: dict[str, Any] = {}
     for line in sys.stdin:
-        kind, path = json.loads(line)
-        answer = "ok"
         try:
-            if kind == "close":
-                for name in [name for name in kept if name.startswith(path)]:
-                    _close(kept.pop(name))
-            elif kept.get(path) is None:
-                kept[path] = lay(kind, path)
+            told = {"ok": answer(kept, *json.loads(line))}
         except Exception as problem:
-            answer = f"{type(problem).__name__}: {problem}"
-        print(json.dumps(answer), flush=True)
+            told = {"error": f"{type(problem).__name__}: {problem}"}
+        print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -17,6 +18,7 @@ _FOLDERS: Final = {
     "HOME": "home", "CODEX_HOME": "codex-home", "WORKSPACE": "workspace", "OUTSIDE": "outside", "ROOT0": "root0",
     "SIBLING": "sibling",
 }  # fmt: skip
+ROWS: Final = "#rows"  # a look at PATH#rows shows what a database holds
 _SEARCHED: Final = ("WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "HOME")
 
 
@@ -97,26 +99,40 @@ class Worlds:
         elif kind == "hardlink":
             _once(lambda: os.link(content, name, dst_dir_fd=here, follow_symlinks=False))
         elif kind in ("sqlite", "sqlite-wal", "sqlite-held"):
-            self._keep(kind, path)
+            self._ask_keeper(kind, path, content)
         else:
             raise ValueError(f"nobody knows how to lay a {kind!r}")
 
-    def _keep(self, kind: str, path: str) -> None:
+    def _ask_keeper(self, kind: str, path: str, content: str = "") -> str:
         if self._keeper is None:
             assert self._loop is not None
             self._keeper = Keeper(self._loop)
-        answer = self._keeper.ask(kind, path)
-        if answer != "ok":
-            raise OSError(f"{kind} at {path}: {answer}")
+        return self._keeper.ask(kind, path, content)
 
     # ---- looking
     def look(self, world: World, path: str) -> dict[str, Any]:
+        if path.endswith(ROWS):
+            return self._look_at_rows(world, path[: -len(ROWS)])
         path = paths.normal(path)
         try:
             top = self._top(world, path)
         except LookupError as problem:
             return {"kind": "unreadable", "error": str(problem)}
         return seeing.look(top, path)
+
+    def _look_at_rows(self, world: World, path: str) -> dict[str, Any]:
+        """The rows of a database as one more reader sees them; only a file that no link leads to is opened."""
+        path = paths.normal(path)
+        seen = self.look(world, path)
+        if seen["kind"] != "file":
+            return seen
+        try:
+            text = self._ask_keeper("rows", path)
+        except OSError as problem:
+            return {"kind": "unreadable", "error": str(problem)}
+        return {
+            "kind": "file", "text": text, "size": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        }  # fmt: skip
 
     def _top(self, world: World, path: str) -> str:
         """The trusted folder below which `path` is this world's to see."""
@@ -173,9 +189,9 @@ class Worlds:
     def clear(self, world: World, *, quiet: bool) -> list[str]:
         """Remove the world and what was named for it; with `quiet` (nobody runs) TMPDIR too. What could not be."""
         if self._keeper is not None:
-            self._keeper.ask("close", world.folder)
-            for top in (TMP, SHM, self._tmpdir):
-                self._keeper.ask("close", os.path.join(top, f"cx-{world.id}-"))
+            shared = [os.path.join(top, f"cx-{world.id}-") for top in (TMP, SHM, self._tmpdir)]
+            for beginning in (world.folder + "/", *shared):
+                self._keeper.let_go(beginning)
         self._live.pop(world.id, None)
         failed = _removed(os.path.dirname(world.folder), lambda name: name == os.path.basename(world.folder))
         for top in (TMP, SHM, self._tmpdir):
@@ -231,15 +247,22 @@ class Keeper:
         loop.child(self._process.pid, lambda _: None)
         self._process.returncode = 0  # the loop waits for it
 
-    def ask(self, kind: str, path: str) -> str:
+    def ask(self, kind: str, path: str, content: str = "") -> str:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([kind, path, content]).encode() + b"\n")
+        self._process.stdin.flush()
+        told = json.loads(self._process.stdout.readline() or b'{"error": "it has ended"}')
+        if "error" in told:
+            raise OSError(f"{kind} at {path}: {told['error']}")
+        return str(told["ok"])
+
+    def let_go(self, beginning: str) -> None:
+        """Close what lies there; one that has ended holds nothing any more."""
         try:
-            self._process.stdin.write(json.dumps([kind, path]).encode() + b"\n")
-            self._process.stdin.flush()
-            return str(json.loads(self._process.stdout.readline() or b'"it has ended"'))
-        except OSError as problem:
-            return str(problem)
+            self.ask("close", beginning)
+        except OSError:
+            pass
 
     def end(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
