@@ -12,6 +12,9 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 
 _SHOWN: Final = 4  # names in a list before it is counted instead
+_SOURCES: Final = {
+    "installed": "installed here", "path": "a file of yours", "pypi": "from PyPI", "npm": "from npm",
+}  # fmt: skip
 _COUNTED: Final = (
     (Verdict.CONFORMS, "conforms"), (Verdict.UNCONFINED, "unconfined as asked"), (Verdict.EXPECTED, "known"),
     (Verdict.NOT_APPLICABLE, "n/a"), (Verdict.VIOLATES, "violates"), (Verdict.STALE, "stale"),
@@ -39,7 +42,7 @@ def codex(journal: Journal) -> str:
 
 def _subject(subject: SubjectLine) -> str:
     name = "" if subject.label == subject.version else f"{subject.label}, which calls itself "
-    source = f", from {subject.source}" if subject.source else ""
+    source = f", {_SOURCES.get(subject.source, f'from {subject.source}')}" if subject.source else ""
     return f"Codex {name}{subject.version} (sha256 {subject.digest[:12]}{source})"
 
 
@@ -55,13 +58,13 @@ def _machine(spec: str, line: EnvironmentLine | None, cells: Iterable[CellRow]) 
     if line is None:
         return f"{spec}: not started"
     facts = line.facts
-    kernel = fact(facts, "kernel", "kernel_release", "release")
+    kernel = fact(facts, "kernel")
     parts = [
-        fact(facts, "pretty_name", "distro") or cell.axes.get("distro", spec),
+        fact(facts, "distro_name", "distro") or cell.axes.get("distro", spec),
         f"kernel {kernel} ({'shared with the host' if cell.provenance == 'host' else cell.provenance})"
         if kernel
         else "",
-        cell.arch or fact(facts, "arch", "machine"),
+        cell.arch or fact(facts, "arch"),
         _user(facts),
         "synthetic" if cell.synthetic else "",
     ]
@@ -148,11 +151,13 @@ def _sandboxed(call: CallLine) -> bool:
 
 def _way(call: CallLine) -> str:
     if not call.observation.readings:
-        return "not seen (the probe was never held)"
+        return "not seen from outside (no probe was held)"
     bwrap = bwrap_of(call)
     if bwrap is not None:
-        digest = f", sha256 {bwrap.sha256[:12]}" if bwrap.sha256 else ""
-        return f"set up by bwrap ({bwrap.exe}{digest})"
+        digest = f"sha256 {bwrap.sha256[:12]}" if bwrap.sha256 else "its digest is not known"
+        if bwrap.exe.endswith("/codex-resources/bwrap"):
+            return f"set up by Codex' own bwrap ({digest})"
+        return f"set up by bwrap {bwrap.exe} ({digest})"
     reading = call.observation.readings[0]
     own = [name for name, inode in reading.namespaces.items() if reading.hand_namespaces.get(name, inode) != inode]
     marks = [f"own {', '.join(sorted(own))} namespace"] if own else []

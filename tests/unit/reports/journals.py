@@ -118,7 +118,8 @@ def reading() -> Reading:
 
 def environment(spec: str = "debian-12~host~local", id: str = "e1") -> EnvironmentLine:
     facts = {
-        "distro": "Debian GNU/Linux 12 (bookworm)", "kernel": "6.18.4", "provenance": "host", "arch": "x86_64",
+        "distro": "debian", "distro_name": "Debian GNU/Linux 12 (bookworm)",
+        "kernel": "6.18.4", "provenance": "host", "arch": "x86_64",
         "uid": 1000, "lsms": ["capability", "landlock", "yama"], "sysctls": {"user.max_user_namespaces": 63000},
     }  # fmt: skip
     return EnvironmentLine(id=id, spec=spec, facts=facts)
@@ -126,7 +127,7 @@ def environment(spec: str = "debian-12~host~local", id: str = "e1") -> Environme
 
 def subject(label: str = "0.163.0", id: str = "s1") -> SubjectLine:
     return SubjectLine(
-        id=id, label=label, version="0.163.0", digest=DIGEST, source="openai-codex-cli-bin",
+        id=id, label=label, version="0.163.0", digest=DIGEST, source="installed",
         binary="/opt/codex/bin/codex",
     )  # fmt: skip
 

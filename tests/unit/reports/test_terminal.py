@@ -116,7 +116,7 @@ def test_a_run_without_any_key_can_still_be_shown() -> None:
 
 def test_what_really_ran_is_said() -> None:
     text = screen(journals.green(), width=200)
-    assert "set up by bwrap (/opt/codex/codex-resources/bwrap, sha256 1f2e3d4c5b6a) in 5 of 5 sandboxed calls" in text
+    assert "set up by Codex' own bwrap (sha256 1f2e3d4c5b6a) in 5 of 5 sandboxed calls" in text
 
 
 def test_asked_for_and_not_used_is_said() -> None:
