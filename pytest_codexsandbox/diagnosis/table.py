@@ -57,10 +57,17 @@ def _words(known: Fingerprint) -> str:
 
 
 def _code(text: str) -> str:
-    return f"<code>{_cell(text.strip())}</code>"
+    return f"<code>{_plain(text.strip())}</code>"
 
 
 def _cell(text: str) -> str:
-    """Text that stays text in a cell of a Markdown table."""
-    plain = html.escape(" ".join(text.split()), quote=False)
-    return "".join(f"&#{ord(sign)};" if sign in "|*_`[]\\~" else sign for sign in plain)
+    """Text for a cell of a Markdown table; what stands between backticks is code."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:  # a backtick without its twin is a sign like others
+        return _plain(text)
+    return "".join(_code(piece) if number % 2 else _plain(piece) for number, piece in enumerate(pieces))
+
+
+def _plain(text: str) -> str:
+    words = html.escape(text.replace("\n", " "), quote=False)
+    return "".join(f"&#{ord(sign)};" if sign in "|*_`[]\\~" else sign for sign in words)

@@ -1,0 +1,80 @@
+"""Every fingerprint recognises its own samples, refuses its near misses, and no two claim the same words equally."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.diagnosis import fingerprint as module
+from pytest_codexsandbox.diagnosis.clues import searchable
+from pytest_codexsandbox.diagnosis.derived import DERIVED
+from pytest_codexsandbox.diagnosis.fingerprint import GAP, Fingerprint
+from pytest_codexsandbox.diagnosis.match import candidates, fingerprints, match
+from pytest_codexsandbox.diagnosis.table import markdown
+
+ALL = {each.id: each for each in fingerprints()}
+PAGE = Path(module.__file__).resolve().parents[2] / "docs" / "reference" / "fingerprints.md"
+each_fingerprint = pytest.mark.parametrize("known", ALL.values(), ids=ALL)
+
+
+def test_there_are_fingerprints_for_the_texts_that_are_known() -> None:
+    assert len(ALL) > 150
+
+
+@each_fingerprint
+def test_it_is_the_first_answer_for_its_own_samples(known: Fingerprint) -> None:
+    for sample in known.samples.match:
+        said = match(sample, facts=known.samples.facts)
+        assert said is not None, sample
+        assert said.fingerprint == known.id, sample
+
+
+@each_fingerprint
+def test_it_is_not_the_answer_for_its_near_misses(known: Fingerprint) -> None:
+    for sample in known.samples.unlike:
+        said = match(sample, facts=known.samples.facts)
+        assert said is None or said.fingerprint != known.id, sample
+
+
+@each_fingerprint
+def test_no_other_claims_a_sample_as_specifically(known: Fingerprint) -> None:
+    for sample in known.samples.match:
+        found = candidates(searchable(sample), known.samples.facts, tuple(ALL.values()))
+        own = next(each for each in found if each.fingerprint.id == known.id)
+        equal = [each.fingerprint.id for each in found if each.weight == own.weight and each is not own]
+        assert equal == [], sample
+
+
+@each_fingerprint
+def test_every_text_of_it_has_at_most_three_gaps(known: Fingerprint) -> None:
+    assert all(words.count(GAP) <= 3 for words in (*known.texts, *known.together))
+
+
+@each_fingerprint
+def test_its_words_are_plain_and_whole(known: Fingerprint) -> None:
+    for text in (known.cause, known.remedy):
+        assert text.strip() == text
+        assert text.isprintable()
+        assert 10 <= len(text) <= 500
+    assert known.cause.endswith((".", ")"))
+    assert known.link == "" or known.link.startswith("https://")
+
+
+@each_fingerprint
+def test_what_it_explains_exists(known: Fingerprint) -> None:
+    assert set(known.explains) <= set(ALL)
+    assert known.id not in known.explains
+
+
+def test_what_follows_from_a_verdict_has_names_of_its_own() -> None:
+    assert not {each.fingerprint for each in DERIVED} & set(ALL)
+
+
+def test_the_reference_page_is_current() -> None:
+    """`codexsandbox diagnose --list --markdown > docs/reference/fingerprints.md` makes it so."""
+    assert PAGE.read_text(encoding="utf-8") == markdown(fingerprints())
+
+
+def test_every_row_of_the_reference_page_has_the_same_cells() -> None:
+    rows = [line for line in markdown(fingerprints()).splitlines() if line.startswith("| `")]
+    assert len(rows) == len(ALL)
+    assert {line.count(" | ") for line in rows} == {4}

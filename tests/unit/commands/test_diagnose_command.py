@@ -1,0 +1,211 @@
+"""`codexsandbox diagnose`: from a pasted text or an old journal to a cause and what to do."""
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.diagnosis.match import fingerprints
+from pytest_codexsandbox.journal import Journal
+from pytest_codexsandbox.model.journal import RunLine
+from pytest_codexsandbox.model.record import Diagnosis, Record
+from pytest_codexsandbox.model.verdict import Verdict
+from tests.unit.reports import journals
+
+NO_USERNS = "bwrap: No permissions to create new namespace, likely because the kernel does not allow"
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e"
+LOCAL = journals.cell()
+KEYS = journals.keys_of((LOCAL,), ("filesystem.outside-refused", "sqlite.board-outside-refused"), ("read-only",))
+
+
+def pasted(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    return main(["diagnose", "-"])
+
+
+def written(folder: Path, *records: Record, stderr: str = "") -> Path:
+    """A journal on disk in which every call ended before the probe ran."""
+    dead: dict[str, Any] = {"ready": False, "finished": False, "rows": {}, "readings": (), "code": 1, "stderr": stderr}
+    pairs = dict.fromkeys((record.key.cell, record.key.policy) for record in records)
+    calls = [journals.call(*pair, **dead) for pair in pairs]
+    made = journals.journal(records, cells=(LOCAL,), calls=calls)
+    first, *rest = journals.lines_of(made)
+    assert isinstance(first, RunLine)
+    journal = Journal.open(folder / "run", first)
+    for line in rest:
+        journal.write(line)
+    journal.close()
+    return journal.path
+
+
+def blocked(diagnosis: Diagnosis | None = None) -> list[Record]:
+    words: dict[str, Any] = {
+        "reason": "the sandbox does not start: exit code 1",
+        "diagnosis": diagnosis,
+        "evidence": (),
+    }
+    return [journals.record(key, Verdict.BLOCKED, **words) for key in KEYS]
+
+
+def test_a_pasted_error_gets_cause_and_remedy(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted(f"$ codex sandbox -- true\n{NO_USERNS}\n", monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("userns-not-permitted  (the sandbox)\n   said      No permissions to create new namespace")
+    assert "\n   because   " in shown
+    assert "\n   try       " in shown
+    assert "\n   see       https://" in shown
+
+
+def test_several_causes_are_counted_and_the_most_specific_is_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted(f"dial tcp: i/o timeout\n{NO_USERNS}\n", monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("2 causes in this text, the most specific first\n\nuserns-not-permitted")
+    assert "connection-timeout  (not the sandbox)" in shown
+
+
+def test_an_unknown_text_says_what_to_do_and_exits_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted("all is well\n", monkeypatch) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("not recognised: none of ")
+    assert all(word in shown for word in ("paste", "codexsandbox doctor", "report", "add-a-fingerprint.md"))
+
+
+def test_what_programs_printed_is_shown_and_not_obeyed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted(f"Can't mkdir /srv/{HOSTILE}/.git: Permission denied", monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert "\\x07" in shown
+    assert not set("\x1b\x07\u202e") & set(shown)
+
+
+def test_a_text_file_is_searched_and_bytes_that_are_not_text_do_no_harm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ci.log").write_bytes(b"\xff\xfe\x00\n" + NO_USERNS.encode() + b"\n\xff")
+    assert main(["diagnose", str(tmp_path / "ci.log")]) == 0
+    assert "userns-not-permitted" in capsys.readouterr().out
+
+
+def test_facts_given_by_hand_make_it_more_specific(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ci.log").write_text("touch: cannot touch '/srv/x': Permission denied\n")
+    assert main(["diagnose", str(tmp_path / "ci.log"), "--fact", "codex=0.99.0"]) == 0
+    assert "landlock-refused-write" in capsys.readouterr().out
+
+
+def test_a_journal_is_explained_again_with_todays_fingerprints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, *blocked(Diagnosis(fingerprint="", cause="no fingerprint fits")), stderr=NO_USERNS)
+    assert main(["diagnose", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(
+        "run r1: 2 checks red or blocked, 1 cause\n\nB  userns-not-permitted  (the sandbox)  2 checks"
+    )
+    assert "filesystem.outside-refused" in shown
+    assert "sqlite.board-outside-refused" in shown
+    assert "\n   saw       the sandbox does not start: exit code 1" in shown
+    assert "the run itself said that no fingerprint fits" in shown
+    assert f"\n   calls     {LOCAL.id}-read-only" in shown
+    assert main(["diagnose", str(path.parent)]) == 0
+
+
+def test_the_worst_checks_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [blocked()[0], journals.violation(KEYS[1], "leak")]
+    assert main(["diagnose", str(written(tmp_path, *records, stderr=NO_USERNS))]) == 0
+    shown = capsys.readouterr().out
+    assert "2 checks red or blocked, 2 causes" in shown
+    assert shown.index("F  sandbox-let-it-through") < shown.index("B  userns-not-permitted")
+
+
+def test_red_checks_that_nobody_can_explain_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(written(tmp_path, *blocked(), stderr="something new"))]) == 1
+    shown = capsys.readouterr().out
+    assert shown.count("B  not recognised") == 2  # each promise by itself: nothing says that they have one cause
+    assert "no fingerprint fits" in shown
+
+
+def test_a_green_journal_needs_no_diagnosis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, *(journals.record(key) for key in KEYS))
+    assert main(["diagnose", str(path)]) == 0
+    assert "nothing to diagnose" in capsys.readouterr().out
+
+
+def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = journals.journal([journals.record(KEYS[0])], cells=(LOCAL,), keys=KEYS, ended=False)
+    first, *rest = journals.lines_of(made)
+    assert isinstance(first, RunLine)
+    journal = Journal.open(tmp_path / "run", first)
+    for line in rest:
+        journal.write(line)
+    journal.close()
+    assert main(["diagnose", str(journal.path)]) == 1
+    assert "ended before it had a result" in " ".join(capsys.readouterr().out.split())
+
+
+def test_hostile_evidence_of_a_journal_is_shown_and_not_obeyed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = journals.record(KEYS[0], Verdict.BLOCKED, reason=journals.HOSTILE, evidence=())
+    main(["diagnose", str(written(tmp_path, record, stderr=journals.HOSTILE))])
+    shown = capsys.readouterr().out
+    assert "\\x1b" in shown
+    assert not set("\x1b\x07\u202e\u2066\u200b\u2028\x9b\r") & set(shown)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing to diagnose"),
+        (["/nothing/here.log"], "that cannot be read"),
+        (["-", "--fact", "codex"], "--fact 'codex' cannot be read"),
+        (["--list", "--fingerprints", "/nothing/here"], "no such folder of fingerprints"),
+    ],
+)
+def test_wrong_input_is_one_clear_error(
+    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"text")))
+    assert main(["diagnose", *words]) == 4
+    assert said in capsys.readouterr().err
+
+
+def test_an_empty_text_is_an_error_that_shows_how(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted(" \n", monkeypatch) == 4
+    assert "codex sandbox -- true 2>&1 | codexsandbox diagnose -" in capsys.readouterr().err
+
+
+def test_a_foreign_journal_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "old.ndjson").write_text('{"line": "run", "schema": 99}\n')
+    assert main(["diagnose", str(tmp_path / "old.ndjson")]) == 4
+    assert "old.ndjson" in capsys.readouterr().err
+
+
+def test_every_fingerprint_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "--list"]) == 0
+    listed = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
+    assert len(listed) == len(fingerprints())
+    assert all(re.fullmatch(r"[a-z0-9.-]+  \((the sandbox|not the sandbox|undecided)\)", line) for line in listed)
+
+
+def test_the_reference_page_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "--list", "--markdown"]) == 0
+    assert capsys.readouterr().out.startswith("# Fingerprints\n")
+
+
+def test_the_help_shows_lines_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["diagnose", "--help"])
+    assert ended.value.code == 0
+    assert "codexsandbox diagnose -" in capsys.readouterr().out

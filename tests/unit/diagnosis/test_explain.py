@@ -1,0 +1,129 @@
+"""A red record gets the cause that its own evidence tells, not whatever words stood near it."""
+
+import pytest
+
+from pytest_codexsandbox.explain import diagnose
+from pytest_codexsandbox.model.act import DoneAct
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.record import Diagnosis, Record
+from pytest_codexsandbox.model.verdict import Verdict
+from tests.unit.diagnosis.makers import died, observation, record, row
+
+WARNING = (
+    "WARNING: proceeding, even though we could not update PATH: "
+    'Refusing to create helper binaries under temporary dir "/t"'
+)
+
+
+def why(record: Record, *seen: Observation, **facts: object) -> Diagnosis:
+    said = diagnose(record, seen, facts)
+    assert said is not None
+    return said
+
+
+@pytest.mark.parametrize(
+    "verdict", [Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE, Verdict.EXPECTED, Verdict.STALE]
+)
+def test_what_is_not_red_or_blocked_needs_no_diagnosis(verdict: Verdict) -> None:
+    assert diagnose(record(verdict), (), {}) is None
+
+
+def test_a_blocked_record_gets_the_cause_of_the_start() -> None:
+    blocked = record(Verdict.BLOCKED, reason="the sandbox does not start: exit code 1")
+    said = why(blocked, died("bwrap: pivot_root: Operation not permitted"))
+    assert said.fingerprint == "pivot-root-refused"
+
+
+def test_facts_of_the_machine_make_it_more_specific() -> None:
+    blocked = record(Verdict.BLOCKED, reason="the sandbox does not start")
+    seen = died("bwrap: setting up uid map: Permission denied")
+    assert why(blocked, seen).fingerprint == "uid-map-refused"
+    facts = {"sysctls": {"kernel.apparmor_restrict_unprivileged_userns": "1"}}
+    assert why(blocked, seen, **facts).fingerprint == "uid-map-refused-by-apparmor"
+
+
+def test_a_denial_is_explained_by_what_the_program_said() -> None:
+    act = "sqlite.granted/insert"
+    done = DoneAct(act=act, ok=False, errno="SQLITE_CANTOPEN", detail="unable to open database file")
+    rows = (row(act=act, held=False, direction="denied", reason="", saw="it failed"),)
+    red = record(direction="denied", evidence=rows, promise="sqlite.granted")
+    assert why(red, observation(rows={act: done})).fingerprint == "sqlite-cannot-open"
+
+
+def test_the_errno_that_was_promised_explains_nothing() -> None:
+    """The claim says EROFS; what was seen is something else."""
+    rows = (row(claim="it is refused (EROFS or EACCES)", saw="ENOENT at open", reason="ENOENT", held=False),)
+    red = record(direction="wrong-claim", evidence=rows, reason="promised: it is refused (EROFS or EACCES)")
+    assert why(red, observation()).fingerprint == ""
+
+
+def test_a_row_that_held_explains_nothing() -> None:
+    rows = (row(saw="EROFS at open", reason="EROFS"), row(saw="odd", reason="", held=False, direction="wrong-claim"))
+    assert why(record(direction="wrong-claim", evidence=rows), observation()).fingerprint == ""
+
+
+def test_a_warning_on_stderr_is_not_the_cause_of_a_violation() -> None:
+    rows = (row(saw="odd", held=False, direction="wrong-claim"),)
+    said = why(record(direction="wrong-claim", evidence=rows), observation(stderr=WARNING))
+    assert (said.fingerprint, said.quote) == ("", "odd")
+    assert "no fingerprint fits" in said.cause
+
+
+def test_what_codex_said_beside_the_probe_counts_when_nothing_else_does() -> None:
+    rows = (row(saw="exit code 1", held=False, direction="denied"),)
+    seen = observation(stderr="sandbox blocked creation of protected workspace metadata path /w/.git\n")
+    assert why(record(direction="denied", evidence=rows), seen).fingerprint == "protected-name-blocked"
+
+
+def test_bare_errno_words_beside_the_probe_do_not_count() -> None:
+    rows = (row(saw="odd", held=False, direction="wrong-claim"),)
+    seen = observation(stderr="cat: x: Permission denied\n")
+    assert why(record(direction="wrong-claim", evidence=rows), seen).fingerprint == ""
+
+
+def test_a_leak_under_a_sandbox_says_that_nothing_here_explains_it() -> None:
+    rows = (row(saw="worked; changed, seen from outside: @OUTSIDE@/x", held=False, direction="leak"),)
+    said = why(record(direction="leak", evidence=rows), observation())
+    assert said.fingerprint == "sandbox-let-it-through"
+    assert "@OUTSIDE@/x" in said.quote
+
+
+def test_a_leak_that_is_known_of_the_release_says_so() -> None:
+    rows = (row(saw="worked", held=False, direction="leak"),)
+    red = record(direction="leak", evidence=rows, promise="protected.existing-in-workspace")
+    assert why(red, observation(), codex="0.99.0").fingerprint == "landlock-protects-no-names"
+    assert why(red, observation(), codex="0.163.0").fingerprint == "sandbox-let-it-through"
+    missing = record(direction="leak", evidence=rows, promise="protected.missing-in-root")
+    assert why(missing, observation(), codex="0.121.0").fingerprint == "missing-names-not-protected"
+
+
+def test_no_sandbox_although_asked_is_a_cause_of_its_own() -> None:
+    red = record(promise="start.sandbox-is-on", direction="leak", evidence=(row(held=False, direction="leak"),))
+    assert why(red, observation()).fingerprint == "no-sandbox-was-on"
+    blocked = record(Verdict.BLOCKED, reason="no sandbox was on: a write went through")
+    assert why(blocked, observation()).fingerprint == "no-sandbox-was-on"
+
+
+def test_litter_is_explained_by_the_release_that_leaves_it() -> None:
+    rows = (row(act="", saw="left behind: @WORKSPACE@/.codex", held=False, direction="litter"),)
+    red = record(direction="litter", evidence=rows, promise="filesystem.nothing-left")
+    assert why(red, observation(), codex="0.121.0").fingerprint == "workspace-codex-file-left"
+    assert why(red, observation(), codex="0.169.0").fingerprint == "mount-points-left"
+
+
+def test_what_the_harness_could_not_tell_says_nothing_about_codex() -> None:
+    said = why(record(Verdict.BROKEN, reason="the scenario was skipped"))
+    assert said.fingerprint == ""
+    assert "nothing about Codex" in said.cause
+
+
+def test_a_failed_control_is_explained_by_the_control() -> None:
+    rows = (row(control="open: No space left on device", control_held=False, saw="EROFS at open", reason="EROFS"),)
+    assert why(record(Verdict.BROKEN, evidence=rows), observation()).fingerprint == "no-space"
+
+
+def test_fingerprints_of_ones_own_are_used() -> None:
+    blocked = record(Verdict.BLOCKED, reason="the sandbox does not start")
+    said = diagnose(blocked, (died("bwrap: pivot_root: Operation not permitted"),), {}, fingerprints=())
+    assert said is not None
+    assert said.fingerprint == ""
