@@ -36,7 +36,7 @@ def run(command: Command, *, inherit_output: bool = False) -> Finished:
 
 
 @contextmanager
-def running(argv: Sequence[str], *, cwd: str, env: dict[str, str], stderr: IO[bytes]) -> Iterator[Child]:
+def running(argv: Sequence[str], *, cwd: str, env: dict[str, str], stderr: IO[bytes] | None = None) -> Iterator[Child]:
     """A live process with unbuffered pipes on stdin and stdout. Leaving ends its process group."""
     child = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd, env=env, start_new_session=True,

@@ -238,7 +238,7 @@ class Hand:
         self._end(lambda left: self._remove_folder())
 
     def _remove_folder(self) -> None:
-        for name in ("owner.json", "hand.log", ".gitignore"):
+        for name in ("owner.json", "hand.log", "rig.sock"):
             try:
                 os.unlink(os.path.join(self.folder, name))
             except OSError:

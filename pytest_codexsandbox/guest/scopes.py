@@ -145,6 +145,8 @@ class Scope:
     def start(self, *, pty: bool = False) -> str:
         """ "" or why it could not be started."""
         self._started = time.monotonic()
+        if not self._command["argv"]:
+            return "no command was given"
         try:
             self._begin_on_terminal() if pty else self._begin_on_pipes()
         except (OSError, ValueError, subprocess.SubprocessError) as problem:
