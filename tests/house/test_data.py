@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.matrix import deviation_files, load, survey
 from pytest_codexsandbox.matrix.plan import make
@@ -69,7 +70,7 @@ def test_every_known_deviation_names_a_promise_and_a_cause_that_exist() -> None:
     found = deviation_files.load(
         files,
         promises={promise.id for promise in PROMISES},
-        fingerprints={known.id for known in fingerprints()},
+        fingerprints={*(known.id for known in fingerprints()), *(derived.fingerprint for derived in DERIVED)},
     )
     assert all(is_value(deviation.id) for deviation in found)
     by_promise = {promise.id: promise for promise in PROMISES}
