@@ -8,6 +8,7 @@ Exit code: 0 something was recognised (or nothing is red), 1 nothing was.
 """
 
 import argparse
+import shlex
 import shutil
 import sys
 import textwrap
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")
     content = _content(options.source)
     if content is None:
-        return _journal(journals.read(options.source), known)
+        return _journal(journals.read(options.source), known, Path(options.source))
     return _text(content, _facts(options.fact), known)
 
 
@@ -100,7 +101,7 @@ def _not_recognised(count: int) -> Iterator[str]:
 
 
 # ---- a journal
-def _journal(journal: Journal, known: Sequence[Fingerprint]) -> int:
+def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path) -> int:
     red = [record for record in journal.states().values() if record.verdict in EXPLAINED]
     if not red:
         print(f"nothing to diagnose: no check of run {visible(journal.run.id)} is red or blocked")
@@ -109,7 +110,8 @@ def _journal(journal: Journal, known: Sequence[Fingerprint]) -> int:
     checks = "1 check" if len(red) == 1 else f"{len(red)} checks"
     causes = "1 cause" if len(groups) == 1 else f"{len(groups)} causes"
     print(f"run {visible(journal.run.id)}: {checks} red or blocked, {causes}\n")
-    print("\n\n".join("\n".join(_group_lines(diagnosis, records)) for diagnosis, records in groups))
+    folder = source if source.is_dir() else source.parent
+    print("\n\n".join("\n".join((*_group_lines(*group), *_evidence(journal, group[1][0], folder))) for group in groups))
     return 0 if any(diagnosis.fingerprint for diagnosis, _ in groups) else 1
 
 
@@ -123,19 +125,20 @@ def _groups(journal: Journal, red: Iterable[Record], known: Sequence[Fingerprint
         diagnosis = diagnose(record, calls, facts(record), fingerprints=known) or record.diagnosis
         if diagnosis is None:
             continue
-        own = () if diagnosis.fingerprint else (record.key.promise, record.reason)
-        found.setdefault((record.verdict.value, diagnosis.fingerprint, diagnosis.cause, *own), (diagnosis, []))[
-            1
-        ].append(record)
+        own = () if diagnosis.fingerprint else (record.key.promise, record.direction)
+        name = (record.verdict.value, diagnosis.fingerprint, diagnosis.cause, *own)
+        found.setdefault(name, (diagnosis, []))[1].append(record)
     return sorted(found.values(), key=lambda group: WORST_FIRST.index(group[1][0].verdict))
 
 
 def _facts_by_record(journal: Journal) -> Callable[[Record], dict[str, Any]]:
     environments = {line.id: line.facts for line in journal.environments}
     versions = {line.id: line.version for line in journal.subjects}
+    places = {row.id: row.as_version for row in journal.plan.cells}  # of a build that calls itself 0.0.0
 
     def facts(record: Record) -> dict[str, Any]:
-        return {**environments.get(record.environment, {}), "codex": versions.get(record.subject, "")}
+        version = places.get(record.key.cell) or versions.get(record.subject, "")
+        return {**environments.get(record.environment, {}), "codex": version}
 
     return facts
 
@@ -153,7 +156,14 @@ def _group_lines(diagnosis: Diagnosis, records: Sequence[Record]) -> Iterator[st
     )
     if first.diagnosis and first.diagnosis.fingerprint != diagnosis.fingerprint:
         yield from _field("then", f"the run itself said {first.diagnosis.fingerprint or 'that no fingerprint fits'}")
-    yield from _field("calls", ", ".join((*first.calls,)[:SHOWN]))
+
+
+def _evidence(journal: Journal, record: Record, folder: Path) -> Iterator[str]:
+    """Where to look, and the line that shows it again (whole, so that it can be pasted)."""
+    controls = {call.observation.id for call in journal.calls if call.control}
+    yield from _field("calls", ", ".join([call for call in record.calls if call not in controls][:SHOWN]))
+    if record.repro:
+        yield f"   {'repro':<9} {visible(f'sh {shlex.quote(str(folder / record.repro))}')}"
 
 
 # ---- both

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.cli import main
@@ -26,12 +27,13 @@ def pasted(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return main(["diagnose", "-"])
 
 
-def written(folder: Path, *records: Record, stderr: str = "") -> Path:
+def written(folder: Path, *records: Record, stderr: str = "", as_version: str = "") -> Path:
     """A journal on disk in which every call ended before the probe ran."""
     dead: dict[str, Any] = {"ready": False, "finished": False, "rows": {}, "readings": (), "code": 1, "stderr": stderr}
     pairs = dict.fromkeys((record.key.cell, record.key.policy) for record in records)
     calls = [journals.call(*pair, **dead) for pair in pairs]
-    made = journals.journal(records, cells=(LOCAL,), calls=calls)
+    cells = (msgspec.structs.replace(LOCAL, as_version=as_version),)
+    made = journals.journal(records, cells=cells, calls=calls)
     first, *rest = journals.lines_of(made)
     assert isinstance(first, RunLine)
     journal = Journal.open(folder / "run", first)
@@ -117,6 +119,21 @@ def test_a_journal_is_explained_again_with_todays_fingerprints(
     assert "the run itself said that no fingerprint fits" in shown
     assert f"\n   calls     {LOCAL.id}-read-only" in shown
     assert main(["diagnose", str(path.parent)]) == 0
+
+
+def test_a_cause_ends_in_the_line_that_shows_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, journals.violation(KEYS[0], "leak", repro="repro/a b.sh"))
+    assert main(["diagnose", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"   repro     sh '{path.parent}/repro/a b.sh'"
+
+
+def test_the_release_of_the_journal_is_a_fact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = journals.keys_of((LOCAL,), ("protected.existing-in-workspace",), ("read-only",))[0]
+    leak = journals.violation(key, "leak")
+    assert main(["diagnose", str(written(tmp_path / "new", leak))]) == 0
+    assert "sandbox-let-it-through" in capsys.readouterr().out
+    assert main(["diagnose", str(written(tmp_path / "old", leak, as_version="0.99.0"))]) == 0
+    assert "landlock-protects-no-names" in capsys.readouterr().out
 
 
 def test_the_worst_checks_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
