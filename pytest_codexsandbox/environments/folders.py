@@ -1,11 +1,12 @@
 """Folders of environments: where they may lie, whose they are, and what runs left behind."""
 
 import os
+import platform
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -23,12 +24,26 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
     word: str
     pid: int
-    start: int
+    start: int  # of that process: the number alone may be another's by now
     boot: str
+    node: str
+    pids: str  # the namespace that the number is of
+
+    @classmethod
+    def me(cls, word: str) -> "Owner":
+        pid = os.getpid()
+        return cls(
+            word=word, pid=pid, start=start_time(pid), boot=boot_id(), node=platform.node(), pids=_pid_namespace()
+        )
 
     @property
-    def lives(self) -> bool:
-        return self.boot == boot_id() and self.start != 0 and start_time(self.pid) == self.start
+    def state(self) -> Literal["lives", "dead", "unknown"]:
+        """`unknown`: of another machine or container, whose processes we do not see."""
+        if self.boot != boot_id():
+            return "dead" if self.node == platform.node() else "unknown"
+        if self.pids != _pid_namespace():
+            return "unknown"
+        return "lives" if self.start and start_time(self.pid) == self.start else "dead"
 
 
 def prepare(folder: Path, word: str) -> Path:
@@ -38,12 +53,11 @@ def prepare(folder: Path, word: str) -> Path:
     try:
         real.mkdir(parents=True, exist_ok=True)
         real.chmod(0o700)
-        owner = Owner(word=word, pid=os.getpid(), start=start_time(os.getpid()), boot=boot_id())
-        (real / OWNER).write_bytes(msgspec.json.encode(owner))
+        (real / OWNER).write_bytes(msgspec.json.encode(Owner.me(word)))
     except OSError as problem:
         raise MachineFault(
             f"{real} cannot be used for an environment", why=problem.strerror or str(problem),
-            next_step="give a folder that you can write, outside /tmp",
+            next_step="set CODEXSANDBOX_CACHE to a folder that you can write, outside /tmp",
         ) from problem  # fmt: skip
     _opened[word] = real
     return real
@@ -58,13 +72,20 @@ def _refuse_where_codex_writes(folder: Path) -> None:
                 f"{folder} lies below {top}",
                 why="every policy that may write lets Codex write there, or Codex keeps its own files there: "
                 "what is measured in it would say nothing",
-                next_step="choose a report folder that lies elsewhere",
+                next_step="set CODEXSANDBOX_CACHE to a folder of yours that lies elsewhere",
             )
 
 
 def _named(variable: str) -> Iterator[Path]:
     if os.environ.get(variable):
         yield Path(os.environ[variable])
+
+
+def _pid_namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
 
 
 def left_in_shared(word: str) -> list[Path]:

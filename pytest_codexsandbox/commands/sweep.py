@@ -1,0 +1,59 @@
+"""Remove what killed runs left behind.
+
+A run that ends by itself leaves nothing. One that was killed together with its helper may leave processes, folders
+below the cache, and files in /tmp. `sweep` ends and removes them. It never touches a run that is still going, and it
+keeps journals and reports.
+"""
+
+import argparse
+import shutil
+import time
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.environments.sweeping import Found, find, sweep
+from pytest_codexsandbox.releases.store import cache_folder
+
+EXAMPLES: Final = ("codexsandbox sweep", "codexsandbox sweep --dry-run", "codexsandbox sweep --report-dir ci-reports")
+LEAK: Final = 13
+_FORGOTTEN: Final = 24 * 3600  # seconds after which a run's folder without any owner is nobody's
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--report-dir", metavar="DIR", default=".codexsandbox", help="where runs left their reports")
+    parser.add_argument("--dry-run", action="store_true", help=f"only say what is there; exit code {LEAK} if there is")
+
+
+def run(options: argparse.Namespace) -> int:
+    runs = cache_folder() / "runs"
+    found = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
+    dead = [one for one in found if one.state == "dead"]
+    for one in found:
+        if one.state == "lives":
+            print(f"kept     {one.what}: it is running")
+        elif one.state == "unknown":
+            print(f"kept     {one.what}: another machine or container; if that has ended: rm -rf '{one.folder}'")
+    if options.dry_run:
+        for one in dead:
+            print(f"left     {one.what}")
+        print(_sum(len(dead), "would be removed"))
+        return LEAK if dead else 0
+    swept = [sweep(one) for one in dead]
+    for one in swept:
+        print(f"removed  {one.what}" if not one.left else f"stays    {one.what}: {'; '.join(one.left[:3])}")
+    _remove_empty_runs(runs, swept)
+    print(_sum(sum(not one.left for one in swept), "removed"))
+    return LEAK if any(one.left for one in swept) else 0
+
+
+def _remove_empty_runs(runs: Path, swept: list[Found]) -> None:
+    """The folder of a run whose environments are all gone; what else lies in it was made for them."""
+    for run in sorted(runs.iterdir()) if runs.is_dir() else ():
+        was_swept = any(run in one.folder.parents for one in swept) or any(run == one.folder for one in swept)
+        forgotten = run.is_dir() and time.time() - run.stat().st_mtime > _FORGOTTEN
+        if (was_swept or forgotten) and not any(True for _ in find(run)):
+            shutil.rmtree(run, ignore_errors=True)
+
+
+def _sum(count: int, done: str) -> str:
+    return "nothing was left by killed runs" if not count else f"{count} left by killed runs, {done}"

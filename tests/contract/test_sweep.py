@@ -1,0 +1,116 @@
+"""`codexsandbox sweep` after a run and its hand were killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.contract.asking import shell
+from pytest_codexsandbox.environments import folders
+from pytest_codexsandbox.environments.local import LocalBackend
+from pytest_codexsandbox.environments.machine import this_machine
+
+RUNNER = """
+import sys, time
+from pathlib import Path
+from pytest_codexsandbox.contract.asking import shell
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.model.act import Given
+from tests.contract.sharing import SharingBackend
+with SharingBackend().open(this_machine(), Path(sys.argv[1])) as environment:
+    world = environment.world()
+    environment.lay(world, [Given(kind="file", path="@TMP@/@NAME@"), Given(kind="file", path="@WORKSPACE@/x")])
+    live = environment.spawn(shell(world, f"echo $PPID; sleep 1000; : {sys.argv[2]}"))
+    print(live.read(20, 100).decode().strip(), world.id, flush=True)
+    time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
+        monkeypatch.setenv("CODEXSANDBOX_CACHE", folder)
+        monkeypatch.chdir(folder)
+        yield Path(folder)
+
+
+def killed_run(folder: Path, word: str) -> str:
+    """Runner and hand are killed, so that nobody cleans up; the word of its world."""
+    environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNNER, str(folder), word], stdout=subprocess.PIPE, env=environment, cwd="/"
+    ) as runner:
+        assert runner.stdout is not None
+        hand, world = runner.stdout.readline().split()
+        os.kill(int(hand), signal.SIGSTOP)  # it must not clean up in the moment between
+        runner.kill()
+        runner.wait()
+        os.kill(int(hand), signal.SIGKILL)
+    return world.decode()
+
+
+def test_what_a_killed_run_left_is_ended_and_removed(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = cache / "runs" / "killed" / "main" / "here"
+    world = killed_run(folder, f"sleeper{uuid.uuid4().hex}")
+    owner = msgspec.json.decode((folder / folders.OWNER).read_bytes(), type=folders.Owner)
+    (cache / "runs" / "killed" / "canaries").mkdir()
+    assert folders.left_in_shared(owner.word) == [Path(f"/tmp/cx-{world}-world")]
+    assert folders.marked(owner.word)
+    assert main(["sweep", "--dry-run"]) == 13
+    assert str(folder) in capsys.readouterr().out
+    assert main(["sweep"]) == 0
+    assert "removed" in capsys.readouterr().out
+    assert not (cache / "runs" / "killed").exists()
+    assert folders.left_in_shared(owner.word) == []
+    assert folders.marked(owner.word) == []
+    assert main(["sweep"]) == 0
+    assert "nothing was left" in capsys.readouterr().out
+
+
+def test_a_run_that_is_going_is_never_touched(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = cache / "runs" / "going" / "here"
+    with LocalBackend().open(this_machine(), folder) as environment:
+        world = environment.world()
+        assert main(["sweep"]) == 0
+        assert "it is running" in capsys.readouterr().out
+        assert environment.run(shell(world, "echo alive")).stdout == b"alive\n"
+        environment.clear(world)
+
+
+def test_journals_stay(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = cache / ".codexsandbox" / "2026-01-01T00-00-00"
+    report.mkdir(parents=True)
+    (report / "journal.ndjson").write_text("{}")
+    assert main(["sweep", "--report-dir", str(cache / ".codexsandbox")]) == 0
+    assert (report / "journal.ndjson").exists()
+
+
+def test_an_owner_file_that_is_none_of_ours_is_left_alone(cache: Path) -> None:
+    other = cache / "runs" / "other"
+    other.mkdir(parents=True)
+    (other / "owner.json").write_text('{"name": "somebody"}')
+    (cache / "runs" / "odd").mkdir()
+    (cache / "runs" / "odd" / "owner.json").symlink_to("/etc/passwd")
+    assert main(["sweep"]) == 0
+    assert (other / "owner.json").exists()
+    assert (cache / "runs" / "odd").exists()
+
+
+def test_a_forgotten_folder_without_an_owner_is_removed_after_a_day(cache: Path) -> None:
+    new, old = cache / "runs" / "new", cache / "runs" / "old"
+    for folder in (new, old):
+        folder.mkdir(parents=True)
+    day_ago = time.time() - 100_000
+    os.utime(old, (day_ago, day_ago))
+    assert main(["sweep"]) == 0
+    assert new.exists()
+    assert not old.exists()

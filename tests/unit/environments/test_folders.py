@@ -1,0 +1,53 @@
+"""Where environments may lie, and whose they are."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.environments import folders
+from pytest_codexsandbox.environments.folders import Owner
+from pytest_codexsandbox.environments.machine import start_time
+from pytest_codexsandbox.errors import WrongInput
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/tmp/below", "/dev/shm/x"])
+def test_a_folder_that_every_policy_may_write_is_refused(place: str) -> None:
+    with pytest.raises(WrongInput, match="lies below"):
+        folders.prepare(Path(place), "word")
+
+
+def test_a_link_to_such_a_folder_is_refused_too(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/dev/shm")
+    with pytest.raises(WrongInput, match="lies below"):
+        folders.prepare(tmp_path / "link" / "x", "word")
+
+
+@pytest.mark.parametrize("variable", ["HOME", "CODEX_HOME"])
+def test_the_users_own_codex_folder_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(variable, str(tmp_path))
+    with pytest.raises(WrongInput, match="CODEXSANDBOX_CACHE"):
+        folders.prepare(tmp_path / ".codex" / "x", "word")
+
+
+def test_we_live() -> None:
+    assert Owner.me("word").state == "lives"
+
+
+def test_a_number_that_is_another_process_by_now_is_dead() -> None:
+    me = Owner.me("word")
+    assert msgspec.structs.replace(me, start=me.start + 1).state == "dead"
+    assert msgspec.structs.replace(me, start=0).state == "dead"
+    assert msgspec.structs.replace(me, boot="earlier").state == "dead"
+
+
+def test_who_cannot_be_seen_from_here_may_live() -> None:
+    me = Owner.me("word")
+    assert msgspec.structs.replace(me, pids="pid:[1]").state == "unknown"
+    assert msgspec.structs.replace(me, boot="other", node="another-machine").state == "unknown"
+
+
+def test_a_process_that_is_not_there_has_no_start() -> None:
+    assert start_time(2**22 + 1) == 0
+    assert start_time(os.getpid()) > 0
