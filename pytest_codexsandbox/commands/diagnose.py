@@ -26,7 +26,7 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.explain import EXPLAINED, diagnose
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Diagnosis, Record
-from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST
+from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.escape import visible
 
 EXAMPLES: Final = (
@@ -116,7 +116,7 @@ def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path) -> in
 
 
 def _groups(journal: Journal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:
-    """Checks by cause, the worst first; what has no fingerprint stays by itself, one for each promise."""
+    """Checks by cause, the worst first."""
     facts = _facts_by_record(journal)
     found: dict[tuple[str, ...], Group] = {}
     for record in red:
@@ -125,10 +125,17 @@ def _groups(journal: Journal, red: Iterable[Record], known: Sequence[Fingerprint
         diagnosis = diagnose(record, calls, facts(record), fingerprints=known) or record.diagnosis
         if diagnosis is None:
             continue
-        own = () if diagnosis.fingerprint else (record.key.promise, record.direction)
+        own = () if diagnosis.fingerprint else _apart(record)
         name = (record.verdict.value, diagnosis.fingerprint, diagnosis.cause, *own)
         found.setdefault(name, (diagnosis, []))[1].append(record)
     return sorted(found.values(), key=lambda group: WORST_FIRST.index(group[1][0].verdict))
+
+
+def _apart(record: Record) -> tuple[str, ...]:
+    """Without a fingerprint: what is broken or blocked for one reason is one block, a violation stays by itself."""
+    if record.verdict is Verdict.VIOLATES:
+        return (record.key.promise, record.direction)
+    return (record.reason,)
 
 
 def _facts_by_record(journal: Journal) -> Callable[[Record], dict[str, Any]]:

@@ -147,8 +147,14 @@ def test_the_worst_checks_come_first(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_red_checks_that_nobody_can_explain_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", str(written(tmp_path, *blocked(), stderr="something new"))]) == 1
     shown = capsys.readouterr().out
-    assert shown.count("B  not recognised") == 2  # each promise by itself: nothing says that they have one cause
+    assert shown.count("B  not recognised  (undecided)  2 checks") == 1  # one reason, one block
     assert "no fingerprint fits" in shown
+
+
+def test_violations_that_nobody_can_explain_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [journals.violation(key, "wrong-claim", reason="odd") for key in KEYS]
+    assert main(["diagnose", str(written(tmp_path, *records, stderr="something new"))]) == 1
+    assert capsys.readouterr().out.count("F  not recognised  (undecided)\n") == 2
 
 
 def test_a_green_journal_needs_no_diagnosis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
