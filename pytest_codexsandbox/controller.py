@@ -57,6 +57,7 @@ class Controller:
         if self.journal is not None:
             return
         self.plan = plan
+        _ = self.run.deviations  # wrong expectations are said before the first effect
         asked = self.run.settings
         words = tuple(str(word) for word in self.config.invocation_params.args)
         self.journal = Journal.open(
@@ -192,7 +193,7 @@ class Controller:
         writer = terminalreporter._tw
         text = render(
             done, width=min(writer.fullwidth, 200), color=writer.hasmarkup, ascii=not _unicode(writer),
-            verbosity=max(0, self.config.get_verbosity()),
+            verbosity=max(0, self.config.get_verbosity()), folder=self.run.folder,
         )  # fmt: skip
         terminalreporter.write_line("")
         for line in text.splitlines():

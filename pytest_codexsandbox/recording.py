@@ -116,10 +116,10 @@ class Recording:
         if record.verdict is Verdict.VIOLATES:
             record = run.cover(key, record, version)
         if trial is not None and record.verdict in (Verdict.VIOLATES, Verdict.EXPECTED, Verdict.BLOCKED):
-            self._write_repro(trial, record)
+            record = msgspec.structs.replace(record, repro=self._write_repro(trial, record))
         return record
 
-    def _write_repro(self, trial: RealTrial, record: Record) -> None:
+    def _write_repro(self, trial: RealTrial, record: Record) -> str:
         """A script for the first row that did not hold; a folder that cannot be written costs the script alone."""
         bad = next((row for row in record.evidence if not row.held), None)
         seen = next((seen for seen in trial.seen if bad is None or seen.id == bad.call), trial.seen[0])
@@ -128,15 +128,19 @@ class Recording:
         target = self.run.folder / repro_name(record.key)
         try:
             target.parent.mkdir(mode=0o700, exist_ok=True)
-            target.write_text(repro_script(seen, acts={bad.act: acts[bad.act]} if bad and bad.act in acts else acts))
+            chosen = {bad.act: acts[bad.act]} if bad and bad.act in acts else acts
+            stdin = promise.call.stdin if promise.call else b""
+            target.write_text(repro_script(seen, acts=chosen, stdin=stdin))
         except OSError:
-            return
+            return ""
+        return str(repro_name(record.key))
 
     def _attach(self, item: pytest.Item, record: Record) -> None:
         if self.config.pluginmanager.hasplugin("allure_listener"):
             from pytest_codexsandbox.allure_bridge import attach
 
-            attach(item, record)
+            cell = next((cell for cell in self.run.cells if cell.id == record.key.cell), None)
+            attach(item, record, axes=cell.axes if cell else {})
 
 
 def repro_name(key: Key) -> Path:

@@ -19,6 +19,7 @@ from pytest_codexsandbox.reports.screen_matrix import matrix
 NARROWEST: Final = 40
 _MACHINES: Final = 4
 _NAMED: Final = 3
+_REASONS: Final = 5
 
 
 def render(
@@ -103,8 +104,11 @@ def _attempts(journal: Journal, paint: Paint) -> list[str]:
 
 def _foot(journal: Journal, found: list[causes.Cause], paint: Paint, folder: Path | None) -> list[str]:
     lines = [""]
-    for nothing in journal.plan.not_planned[:5]:
-        lines += paint.wrapped(f"not planned: {nothing.what}: {nothing.why}")
+    left_out: dict[str, list[str]] = {}
+    for nothing in journal.plan.not_planned:
+        left_out.setdefault(nothing.why, []).append(nothing.what)
+    for why, names in list(left_out.items())[:_REASONS]:
+        lines += paint.wrapped(f"not planned, {why}: {facts.listed(names)}")
     end = journal.end
     for leak in end.leaks if end else ():
         lines += paint.wrapped(f"left behind by codexsandbox itself: {leak}")
