@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from pytest_codexsandbox.diagnosis.derived import LET_THROUGH, NO_SANDBOX
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
@@ -139,7 +140,8 @@ class Run:
     def deviations(self) -> tuple[known.Deviation, ...]:
         paths = (shipped("matrix") / "expectations" / "known.toml", *self.settings.expectations)
         names = (*self.promises, *self.user_promises)
-        return known.load(paths, promises=names, fingerprints=tuple(one.id for one in fingerprints()))
+        causes = (*(one.id for one in fingerprints()), *(one.fingerprint for one in (LET_THROUGH, NO_SANDBOX)))
+        return known.load(paths, promises=names, fingerprints=causes)
 
     def cover(self, key: Key, record: Record, version: str) -> Record:
         """The record as the known deviations see it, for the sign that pytest shows at once."""
