@@ -1,7 +1,7 @@
 """The framing between runner and hand."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_codexsandbox.guest.wire import Foreign, Unpacker, pack
@@ -10,6 +10,7 @@ BODIES = st.dictionaries(st.text(max_size=8).filter(lambda name: name != "blobs"
 MESSAGES = st.lists(st.tuples(BODIES, st.lists(st.binary(max_size=300), max_size=4)), max_size=5)
 
 
+@settings(database=None, derandomize=True, deadline=None)
 @given(messages=MESSAGES, size=st.integers(1, 400))
 def test_messages_arrive_whole_however_they_are_cut(
     messages: list[tuple[dict[str, str], list[bytes]]], size: int
