@@ -149,7 +149,8 @@ def test_what_the_command_left_running_dies_with_the_call(trial: Trial) -> None:
     Control: without a sandbox both go on running after the command, and are found.
     """
     child, session = trial.row("child"), trial.row("session")
-    survivors, outside = trial.observed().survivors, trial.controlled().survivors
+    survivors = [one.partition(":")[0] for one in trial.observed().survivors]
+    outside = [one.partition(":")[0] for one in trial.controlled().survivors]
     trial.says(
         "child",
         claim="no process of the call is left",
@@ -181,7 +182,7 @@ def test_an_interrupt_ends_the_call_with_everything_in_it(trial: Trial) -> None:
         "wait",
         claim="the call ends with 130, its command unfinished, and no process is left",
         saw=f"{seen.ended} {seen.code}, {'finished' if seen.finished else 'unfinished'}, "
-        f"left running: {', '.join(seen.survivors) or 'none'}",
+        f"left running: {len(seen.survivors)}",
         held=seen.ended in ("exit", "signal") and seen.code == 130 and not seen.finished and not seen.survivors,
         control=f"{control.ended} {control.code}, {'finished' if control.finished else 'unfinished'}",
         control_held=control.code == 130 and not control.finished,
