@@ -21,7 +21,7 @@ from pytest_codexsandbox.model.policy import READ_ONLY, ROOTS
     call=Call(),
 )
 def test_a_call_leaves_nothing_behind_in_the_workspace_and_in_the_roots(trial: Trial) -> None:
-    """A command that writes nothing leaves workspace, roots, home, temporary folders and the folders outside as they were.
+    """A command that writes nothing leaves workspace, roots, home, temporary folders and the outside as they were.
 
     Source: openai/codex#18043: an empty `.codex` that stayed in the workspace was a bug.
     Control: the same call without a sandbox leaves nothing either.
