@@ -1,0 +1,112 @@
+"""The README's matrix: a journal of a real run, kept small, rendered as a terminal of 80 columns shows it."""
+
+import gzip
+import re
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.model.journal import (
+    CallLine,
+    EnvironmentLine,
+    Line,
+    PlanLine,
+    ResultLine,
+    SubjectLine,
+)
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.observation import Link, Reading
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports.terminal import render
+
+KEPT: Final = Path(__file__).resolve().parents[1] / "golden" / "readme" / "journal.ndjson.gz"
+BEGIN: Final = "<!-- matrix: begin -->"
+END: Final = "<!-- matrix: end -->"
+COMMAND: Final = "$ pytest --codex-matrix"
+_FACTS: Final = ("arch", "distro", "distro_version", "distro_name", "uid")
+
+
+def text() -> str:
+    """Head, matrix, legend and counts; what stands below them (grey and red causes) is left out."""
+    screen = render(kept(), width=80, color=False, ascii=False)
+    head, rest = screen.split("\nlegend", 1)
+    legend = ("legend" + rest).split("\nsandbox:", 1)[0].rstrip()
+    return f"{COMMAND}\n{head.rstrip()}\n\n{legend}"
+
+
+def put(readme: str, matrix: str) -> str:
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"README.md has no {BEGIN} … {END}")
+    return f"{before}{BEGIN}\n```\n{matrix}\n```\n{END}{after}"
+
+
+def kept() -> Journal:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.ndjson"
+        path.write_bytes(gzip.decompress(KEPT.read_bytes()))
+        return read(path)
+
+
+def keep(journal: Path) -> None:
+    """What the closing screen needs of a run, without paths, environments and outputs of the machine it ran on."""
+    lines = b"".join(msgspec.json.encode(line) + b"\n" for line in small(read(journal)))
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    KEPT.write_bytes(gzip.compress(lines, mtime=0))
+
+
+def small(journal: Journal) -> list[Line]:
+    run = replace(journal.run, invocation=("pytest", "--codex-matrix"), boot_id="", pid=0)
+    results = [ResultLine.of(_result(record)) for record in journal.records]
+    end = [journal.end] if journal.end is not None else []
+    return [
+        run,
+        _plan(journal.plan),
+        *map(_environment, journal.environments),
+        *map(_subject, journal.subjects),
+        *(_call(number, call) for number, call in enumerate(journal.calls) if not call.control),
+        *results,
+        *end,
+    ]
+
+
+def _plan(plan: PlanLine) -> PlanLine:
+    return replace(plan, promises=tuple(replace(row, summary="", source="") for row in plan.promises))
+
+
+def _environment(line: EnvironmentLine) -> EnvironmentLine:
+    kernel = re.match(r"[\d.]+", str(line.facts.get("kernel", "")))
+    facts = {name: line.facts[name] for name in _FACTS if name in line.facts}
+    return replace(line, facts=facts | {"kernel": kernel[0] if kernel else ""})
+
+
+def _subject(line: SubjectLine) -> SubjectLine:
+    return replace(line, binary="codex", facts={})
+
+
+def _call(number: int, line: CallLine) -> CallLine:
+    seen = replace(
+        line.observation, id=f"c{number}", nonce="", argv=(), cwd="", env={}, stdout="", stderr="", error="", rows={},
+        before={}, after={}, arrivals=(), survivors=(), litter=(), world=None, given={},
+        readings=tuple(map(_reading, line.observation.readings[:1])),
+    )  # fmt: skip
+    return replace(line, id=seen.id, observation=seen, stdin="", stdin_sha256="", repro="")
+
+
+def _reading(reading: Reading) -> Reading:
+    return replace(reading, chain=tuple(map(_link, reading.chain)), namespaces={}, hand_namespaces={}, uid_map="")
+
+
+def _link(link: Link) -> Link:
+    return replace(link, exe="/" + "/".join(Path(link.exe).parts[-2:]))
+
+
+def _result(record: Record) -> Record:
+    told = record.verdict in (Verdict.NOT_APPLICABLE, Verdict.EXPECTED)
+    return replace(record, evidence=(), calls=(), diagnosis=None, reason=record.reason if told else "")
