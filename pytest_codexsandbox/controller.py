@@ -193,7 +193,7 @@ class Controller:
         writer = terminalreporter._tw
         text = render(
             done, width=min(writer.fullwidth, 200), color=writer.hasmarkup, ascii=not _unicode(writer),
-            verbosity=max(0, self.config.get_verbosity()), folder=self.run.folder,
+            verbosity=max(0, self.config.get_verbosity()), folder=self._near(self.run.folder),
         )  # fmt: skip
         terminalreporter.write_line("")
         for line in text.splitlines():
@@ -209,7 +209,12 @@ class Controller:
             target.write_text(plugged("reporters", name)(done, self.run.folder), encoding="utf-8")
         except OSError as fault:
             return f"report: {target} could not be written: {fault.strerror}"
-        return f"report: {target}"
+        return f"report: {self._near(target)}"
+
+    def _near(self, path: Path) -> Path:
+        """As it is typed from where pytest was called."""
+        here = self.config.invocation_params.dir
+        return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _as_seen(record: Record) -> Record:

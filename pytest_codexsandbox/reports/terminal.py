@@ -115,7 +115,7 @@ def _foot(journal: Journal, found: list[causes.Cause], paint: Paint, folder: Pat
     for place, reason in enumerate(end.reasons if end else ()):
         code, _, words = reason.partition(" ")
         lines += paint.wrapped(f"{'also' if place else 'exit'} {code}: {words}")
-    lines += paint.wrapped(f"evidence: {folder}") if folder else []
+    lines += [f"evidence: {paint.text(str(folder))}"] if folder else []  # one piece, however wide: it is pasted
     red = [promise for cause in found if cause.verdict in RED for promise in cause.promises]
     if not red:
         return lines

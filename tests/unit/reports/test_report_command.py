@@ -11,6 +11,11 @@ from pytest_codexsandbox.reports import html, json_report, markdown, schema
 from tests.unit.reports import journals
 
 
+@pytest.fixture(autouse=True)
+def _our_own_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """The folder of a red run."""

@@ -43,7 +43,7 @@ def test_the_screen_is_the_golden_one(kind: str, width: int) -> None:
 def test_no_line_is_wider_than_the_screen_but_what_is_pasted(kind: str, width: int, verbosity: int) -> None:
     text = screen(journals.KINDS[kind](), width=width, verbosity=verbosity, ascii=True)
     for line in text.splitlines():
-        pasted = "/repro/" in line or line.startswith(("again:", " " * 10))
+        pasted = "/repro/" in line or line.startswith(("again:", "evidence:", " " * 10))
         assert len(line) <= width or pasted, line
 
 
