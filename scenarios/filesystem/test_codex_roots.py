@@ -18,7 +18,7 @@ def ends_well(trial: Trial) -> None:
     trial.says(
         "work",
         claim="the call ends with 0",
-        saw=f"{seen.ended} {seen.code} {' '.join(said[:2])[:200]}".strip(),
+        saw=f"{seen.ended} {seen.code} {' '.join(said[:2])[:500]}".strip(),
         held=seen.ended == "exit" and seen.code == 0 and seen.finished,
         control=f"{control.ended} {control.code}",
         control_held=control.ended == "exit" and control.code == 0,
