@@ -214,6 +214,9 @@ class _Reader:
         self.plan, self._planned = line, frozenset(line.keys)
         if len(self._planned) != len(line.keys):
             raise _wrong(self.path, "the plan names a key twice", "every planned key has one state", number)
+        strangers = {key.cell for key in line.keys} - {cell.id for cell in line.cells}
+        if strangers:
+            raise _wrong(self.path, "the plan has a key of a cell that it does not have", min(strangers), number)
 
     def _result(self, number: int, line: ResultLine) -> None:
         record = line.record

@@ -9,9 +9,9 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
 from pytest_codexsandbox.reports import causes, facts
-from pytest_codexsandbox.reports.escape import ascii_only
+from pytest_codexsandbox.reports.escape import ascii_only, clipped
 from pytest_codexsandbox.reports.grid import grid
-from pytest_codexsandbox.reports.paint import Paint
+from pytest_codexsandbox.reports.paint import LONGEST, Paint
 from pytest_codexsandbox.reports.places import places
 from pytest_codexsandbox.reports.screen_causes import Teller, again
 from pytest_codexsandbox.reports.screen_matrix import matrix
@@ -20,6 +20,7 @@ NARROWEST: Final = 40
 _MACHINES: Final = 4
 _NAMED: Final = 3
 _REASONS: Final = 5
+_GREY: Final = 160  # characters of a reason that needs no action
 
 
 def render(
@@ -85,7 +86,8 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
         name = f" [{cause.first.deviation}]" if cause.first.deviation else ""
         promises = facts.listed(cause.promises, len(cause.promises) if teller.verbosity else 2)
         word = "known" if cause.verdict is Verdict.EXPECTED else "n/a"
-        told = f"{len(cause.records):,} {word}: {cause.first.reason or 'no reason given'}{name}: {promises}"
+        reason = clipped(cause.first.reason or "no reason given", LONGEST if teller.verbosity else _GREY)
+        told = f"{len(cause.records):,} {word}{name}: {promises}: {reason}"
         lines += teller.paint.wrapped(told, first=f"{SIGNS[cause.verdict]} ")
     return lines
 

@@ -201,6 +201,10 @@ def key_twice(lines: list[bytes]) -> list[bytes]:
     return [lines[0], changed(lines[1], keys=[keys[0], *keys]), *lines[2:]]
 
 
+def strange_cell(lines: list[bytes]) -> list[bytes]:
+    return [lines[0], changed(lines[1], cells=[]), *lines[2:]]
+
+
 def insert(line: bytes) -> Edit:
     return lambda lines: [*lines[:3], line, *lines[3:]]
 
@@ -220,6 +224,7 @@ REFUSED: dict[str, tuple[Edit, str, int]] = {
     "a second head": (lambda lines: [*lines[:2], lines[0], *lines[2:]], "second head", 3),
     "one key twice": (repeat_result, "one key and one attempt", 12),
     "a key twice in the plan": (key_twice, "names a key twice", 2),
+    "a key of a cell that is not there": (strange_cell, "a cell that it does not have", 2),
     "a key that was not planned": (strange_promise, "never planned", 11),
     "a result before the plan": (lambda lines: [lines[0], lines[-2], *lines[1:]], "never planned", 2),
     "a result that contradicts its record": (contradiction, "contradicts", 11),
