@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_codexsandbox.declare import declared
+from pytest_codexsandbox.matrix.select import Names, Sieve, check_user
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
@@ -75,6 +76,9 @@ class Collection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """The last word: what another plugin dropped (`--lf`, a shuffle, a slice) of the standing items comes back."""
+        if not self.run.only_shipped:
+            with usage_errors():
+                check_user(self.run.selection, self.run.user_promises)
         if self._ours or any(KEY in item.stash for item in session.items):
             self._settle(session, session.items)
         ours = [item for item in session.items if KEY in item.stash]
@@ -179,6 +183,9 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
         policies=policies, title=metafunc.function.__name__.removeprefix("test_").replace("_", " "),
     )  # fmt: skip
     run.user_promises[promise.id] = promise
+    names = Names(cells=tuple(cell.id for cell in run.cells), promises=(promise.id,), policies=policies)
+    sieve = Sieve(run.selection, names)
     for cell in run.cells:
         for policy in policies:
-            yield Key(cell=cell.id, door=DOOR, policy=policy, promise=promise.id)
+            if not sieve.why_not(cell=cell.id, policy=policy, promise=promise.id):
+                yield Key(cell=cell.id, door=DOOR, policy=policy, promise=promise.id)

@@ -13,7 +13,7 @@ from pytest_codexsandbox.doors.repro import repro_script
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.explain import diagnose
 from pytest_codexsandbox.fixtures import NOT_APPLICABLE, TRIAL
-from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.running import Run, of
@@ -21,6 +21,7 @@ from pytest_codexsandbox.session.batteries import act_id
 from pytest_codexsandbox.session.rehearsal import judged
 from pytest_codexsandbox.session.trial import RealTrial
 
+USER: Final = "user"  # the suite of a user's own tests
 RECORD: Final = pytest.StashKey[Record]()
 # A machine that fails is never a finding about Codex.
 MACHINE_FAULTS: Final = (CodexSandboxError, OSError, MemoryError, TimeoutError)
@@ -44,7 +45,10 @@ class Recording:
         if record is not None:
             record = self._finish(item, record)
             item.stash[RECORD] = record
+            traceback = report.longrepr
             show(report, record)
+            if record.suite == USER and report.failed and report.when == "call":
+                report.longrepr = traceback or report.longrepr  # pytest tells a user's own assertion better
             self._attach(item, record)
         if record is not None or self.run.pending:
             payload.put(report, payload.Payload(lines=tuple(self.run.drain()), record=record))
@@ -79,6 +83,8 @@ class Recording:
             fault = call.excinfo.value if call.excinfo else None
             if isinstance(fault, MACHINE_FAULTS):
                 return Record(key=key, verdict=Verdict.BROKEN, reason=message, evidence=tuple(trial.rows))
+            if report.failed and _suite(key) == USER:
+                trial.rows += _own_words(trial, message)
             return self._judge(trial, key, report.outcome, message)
         if report.failed:
             return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
@@ -183,8 +189,17 @@ def _message(call: pytest.CallInfo[None]) -> str:
     return text[:4000]
 
 
+def _own_words(trial: RealTrial, message: str) -> tuple[Evidence, ...]:
+    """A user's own test asserts by itself: over a call that held, its failure is a finding, in its first line."""
+    last = next(iter(reversed(trial.rows)), None)
+    if last is None or not last.control_held:
+        return ()
+    saw = message.strip().splitlines()[:1] or ["the test failed"]
+    return (msgspec.structs.replace(last, claim=trial.promise.title, saw=saw[0], held=False, direction="denied"),)
+
+
 def _suite(key: Key) -> str:
-    return "user" if key.promise.startswith("user.") else "shipped"
+    return USER if key.promise.startswith("user.") else "shipped"
 
 
 def _facts(run: Run, trial: RealTrial) -> dict[str, Any]:

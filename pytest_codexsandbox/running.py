@@ -18,7 +18,7 @@ from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.expand import Expanded, expand
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.matrix.plan import make
-from pytest_codexsandbox.matrix.select import Selection
+from pytest_codexsandbox.matrix.select import Selection, shipped_part
 from pytest_codexsandbox.matrix.survey import promises as survey
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.journal import Line
@@ -107,11 +107,17 @@ class Run:
         """What the options ask for, before pytest's own selection (-k, --lf, paths)."""
         return self._base_plan
 
+    @property
+    def only_shipped(self) -> bool:
+        """No path is given: a user's own tests are not collected."""
+        return self.settings.active and self.config.args_source is not pytest.Config.ArgsSource.ARGS
+
     @cached_property
     def _base_plan(self) -> Plan:
+        selection = self.selection if self.only_shipped else shipped_part(self.selection)
         return make(
             self.matrix.name, self.cells, tuple(self.promises.values()), doors=self.matrix.doors,
-            selection=self.selection, policies=self.matrix.policies, not_planned=self.expanded.not_planned,
+            selection=selection, policies=self.matrix.policies, not_planned=self.expanded.not_planned,
         )  # fmt: skip
 
     @cached_property

@@ -13,6 +13,7 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.nearest import known
 
 STANDING: Final = ("start", "trust")  # topics that are in every plan
+USER: Final = "user."  # promises of a user's own tests, known when those are collected
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +70,25 @@ def _refuse_standing(glob: str, names: Names) -> None:
             why="without the start check and the canaries, a green result says nothing",
             next_step="leave it out; they cost one call per cell and policy",
         )
+
+
+def shipped_part(selection: Selection) -> Selection:
+    """Without the globs over a user's own tests, which `check_user` looks at when the tests are known."""
+    only, skip = (tuple(glob for glob in globs if not glob.startswith(USER)) for globs in _both(selection))
+    return Selection(only=only, skip=skip)
+
+
+def check_user(selection: Selection, promises: Iterable[str]) -> None:
+    """A glob over a user's own tests that matches none of them is an error as well."""
+    known_ids = tuple(promises)
+    for option, globs in zip(("--codex-only", "--codex-skip"), _both(selection), strict=True):
+        for glob in globs:
+            if glob.startswith(USER) and not any(fnmatchcase(name, glob) for name in known_ids):
+                raise WrongInput(f"{option} {glob!r} matches no test of yours", why=known(glob, known_ids))
+
+
+def _both(selection: Selection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return selection.only_globs, selection.skip_globs
 
 
 class Sieve:
