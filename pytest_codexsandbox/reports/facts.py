@@ -34,9 +34,9 @@ def many(count: int, noun: str) -> str:
 
 def codex(journal: Journal) -> str:
     subjects = {subject.label: subject for subject in journal.subjects}
-    if len(subjects) == 1:
-        return _subject(next(iter(subjects.values())))
-    labels = list(subjects) or list(dict.fromkeys(cell.subject for cell in journal.plan.cells))
+    labels = list(dict.fromkeys(cell.subject for cell in journal.plan.cells))
+    if len(labels) == 1 and labels[0] in subjects:
+        return _subject(subjects[labels[0]])
     return f"{many(len(labels), 'Codex release')}: {listed(labels, 8)}" if labels else "no Codex"
 
 

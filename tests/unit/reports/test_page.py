@@ -149,3 +149,27 @@ def test_a_green_page_claims_no_more_than_was_measured() -> None:
 
 def test_a_plan_without_any_key_is_still_a_page() -> None:
     assert "Nothing was planned" in page(journals.journal([], keys=[])).text
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one: str, other: str) -> float:
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_stands_out_from_its_ground(scheme: str) -> None:
+    style = page(journals.green()).style
+    sets = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    named = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", sets["light dark".split().index(scheme)]))
+    grounds = [name.removesuffix("-text") for name in named if name.endswith("-text")]
+    assert len(grounds) == 7
+    pairs = [(f"{ground}-text", ground) for ground in grounds]
+    pairs += [(text, ground) for text in ("text", "soft", "link") for ground in ("page", "raised")]
+    for text, ground in pairs:
+        assert _contrast(named[text], named[ground]) >= 4.5, (text, ground)
