@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from tests.house import readme_matrix
+from tests.house import cli_reference, readme_matrix
 from tests.house.options_page import page as options_page
 from tests.house.promises_page import page as promises_page
 
@@ -22,6 +22,7 @@ def generated() -> dict[Path, str]:
     return {
         REFERENCE / "promises.md": promises_page(),
         REFERENCE / "options.md": options_page(),
+        cli_reference.PAGE: cli_reference.page(),
         README: readme_matrix.put(readme, readme_matrix.text()),
     }
 
