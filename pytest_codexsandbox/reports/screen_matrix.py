@@ -17,6 +17,7 @@ from pytest_codexsandbox.reports.paint import Paint
 
 _NARROWEST: Final = 14  # columns of a label
 _STEM: Final = "|"
+_ALL: Final = "all {} cells"
 
 
 class Margin(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +53,7 @@ def matrix(grid: Grid, cells: Sequence[CellRow], paint: Paint, *, verbosity: int
         lines += ["", *(" " * left + heading for heading in block.headings)]
         lines += _rows(grid.topics().values(), block, paint, margin=margin, every=verbosity > 0)
     keys = [] if stepped else _sides_key(grid, sides, paint)
-    return [*lines, *keys, *_cells_key(grid.groups, names, titles, paint, every=named is None)]
+    return [*lines, *keys, *_cells_key(grid.groups, names, paint, every=named is None)]
 
 
 def _side_names(sides: Sequence[Side]) -> dict[Side, str]:
@@ -63,7 +64,7 @@ def _side_names(sides: Sequence[Side]) -> dict[Side, str]:
 def _titles(groups: Sequence[Group], names: dict[str, str]) -> list[str]:
     """A cell's name; for several that behave alike, how many, and a letter that the key below spells out."""
     if len(groups) == 1 and len(groups[0].cells) > 1:
-        return [f"all {len(groups[0].cells)} cells"]
+        return [_ALL.format(len(groups[0].cells))]
     return [
         names[group.first] if len(group.cells) == 1 else f"{len(group.cells)} cells [{number}]"
         for number, group in enumerate(groups, 1)
@@ -168,12 +169,11 @@ def _sides_key(grid: Grid, sides: dict[Side, str], paint: Paint) -> list[str]:
     return paint.labelled("each cell", ["signs of", *(f"{name}," for name in names), last])
 
 
-def _cells_key(
-    groups: Sequence[Group], names: dict[str, str], titles: Sequence[str], paint: Paint, *, every: bool
-) -> list[str]:
-    told = [
-        f"{title if title.startswith('all ') else f'[{number}]'} {', '.join(names[cell.id] for cell in group.cells)}"
-        for number, (group, title) in enumerate(zip(groups, titles, strict=True), 1)
-        if every or len(group.cells) > 1
-    ]
-    return paint.labelled("cells", told) if told else []
+def _cells_key(groups: Sequence[Group], names: dict[str, str], paint: Paint, *, every: bool) -> list[str]:
+    """Which cells a number, or a heading like `3 cells`, stands for. Lines break between names."""
+    parts: list[str] = []
+    for number, group in enumerate(groups, 1):
+        if every or len(group.cells) > 1:
+            told = ",\0".join(names[cell.id] for cell in group.cells)
+            parts += (told if len(groups) == 1 else f"[{number}] {told}").split("\0")
+    return paint.labelled("cells", parts) if parts else []

@@ -285,6 +285,12 @@ def releases() -> Journal:
     return journal(map(state, keys_of(cells)), cells=cells, exit=1, reasons=("1 some violated",))
 
 
+def alike() -> Journal:
+    """Three releases that nothing tells apart."""
+    cells = [cell(label) for label in ("0.136.0", "0.155.0", "0.163.0")]
+    return journal(map(usual, keys_of(cells)), cells=cells)
+
+
 def hundred_cells() -> Journal:
     """100 cells that hardly fold: each has another promise that is not held."""
     cells = [cell("0.163.0", f"distro-{number:03}~host~docker-default") for number in range(100)]
@@ -322,5 +328,5 @@ def hostile() -> Journal:
 
 KINDS = {
     "green": green, "red": red, "blocked": blocked, "incomplete": incomplete, "several-attempts": several_attempts,
-    "releases": releases, "hundred-cells": hundred_cells, "hostile": hostile,
+    "releases": releases, "alike": alike, "hundred-cells": hundred_cells, "hostile": hostile,
 }  # fmt: skip

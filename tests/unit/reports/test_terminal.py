@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -117,6 +118,14 @@ def test_a_run_without_any_key_can_still_be_shown() -> None:
 def test_what_really_ran_is_said() -> None:
     text = screen(journals.green(), width=200)
     assert "set up by Codex' own bwrap (sha256 1f2e3d4c5b6a) in 5 of 5 sandboxed calls" in text
+
+
+def test_calls_side_by_side_take_longer_than_the_clock() -> None:
+    made = journals.green()
+    assert made.end is not None
+    end = msgspec.structs.replace(made.end, seconds=5.0, seconds_in_codex=22.7)
+    text = screen(msgspec.structs.replace(made, end=end), width=200)
+    assert "5.0 s · 22.7 s in Codex, calls side by side counted each" in text
 
 
 def test_asked_for_and_not_used_is_said() -> None:
