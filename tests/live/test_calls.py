@@ -1,0 +1,54 @@
+"""A whole matrix takes few calls of Codex, and the number is known before it starts."""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.registry import shipped
+from tests.plugin.conftest import Matrix
+
+pytestmark = pytest.mark.live
+CEILING = 42  # of the preset `local` with one release; whoever needs one more says why
+PROMISES = {promise.id: promise for promise, _ in promises(shipped("scenarios"))}
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
+    root = tmp_path_factory.mktemp("calls")
+    cache = Path(tempfile.mkdtemp(prefix="codexsandbox-calls-", dir="/var/tmp"))
+    home = root / "home"
+    home.mkdir()
+    yield Matrix(root=root, home=home, cache=cache).run().journal
+    shutil.rmtree(cache, ignore_errors=True)
+
+
+def test_a_whole_matrix_needs_no_more_calls_than_the_ceiling(journal: Journal) -> None:
+    calls = [call for call in journal.calls if not call.control]
+    assert len(POLICIES) < len(calls) <= CEILING
+
+
+def test_every_battery_is_one_call_for_each_policy(journal: Journal) -> None:
+    batteries = [call for call in journal.calls if is_battery(call)]
+    assert Counter(call.observation.policy for call in batteries if not call.control) == dict.fromkeys(POLICIES, 1)
+    assert sum(call.control for call in batteries) == 1
+
+
+def test_beside_the_batteries_only_promises_with_a_call_of_their_own_call_codex(journal: Journal) -> None:
+    measured = [key for key, record in journal.states().items() if record.verdict.value != "n/a"]
+    own = {(key.cell, key.policy, key.promise): PROMISES[key.promise].call for key in measured}  # cases share a call
+    expected = sum(call.copies for call in own.values() if call is not None)
+    assert sum(not call.control and not is_battery(call) for call in journal.calls) == expected
+
+
+def is_battery(call: CallLine) -> bool:
+    """Its acts are of promises without a call of their own."""
+    asked = {act.rpartition("/")[0] for act in call.observation.rows} - {"base"}
+    return any(name in PROMISES and PROMISES[name].call is None for name in asked)
