@@ -113,8 +113,7 @@ class Controller:
             self.journal.write(line)
             if isinstance(line, SubjectLine):
                 self.versions[line.label] = line.version
-            elif getattr(line, "control", True) is False:
-                self.in_codex += line.observation.seconds  # type: ignore[union-attr]
+        self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
             self.records.append(carried.record)
 
@@ -200,6 +199,8 @@ class Controller:
             terminalreporter.write_line(line)
         for name in self.run.settings.reports:
             terminalreporter.write_line(self._report(name, done))
+        if self.journal is not None and self.journal.fault:
+            terminalreporter.write_line(f"the journal is incomplete: {self.journal.fault}", red=True)
         for fault in self.faults:
             terminalreporter.write_line(fault, yellow=True)
 

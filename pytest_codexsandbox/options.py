@@ -58,9 +58,20 @@ def bare_flag_first(args: list[str]) -> None:
 
 def wanted(config: pytest.Config) -> bool:
     """Whether a matrix was asked for, on the command line or in the ini."""
-    if config.getoption(dest("matrix")) is not None:
-        return True
+    asked = config.getoption(dest("matrix"))
+    return asked is not None or ini(config, "matrix") not in (None, False)
+
+
+def ini(config: pytest.Config, name: str) -> Any:
+    """pytest 9's native TOML insists on one type for each key; a list, a word, `true` and a number are welcome here."""
     try:
-        return config.getini(dest("matrix")) is not None
-    except TypeError:  # a native TOML value of another type, e.g. `codex_matrix = true`
-        return True
+        return config.getini(dest(name))
+    except (TypeError, pytest.UsageError):  # 9.0 raises the one, 9.2 the other
+        held: Any = getattr(config, "_inicfg", None) or config.inicfg
+        raw = held.get(dest(name))
+        value = getattr(raw, "value", raw)
+        if isinstance(value, str | bool | int | float) or (
+            isinstance(value, list) and all(isinstance(word, str) for word in value)
+        ):
+            return value
+        raise pytest.UsageError(f"{config.inipath}: {dest(name)} cannot be {value!r}") from None

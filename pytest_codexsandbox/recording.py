@@ -51,7 +51,8 @@ class Recording:
                 report.longrepr = traceback or report.longrepr  # pytest tells a user's own assertion better
             self._attach(item, record)
         if record is not None or self.run.pending:
-            payload.put(report, payload.Payload(lines=tuple(self.run.drain()), record=record))
+            carried = payload.Payload(lines=tuple(self.run.drain()), record=record, seconds_in_codex=self.run.spent())
+            payload.put(report, carried)
         return report
 
     @pytest.hookimpl(trylast=True)

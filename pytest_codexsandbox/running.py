@@ -194,6 +194,13 @@ class Run:
             self._bench.close()
             self._bench = None
 
+    def spent(self) -> float:
+        """Seconds in Codex since it was last asked; calls that ran at once count once."""
+        if self._bench is None:
+            return 0.0
+        seconds, self._bench.seconds_in_codex = self._bench.seconds_in_codex, 0.0
+        return seconds
+
     def drain(self) -> list[Line]:
         lines, self.pending[:] = list(self.pending), []
         return lines

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.options import FLAG, dest
+from pytest_codexsandbox.options import FLAG, dest, ini
 
 FORMATS: Final = ("html", "markdown", "json")
 DEFAULT_PRESET: Final = "local"
@@ -29,7 +29,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def settings(config: pytest.Config) -> Settings:
     asked = config.getoption(dest("matrix"))
-    from_ini = _ini(config, "matrix")
+    from_ini = ini(config, "matrix")
     matrix = asked if asked is not None else _first(from_ini)
     reports = _words(config, "report")
     unknown = [name for name in reports if name not in FORMATS]
@@ -47,7 +47,7 @@ def settings(config: pytest.Config) -> Settings:
         skip=_words(config, "skip"),
         reports=reports,
         report_dir=root
-        / (config.getoption(dest("report-dir")) or _first(_ini(config, "report-dir")) or ".codexsandbox"),
+        / (config.getoption(dest("report-dir")) or _first(ini(config, "report-dir")) or ".codexsandbox"),
         expectations=tuple(root / name for name in _lines(config, "expectations")),
         strict=bool(_either(config, "strict")),
         timeout_scale=_scale(config),
@@ -67,11 +67,11 @@ def _scale(config: pytest.Config) -> float:
 
 def _either(config: pytest.Config, name: str) -> Any:
     given = config.getoption(dest(name))
-    return given if given is not None else (_ini(config, name) if name == "strict" else _first(_ini(config, name)))
+    return given if given is not None else (ini(config, name) if name == "strict" else _first(ini(config, name)))
 
 
 def _lines(config: pytest.Config, name: str) -> tuple[str, ...]:
-    given = config.getoption(dest(name)) or _listed(_ini(config, name))
+    given = config.getoption(dest(name)) or _listed(ini(config, name))
     return tuple(word.strip() for word in given if word.strip())
 
 
@@ -82,18 +82,6 @@ def _words(config: pytest.Config, name: str) -> tuple[str, ...]:
             f"an empty name in --codex-{name}", why="two commas, or one at an end", next_step=f"pytest {FLAG} --help"
         )
     return tuple(dict.fromkeys(split))
-
-
-def _ini(config: pytest.Config, name: str) -> Any:
-    """pytest 9's native TOML insists on one type for each key; a list and a string are both welcome here."""
-    try:
-        return config.getini(dest(name))
-    except TypeError:
-        raw: Any = config.inicfg.get(dest(name))
-        value = getattr(raw, "value", raw)
-        if isinstance(value, str | list | bool | int | float):
-            return value
-        raise WrongInput(f"{dest(name)} cannot be read", where=str(config.inipath), why=f"it is {value!r}") from None
 
 
 def _first(value: Any) -> str | None:

@@ -29,10 +29,10 @@ def test_a_worker_that_dies_leaves_broken_records_and_the_rest_goes_on(matrix: M
         import os
 
         def pytest_runtest_call(item):
-            if "test_exit" in item.nodeid or "exit_code" in item.nodeid:
+            if "exit_code" in item.nodeid:
                 os._exit(7)
     """
-    run = matrix.run(SHORT, "-n2", files={"conftest.py": textwrap.dedent(conftest)}, plugins=XDIST)
+    run = matrix.run(SHORT, "-n2", files={"killer.py": textwrap.dedent(conftest)}, plugins=(*XDIST, "killer"))
     states = run.journal.states()
     assert run.code in (1, 10, 11), run.out
     broken = {key.promise for key, record in states.items() if record.verdict is Verdict.BROKEN}
