@@ -21,7 +21,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     direction: Direction
     records: tuple[Record, ...]
-    starts: tuple[Record, ...] = ()  # of what is blocked: the start checks that failed
+    starts: tuple[Record, ...] = ()  # of what is blocked: the start checks that failed, told with it
+    blocker: Record | None = None  # of what is blocked: a start check that failed, also one that is told by itself
 
     @property
     def first(self) -> Record:
@@ -29,7 +30,14 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        return next((record.diagnosis for record in (*self.starts, *self.records) if record.diagnosis), None)
+        blocker = (self.blocker,) if self.blocker else ()
+        return next((record.diagnosis for record in (*blocker, *self.records) if record.diagnosis), None)
+
+    @property
+    def what_blocks(self) -> str:
+        """Why nothing could be measured there, in a few words."""
+        told, _, _ = self.first.reason.partition(":")
+        return told if 0 < len(told) < 60 else "the sandbox does not start"
 
     @property
     def promises(self) -> tuple[str, ...]:
@@ -59,15 +67,16 @@ def quiet(states: Mapping[Key, Record]) -> list[Cause]:
 
 def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...]) -> list[Cause]:
     records = [record for record in records if record.verdict in wanted]
-    starts = _failed_starts(records)
+    blockers = _blockers(records)
+    starts = {key: record for key, record in blockers.items() if record.direction != "leak"}
     found: dict[tuple[str, ...], list[Record]] = {}
     for record in records:
         if (record.key.promise, *_column(record)) not in starts:
-            found.setdefault(_cause_of(record), []).append(record)
+            found.setdefault(_cause_of(record, blockers), []).append(record)
     causes = [
         Cause(
             verdict=members[0].verdict, direction=members[0].direction, records=tuple(members),
-            starts=_starts_of(members, starts),
+            starts=_starts_of(members, starts), blocker=blockers.get((members[0].blocked_by, *_column(members[0]))),
         )
         for members in found.values()
     ]  # fmt: skip
@@ -79,12 +88,12 @@ def _column(record: Record) -> tuple[str, str, str]:
     return record.key.cell, record.key.door, record.key.policy
 
 
-def _failed_starts(records: Iterable[Record]) -> dict[tuple[str, ...], Record]:
-    """The start checks that blocked something: they are told with what they blocked."""
+def _blockers(records: Iterable[Record]) -> dict[tuple[str, ...], Record]:
+    """The start checks that blocked something. All but leaks are told with what they blocked."""
     records = list(records)
-    blockers = {(record.blocked_by, *_column(record)) for record in records if record.verdict is Verdict.BLOCKED}
-    keyed = {(record.key.promise, *_column(record)): record for record in records if record.direction != "leak"}
-    return {key: record for key, record in keyed.items() if key in blockers}
+    wanted = {(record.blocked_by, *_column(record)) for record in records if record.verdict is Verdict.BLOCKED}
+    keyed = {(record.key.promise, *_column(record)): record for record in records}
+    return {key: record for key, record in keyed.items() if key in wanted}
 
 
 def _starts_of(members: Iterable[Record], starts: dict[tuple[str, ...], Record]) -> tuple[Record, ...]:
@@ -92,15 +101,16 @@ def _starts_of(members: Iterable[Record], starts: dict[tuple[str, ...], Record])
     return tuple(starts[key] for key in wanted if key in starts)
 
 
-def _cause_of(record: Record) -> tuple[str, ...]:
-    """What must be equal for two results to have one cause."""
-    diagnosis = record.diagnosis
+def _cause_of(record: Record, blockers: Mapping[tuple[str, ...], Record]) -> tuple[str, ...]:
+    """What must be equal for two results to have one cause. What is blocked has the cause of the start check."""
+    source = blockers.get((record.blocked_by, *_column(record)), record)
+    diagnosis = source.diagnosis
     told = (diagnosis.fingerprint, diagnosis.cause) if diagnosis and diagnosis.fingerprint else None
     match record.verdict:
         case Verdict.VIOLATES:
             return ("violates", record.direction, *(told or ("", record.key.promise)))
         case Verdict.BLOCKED:
-            return ("blocked", *(told or ("", record.reason)))
+            return ("blocked", *(told or ("", source.reason)))
         case Verdict.EXPECTED | Verdict.STALE:
             return (record.verdict.value, record.deviation, record.reason if not record.deviation else "")
         case _:

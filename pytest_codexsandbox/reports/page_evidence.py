@@ -95,7 +95,7 @@ def block(cause: Cause, number: int, *, calls: Calls, places: Places, journal: J
 def _heading(cause: Cause) -> str:
     count = many(len(cause.records), "result")
     if cause.verdict is Verdict.BLOCKED:
-        return f"the sandbox does not start: {count} blocked"
+        return f"{cause.what_blocks}: {count} blocked"
     if cause.first.attempt == 0:
         return f"planned and never run: {count}"
     return f"{cause.direction or cause.verdict.value}: {count}"

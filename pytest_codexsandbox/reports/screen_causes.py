@@ -41,6 +41,11 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
 
     def block(self, cause: Cause) -> list[str]:
         lines = [*self._heading(cause), *self.paint.labelled("where", self._where(cause))]
+        if cause.blocker is not None and not cause.starts:
+            return [
+                *lines,
+                *self.paint.labelled("because", f"{cause.blocker.key.promise} is violated there: see above"),
+            ]
         lines += self._blocked(cause) if cause.verdict is Verdict.BLOCKED else self._seen(cause)
         return [*lines, *self._because(cause), *self._paste(cause)]
 
@@ -53,7 +58,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
 
     def _what(self, cause: Cause) -> str:
         if cause.verdict is Verdict.BLOCKED:
-            return f"the sandbox does not start, {many(len(cause.records), 'result')} blocked"
+            return f"{cause.what_blocks}, {many(len(cause.records), 'result')} blocked"
         if cause.first.attempt == 0:
             return f"never ran: {many(len(cause.records), 'result')}"
         limit = len(cause.promises) if self.verbosity else _NAMES

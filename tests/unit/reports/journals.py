@@ -259,6 +259,23 @@ def blocked() -> Journal:
     return journal(map(state, keys_of(cells)), cells=cells, exit=1, reasons=("1 some violated",))
 
 
+def no_sandbox() -> Journal:
+    """A Codex that runs everything without any sandbox: a leak at the start, and nothing else could be measured."""
+
+    def state(key: Key) -> Record:
+        if key.policy == "danger-full-access" or key.promise.startswith("trust."):
+            return usual(key)
+        if key.promise == "start.sandbox-is-on":
+            return violation(key, reason="no sandbox was on although one was asked for: a forbidden write went through")
+        own = Diagnosis(fingerprint="command-not-found", cause="the command does not exist")
+        return record(
+            key, Verdict.BLOCKED, reason="no sandbox was on: a forbidden write went through",
+            blocked_by="start.sandbox-is-on", diagnosis=own if key.promise == "process.exit-code-kept" else None,
+        )  # fmt: skip
+
+    return journal(map(state, keys_of([cell()])), exit=1, reasons=("1 5 violated (5 leak)",))
+
+
 def incomplete() -> Journal:
     keys = keys_of([cell()])
     return journal(map(usual, keys[:30]), keys=keys, ended=False, torn="line 34 stops in the middle: truncated")
@@ -328,5 +345,6 @@ def hostile() -> Journal:
 
 KINDS = {
     "green": green, "red": red, "blocked": blocked, "incomplete": incomplete, "several-attempts": several_attempts,
+    "no-sandbox": no_sandbox,
     "releases": releases, "alike": alike, "hundred-cells": hundred_cells, "hostile": hostile,
 }  # fmt: skip

@@ -89,6 +89,14 @@ def test_a_sandbox_that_does_not_start_costs_one_block() -> None:
     assert "the sandbox does not start, 55 results blocked" in text
 
 
+def test_what_a_leak_at_the_start_blocks_is_said_once() -> None:
+    text = screen(journals.no_sandbox())
+    assert text.count("\nB ") == 1
+    assert "\nB no sandbox was on, 50 results blocked\n" in text
+    assert "start.sandbox-is-on is violated there: see above" in text
+    assert text.index("F leak: start.sandbox-is-on") < text.index("B no sandbox was on")
+
+
 def test_leaks_come_before_everything_else() -> None:
     text = screen(journals.red())
     found = [line for line in text.splitlines() if re.match(r"F (leak|denied|wrong-claim|litter)", line)]
