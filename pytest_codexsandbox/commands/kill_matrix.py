@@ -8,21 +8,29 @@ from pytest_codexsandbox.subjects.fake import Fake
 from pytest_codexsandbox.subjects.killing import OWN, Fault, Killing, not_asked
 
 WIDTH: Final = 80
-_NAME: Final = 44  # of a promise, in the whole matrix
+_NAME: Final = 44  # columns for a promise
 _LEGEND: Final = "F caught it  P conforms  U unconfined, as asked  E broken  B blocked  - not applicable  . not asked"
 
 
 def compact(killing: Killing) -> str:
-    """Each promise, and whom it catches."""
-    lines = ["promise                                     catches"]
+    """Each promise, and the mutants that it is there to catch; of those that it catches besides, the number."""
+    lines = [f"{'promise':<{_NAME}}catches"]
     excused = not_asked(killing)
     for promise in killing.promises:
-        if promise.topic in OWN:
-            continue
-        caught = killing.catches(promise.id)
-        told = ", ".join(caught) or (f"- {excused[promise.id]}" if promise.id in excused else "NOTHING")
-        lines += _folded(promise.id, told)
+        if promise.topic not in OWN:
+            lines += _row(promise.id, _catch(killing, promise.id) or _none(promise.id, excused))
     return "\n".join(lines)
+
+
+def _catch(killing: Killing, promise: str) -> str:
+    caught = [fake for fake in killing.fakes if killing.caught(fake, promise)]
+    named = [fake.name for fake in caught if promise in fake.caught_by]
+    more = len(caught) - len(named)
+    return ", ".join(named) + (f"{' and ' if named else ''}{more} more" if more else "")
+
+
+def _none(promise: str, excused: dict[str, str]) -> str:
+    return f"- {excused[promise]}" if promise in excused else "NOTHING"
 
 
 def whole(killing: Killing) -> str:
@@ -33,26 +41,30 @@ def whole(killing: Killing) -> str:
 
 
 def closing(killing: Killing, found: tuple[Fault, ...], seconds: float) -> str:
-    bad = [fake for fake in killing.fakes if fake.kind != "good"]
+    bad = [fake for fake in killing.fakes if fake.kind != "good" and killing.asked(fake)]
+    unasked = len([fake for fake in killing.fakes if not killing.asked(fake)])
     survivors = {fault.who for fault in found if fault.kind == "survivor"}
     asked = sum(len(records) for records in killing.records.values())
     lines = [_folded_fault(fault) for fault in found]
     lines.append(
         f"{len(killing.fakes)} subjects, {asked} checks: {len(bad) - len(survivors)} of {len(bad)} bad subjects "
-        f"caught, {len(found)} faults, {seconds:.1f} s"
+        f"caught, {f'{unasked} not asked here, ' if unasked else ''}{len(found)} faults, {seconds:.1f} s"
     )
     return "\n".join(lines)
 
 
-def _folded(name: str, told: str) -> list[str]:
-    indent = " " * 44
-    head = f"{name:<43} " if len(name) < 44 else f"{name}\n{indent}"
-    return [head + textwrap.fill(told, WIDTH, initial_indent=indent, subsequent_indent=indent).lstrip()]
+def _row(name: str, told: str) -> list[str]:
+    """A name that is too long has a line to itself; names of subjects are never broken."""
+    indent = " " * _NAME
+    folded = textwrap.wrap(told, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return [f"{name:<{_NAME}}{folded[0].strip()}", *folded[1:]] if len(name) < _NAME else [name, *folded]
 
 
 def _folded_fault(fault: Fault) -> str:
     words = {"survivor": "SURVIVES", "idle-promise": "CATCHES NOTHING", "good-is-failed": "FAILED THOUGH GOOD"}
-    return textwrap.fill(f"{words[fault.kind]}  {fault.who}: {fault.why}", 100, subsequent_indent="    ")
+    return textwrap.fill(
+        f"{words[fault.kind]}  {fault.who}: {fault.why}", WIDTH, subsequent_indent="    ", break_on_hyphens=False
+    )
 
 
 def _block(killing: Killing, fakes: tuple[Fake, ...]) -> str:

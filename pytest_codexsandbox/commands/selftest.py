@@ -34,7 +34,7 @@ from pytest_codexsandbox.session.batteries import group_of
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.rehearsal import rehearse
 from pytest_codexsandbox.subjects import FAKES, GOOD, Fake, subject
-from pytest_codexsandbox.subjects.killing import OWN, Fault, Killing, faults, is_wanted
+from pytest_codexsandbox.subjects.killing import OWN, STANDING, Fault, Killing, faults, is_wanted
 
 EXAMPLES: Final = (
     "codexsandbox selftest",
@@ -91,10 +91,13 @@ def select(glob: str, pairs: Pairs) -> Pairs:
 
 def about(fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fake, ...]:
     """Mutants that the selected promises are about, and every other subject: a selection asks no more than it has."""
+    for_good = any(promise.topic not in STANDING for promise, _ in pairs)
     left_out = {promise.id for promise, _ in everything} - {promise.id for promise, _ in pairs}
     kept = [(fake, tuple(name for name in fake.caught_by if name not in left_out)) for fake in fakes]
     return tuple(
-        msgspec.structs.replace(fake, caught_by=names) for fake, names in kept if names or fake.kind != "mutant"
+        msgspec.structs.replace(fake, caught_by=names)
+        for fake, names in kept
+        if names or fake.kind == "mute" or (fake.kind == "good" and for_good)
     )
 
 

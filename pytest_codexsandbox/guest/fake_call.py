@@ -194,14 +194,15 @@ class Pipe:
     START, END = 1 << 20, 2 << 20
 
     def __init__(self, call: Call, *, rows: int = 0) -> None:
-        self.call, self.rows, self.seen, self.place = call, rows, 0, 0
+        self.call, self.rows, self.seen, self.place, self.rest = call, rows, 0, 0, b""
 
     def run(self) -> int:
         import threading
 
         source, sink = os.pipe()
         stdin, feed = os.pipe() if "stdin:eaten" in self.call.flaws else (0, -1)
-        thread = threading.Thread(target=self._pass_on, args=(source, feed), daemon=True)
+        thread = threading.Thread(target=self._pass_on, args=(source,), daemon=True)
+        feeder = threading.Thread(target=feed_one_line, args=(feed,), daemon=True)
 
         def prepare() -> None:
             os.dup2(sink, 1)
@@ -213,24 +214,34 @@ class Pipe:
         def started() -> None:
             os.close(sink)
             thread.start()
+            if feed > 0:
+                os.close(stdin)
+                feeder.start()
 
         code = self.call.run(prepare, started)
         thread.join(30)
         return code
 
-    def _pass_on(self, source: int, feed: int) -> None:
-        if feed > 0:
-            write_all(feed, first_line())
-            os.close(feed)
+    def _pass_on(self, source: int) -> None:
         while True:
             data = os.read(source, 65536)
             if not data:
                 return
-            write_all(1, self._changed(data))
-            self.seen += data.count(b"\x1ecx:")
-            if self.rows and self.seen > self.rows:
+            if not self.rows:
+                write_all(1, self._changed(data))
+            elif not self._first_rows(data):
                 end_descendants()
                 return
+
+    def _first_rows(self, data: bytes) -> bool:
+        """Pass on, line by line, what a probe says until it has said its rows; False when that is so."""
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        for line in lines:
+            write_all(1, line + b"\n")
+            self.seen += line.startswith(b"\x1ecx:")
+            if self.seen > self.rows:
+                return False
+        return True
 
     def _changed(self, data: bytes) -> bytes:
         start, self.place = self.place, self.place + len(data)
@@ -251,11 +262,12 @@ def write_all(handle: int, data: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
-def first_line() -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
+def feed_one_line(handle: int) -> None:
+    """What lets a probe go; all that follows is eaten."""
+    byte = b""
+    while byte != b"\n":
         byte = os.read(0, 1)
         if not byte:
             break
-        line += byte
-    return line
+        write_all(handle, byte)
+    os.close(handle)

@@ -11,7 +11,8 @@ bubblewrap's mounts give. Each word in `flaws` breaks one of the answers:
     lets:chmod, lets:renames, lets:hard-links, metadata:renamed, metadata:every-depth
     forgets:NAME, forgets:STATE, forgets:NAME-WHERE, forgets:STATE-WHERE, forgets:gitdir
                                   NAME: .git .codex .agents, STATE: existing missing, WHERE: workspace root tmp
-    socket:FAMILY, socket:FAMILY-KIND (let through), unix:connect, unix:bind, socketpair:denies, network-on:denies
+    socket:FAMILY, socket:FAMILY-KIND, unix:connect, unix:bind, lookup:lets (let through)
+    socketpair:denies, lookup:denies, network-on:denies
     sqlite:lets, sqlite:denies, sqlite:denies-wal, sqlite:copies, sqlite:other-text
 """
 
@@ -271,7 +272,10 @@ class Restraint:
         import _socket
 
         known = host in (None, "localhost", b"localhost") or str(host).replace(".", "").isdigit()
-        if not known and not self.boundary.opens("socket:INET", "socket:INET-DGRAM"):
+        answered = self.boundary.opens("lookup:lets", "socket:INET", "socket:INET-DGRAM") and not self.boundary.has(
+            "lookup:denies"
+        )
+        if not known and not answered:
             raise _socket.gaierror(_socket.EAI_AGAIN, "Temporary failure in name resolution")
 
 

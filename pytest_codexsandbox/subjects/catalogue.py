@@ -52,14 +52,12 @@ ALLOW_ALL: Final = mutant(
 GENERAL: Final = (
     mute("exit-0", "does nothing and reports success"),
     mute("exit-1", "does nothing and reports failure"),
-    mute("silent", "swallows everything that the command says"),
+    mute("silent", "swallows everything that the command says", patience=0.02),
     mute("hang", "never ends", patience=0.02),
     mute("garbage", "prints nonsense with the right nonce"),
-    mute("wrong-nonce", "prints what a pass would print, with another call's nonce"),
+    mute("wrong-nonce", "prints what a pass would print, with another call's nonce", patience=0.02),
     mute("prose", "prints 'Permission denied' and fails"),
     mute("crash", "dies by a signal"),
-    mute("half", "stops in the middle of the work"),
-    mute("twice", "runs the command twice"),
     mutant(
         "liar",
         "prints what a pass would print, and does nothing",
@@ -75,6 +73,8 @@ GENERAL: Final = (
         "network.loopback-http-refused",
         conduct="late",
     ),
+    mutant("half", "stops in the middle of the work", "process.success-is-zero", conduct="half"),
+    mutant("twice", "runs the command twice", "process.success-is-zero", conduct="twice"),
     mutant(
         "deny-all",
         "refuses everything, reading too",
@@ -175,7 +175,7 @@ PROTECTED: Final = (
     *(
         mutant(f"forgets-{name}", f"forgets to protect .{name}", "protected.existing-in-workspace",
                "protected.existing-in-root", "protected.missing-in-root", "protected.rename-refused",
-               flaws=(f"forgets:.{name}",), under=(ROOTS,))
+               flaws=(f"forgets:.{name}",), under=(ROOTS, WORKSPACE_WRITE))
         for name in ("git", "codex", "agents")
     ),
     mutant("forgets-in-roots", "protects the workspace and no root", "protected.existing-in-root",
@@ -215,6 +215,10 @@ NETWORKS: Final = (
     mutant("leaks-unix", "lets unix sockets be reached", "network.unix-sockets-unreachable", flaws=("unix:connect",)),
     mutant("offers-unix", "lets unix sockets be offered", "network.unix-listen-refused", flaws=("unix:bind",)),
     mutant("refuses-socketpair", "refuses socketpair(2)", "network.socketpair-works", flaws=("socketpair:denies",)),
+    mutant("looks-names-up", "lets the system's resolver be asked", "dns.system-resolver-fails",
+           flaws=("lookup:lets",)),
+    mutant("finds-no-name", "finds no name with the network on", "dns.system-resolver-answers",
+           flaws=("lookup:denies",), under=(NETWORK,)),
     mutant("network-on-denies", "ignores network_access", "network.loopback-http-arrives",
            "network.ip-socket-allowed", "network.unix-sockets-reachable", "network.unix-listen-allowed",
            "dns.direct-question-answered", flaws=("network-on:denies",), under=(NETWORK,)),
@@ -233,7 +237,7 @@ PROCESSES: Final = (
     mutant("leaves-children", "leaves the command's children running", "process.children-die-with-the-call",
            flaws=("children:left",)),
     mutant("ignores-interrupt", "ignores SIGINT", "process.interrupt-ends-the-call",
-           flaws=("interrupt:ignored",), patience=0.1),
+           flaws=("interrupt:ignored",), patience=0.05),
     mutant("eats-stdin", "gives the command no stdin", "process.stdin-arrives", flaws=("stdin:eaten",)),
     *(
         mutant(f"output-{word}", wrong, "process.output-is-intact", flaws=(f"output:{word}",), under=(READ_ONLY,))

@@ -43,6 +43,11 @@ class Killing(msgspec.Struct, frozen=True, kw_only=True):
     def caught(self, fake: Fake, promise: str) -> bool:
         return fake.kind != "good" and self.verdict(fake, promise) is Verdict.VIOLATES
 
+    def asked(self, fake: Fake) -> bool:
+        """Whether anybody who must catch it could be asked here."""
+        about = [record for key, record in self.records[fake.name].items() if key.promise in fake.caught_by]
+        return fake.kind != "mutant" or any(record.verdict is not Verdict.NOT_APPLICABLE for record in about)
+
     def catchers(self, fake: Fake) -> tuple[str, ...]:
         return tuple(promise.id for promise in self.promises if self.caught(fake, promise.id))
 
@@ -51,14 +56,16 @@ class Killing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_wanted(fake: Fake, promises: Mapping[str, Promise], key: Key) -> bool:
-    """Whether the subject is asked this: all that rides in the battery, of the dearer calls those that matter.
+    """Whether the subject is asked this: what rides in the battery and, for a mutant, is of the topics that it breaks;
+    of the promises with a dear call of their own those that must catch it.
 
-    The start is no matter of subjects that restrain themselves; only what has no sandbox at all is judged by it.
+    The start is no matter of subjects that restrain themselves; what gives no honest answer is judged by it too.
     """
     promise = promises[key.promise]
     if promise.topic in STANDING:
-        return promise.topic not in OWN and promise.id in fake.caught_by
-    return fake.kind == "good" or promise.call is None or promise.id in fake.caught_by
+        return promise.topic not in OWN and (fake.kind == "mute" or promise.id in fake.caught_by)
+    near = fake.kind != "mutant" or promise.topic in {name.partition(".")[0] for name in fake.caught_by}
+    return fake.kind == "good" or promise.id in fake.caught_by or (promise.call is None and near)
 
 
 def faults(killing: Killing, *, whole: bool) -> tuple[Fault, ...]:

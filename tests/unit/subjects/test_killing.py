@@ -112,8 +112,16 @@ def test_a_mute_subject_may_be_anything_but_conforming() -> None:
 def test_dear_calls_are_made_for_whom_they_concern() -> None:
     own = promise("network.own", call=Call())
     known = {made.id: made for made in (own, promise("network.off"), promise("start.on"), promise("trust.control"))}
-    owner, starter = (Fake(name="x", wrong="y", caught_by=(name,)) for name in ("network.own", "start.on"))
+    owner, starter, far = (
+        Fake(name="x", wrong="y", caught_by=(name,)) for name in ("network.own", "start.on", "sqlite.out")
+    )
     assert [is_wanted(fake, known, key("network.own")) for fake in (GOOD, LEAK, owner)] == [True, False, True]
-    assert all(is_wanted(fake, known, key("network.off")) for fake in (GOOD, LEAK, DUMB))
-    assert [is_wanted(fake, known, key("start.on")) for fake in (GOOD, DUMB, starter)] == [False, False, True]
+    assert all(is_wanted(fake, known, key("network.off")) for fake in (GOOD, LEAK, DUMB, owner))
+    assert not is_wanted(far, known, key("network.off"))
+    assert [is_wanted(fake, known, key("start.on")) for fake in (GOOD, LEAK, DUMB, starter)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     assert not any(is_wanted(fake, known, key("trust.control")) for fake in (GOOD, LEAK, DUMB, starter))
