@@ -207,7 +207,7 @@ class Controller:
     def _report(self, name: str, done: Any) -> str:
         target = self.run.folder / _SUFFIXES[name]
         try:
-            target.write_text(plugged("reporters", name)(done, self.run.folder), encoding="utf-8")
+            target.write_text(plugged("reporters", name)(done, self._near(self.run.folder)), encoding="utf-8")
         except OSError as fault:
             return f"report: {target} could not be written: {fault.strerror}"
         return f"report: {self._near(target)}"

@@ -5,9 +5,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports import schema
 from pytest_codexsandbox.subjects.catalogue import ALLOW_ALL
 from pytest_codexsandbox.subjects.writing import write
 from tests.plugin.conftest import Done, Matrix
@@ -62,6 +64,14 @@ def test_the_evidence_is_attached(done: Done) -> None:
     assert failed["statusDetails"]["message"].startswith("violates: ")
     labels = {(one["name"], one["value"]) for one in failed["labels"]}
     assert {("feature", "start"), ("story", "start.sandbox-is-on"), ("tag", "violates")} <= labels
+
+
+def test_every_line_of_a_run_fits_the_published_schema(done: Done) -> None:
+    validator = jsonschema.Draft202012Validator(json.loads(schema.SHIPPED.read_text()))
+    lines = [json.loads(line) for line in done.reports[0].read_text().splitlines()]
+    assert {line["line"] for line in lines} == {"run", "plan", "environment", "subject", "call", "result", "end"}
+    for line in lines:
+        validator.validate(line)
 
 
 def test_without_allure_nothing_of_it_is_imported(matrix: Matrix) -> None:
