@@ -7,11 +7,13 @@ import pytest
 from pytest_codexsandbox.collection import Collection
 from pytest_codexsandbox.controller import Controller
 from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.quiet import Quiet
 from pytest_codexsandbox.recording import Recording
 from pytest_codexsandbox.running import of
 from pytest_codexsandbox.stopping import end_politely
 
 CONTROLLER: Final = "codexsandbox-controller"
+QUIET: Final = "codexsandbox-quiet"
 RECORDING: Final = "codexsandbox-recording"
 
 
@@ -25,6 +27,7 @@ def activate(config: pytest.Config, collection: str) -> None:
         config.option.maxfail = 0  # an `-x` of the ini would leave half the plan unmeasured
     if not run.is_worker:
         _register(manager, Controller(config), CONTROLLER)
+        _register(manager, Quiet(), QUIET)
         end_politely()
     if run.is_worker or not _distributes(config):
         _register(manager, Collection(config), collection)

@@ -7,7 +7,7 @@ import time
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pytest
@@ -29,6 +29,9 @@ from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import cache_folder
 from pytest_codexsandbox.running import FOLDER, of, usage_errors
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
 
 _SUFFIXES: Final = {"html": "index.html", "markdown": "report.md", "json": "report.json"}
 
@@ -176,7 +179,7 @@ class Controller:
         return (f"{folder} could not be removed",) if folder.exists() else ()
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: "TerminalReporter") -> None:
         if self.journal is None:
             return
         try:
@@ -186,7 +189,7 @@ class Controller:
             return
         self._print(terminalreporter, done)
 
-    def _print(self, terminalreporter: pytest.TerminalReporter, done: Any) -> None:
+    def _print(self, terminalreporter: "TerminalReporter", done: Any) -> None:
         from pytest_codexsandbox.reports.terminal import render
 
         writer = terminalreporter._tw

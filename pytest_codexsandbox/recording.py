@@ -16,6 +16,7 @@ from pytest_codexsandbox.fixtures import NOT_APPLICABLE, TRIAL
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, Verdict
+from pytest_codexsandbox.quiet import TOLD
 from pytest_codexsandbox.running import Run, of
 from pytest_codexsandbox.session.batteries import act_id
 from pytest_codexsandbox.session.rehearsal import judged
@@ -49,6 +50,7 @@ class Recording:
             show(report, record)
             if record.suite == USER and report.failed and report.when == "call":
                 report.longrepr = traceback or report.longrepr  # pytest tells a user's own assertion better
+            setattr(report, TOLD, record.suite != USER)
             self._attach(item, record)
         if record is not None or self.run.pending:
             carried = payload.Payload(lines=tuple(self.run.drain()), record=record, seconds_in_codex=self.run.spent())
@@ -186,7 +188,8 @@ def _message(call: pytest.CallInfo[None]) -> str:
     if call.excinfo is None:
         return ""
     value = call.excinfo.value
-    text = str(value) if isinstance(value, CodexSandboxError) else f"{type(value).__name__}: {value}"
+    ours = "; ".join(" ".join(line.split()) for line in str(value).splitlines())
+    text = ours if isinstance(value, CodexSandboxError) else f"{type(value).__name__}: {value}"
     return text[:4000]
 
 

@@ -103,7 +103,7 @@ class Bench:
                 self._kept[key] = fault
         kept: T | CodexSandboxError = self._kept[key]
         if isinstance(kept, CodexSandboxError):
-            raise kept
+            raise kept.with_traceback(None)  # else it would grow by every frame that it passes, each time
         return kept
 
     def _open(self, spec: EnvironmentSpec) -> Environment:

@@ -1,0 +1,29 @@
+"""What the closing screen tells cause by cause, pytest does not tell again item by item.
+
+A release that cannot be had is one block and not three hundred tracebacks. With `-v` pytest tells its part as well.
+"""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+TOLD: Final = "codexsandbox_told"  # of a report whose record the closing screen explains; it travels with the report
+_KINDS: Final = ("failed", "error")
+
+
+class Quiet:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: "TerminalReporter") -> Generator[None, Any, Any]:
+        stats = terminalreporter.stats
+        kept: dict[str, list[Any]] = {kind: stats[kind] for kind in _KINDS if kind in stats}
+        if terminalreporter.config.get_verbosity() <= 0:
+            for kind, reports in kept.items():
+                stats[kind] = [report for report in reports if not getattr(report, TOLD, False)]
+        try:
+            return (yield)
+        finally:
+            stats.update(kept)  # pytest still counts all of them
