@@ -32,10 +32,11 @@ HAND: Final = Path(folders.__file__).parent.parent / "guest" / "hand.py"
 
 
 class LocalBackend:
-    """`own_tmp=False`: share the machine's /tmp even where one of our own could be had."""
+    """`own_tmp=False`: share the machine's /tmp even where one of our own could be had. `turn_timeout`: how long to
+    wait for another run that shares it."""
 
-    def __init__(self, *, own_tmp: bool = True) -> None:
-        self._own_tmp = own_tmp
+    def __init__(self, *, own_tmp: bool = True, turn_timeout: float = TURN_TIMEOUT) -> None:
+        self._own_tmp, self._turn_timeout = own_tmp, turn_timeout
 
     @contextmanager
     def open(self, spec: EnvironmentSpec, folder: Path) -> Iterator["HandEnvironment"]:
@@ -68,7 +69,7 @@ class LocalBackend:
                 "folder": str(folder),
                 "word": word,
                 "own_tmp": self._own_tmp,
-                "turn_timeout": TURN_TIMEOUT,
+                "turn_timeout": self._turn_timeout,
             }
             try:
                 body, _ = client.ask("hello", watch_parent=True, **words)

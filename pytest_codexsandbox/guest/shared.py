@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from pytest_codexsandbox.guest import paths
-from pytest_codexsandbox.guest.loop import READ, Loop
+from pytest_codexsandbox.guest.loop import READ, Loop, Timer
 
 TMP: Final = "/tmp"
 SHM: Final = "/dev/shm"
@@ -89,7 +89,7 @@ class Turn:
         self._fd = os.open(TMP, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._holders = 0
         self._held = self._asking = False
-        self._waiting: list[Callable[[str], None]] = []
+        self._waiting: list[tuple[Callable[[str], None], Timer]] = []
 
     def take(self, go: Callable[[str], None]) -> None:
         """`go("")` when it is ours, `go(why)` when it could not be had in time."""
@@ -97,7 +97,8 @@ class Turn:
         if self._held:
             go("")
             return
-        self._waiting.append(go)
+        timer = self._loop.after(self._longest, lambda: self._too_late(go))
+        self._waiting.append((go, timer))
         if self._asking:
             return
         try:
@@ -107,33 +108,28 @@ class Turn:
         else:
             self._got()
 
-    def give_back(self) -> bool:
-        """Whether nobody of ours is left."""
+    def give_back(self) -> None:
         self._holders -= 1
         if self._holders == 0 and self._held:
             self._held = False
             fcntl.flock(self._fd, fcntl.LOCK_UN)
-        return self._holders == 0
 
     def _ask(self) -> None:
         """A thread that sleeps in the kernel gets its turn; one that looks from time to time may never."""
         self._asking = True
         reading, writing = os.pipe()
-        fd = os.dup(self._fd)
+        fd = os.dup(self._fd)  # the same lock, by a number that only the thread uses
 
         def wait() -> None:
             fcntl.flock(fd, fcntl.LOCK_EX)
             os.write(writing, b"!")
 
-        timer = self._loop.after(self._longest, self._too_late)
-
         def arrived() -> None:
-            timer.cancel()
             self._loop.forget(reading)
             for one in (reading, writing, fd):
                 os.close(one)
             self._asking = False
-            if self._holders:
+            if self._waiting:
                 self._got()
             else:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
@@ -144,16 +140,17 @@ class Turn:
     def _got(self) -> None:
         self._held = True
         waiting, self._waiting = self._waiting, []
-        for go in waiting:
+        for go, timer in waiting:
+            timer.cancel()
             go("")
 
-    def _too_late(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for go in waiting:
-            go(
-                f"waited {self._longest:.0f} s for {TMP}, which another run of ours on this machine holds: calls of "
-                "Codex that share it disturb each other. Wait for the other run, or end it"
-            )
+    def _too_late(self, go: Callable[[str], None]) -> None:
+        """The thread waits on: its answer serves who asks next."""
+        self._waiting = [one for one in self._waiting if one[0] is not go]
+        go(
+            f"waited {self._longest:.0f} s for {TMP}, which another run of ours on this machine holds: calls of "
+            "Codex that share it disturb each other. Wait for the other run, or end it"
+        )
 
 
 class CodexNames:

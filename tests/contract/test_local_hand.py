@@ -1,0 +1,194 @@
+"""What is this machine's own: its hand may die, /tmp may be shared, folders may have long names."""
+
+import fcntl
+import os
+import signal
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh, shell
+from pytest_codexsandbox.environments import folders
+from pytest_codexsandbox.environments.hand_client import Lost
+from pytest_codexsandbox.environments.local import HandEnvironment, LocalBackend
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.model.act import Given
+from pytest_codexsandbox.model.command import Command
+
+SHORT = 1.0
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def environment(place: Path) -> Iterator[HandEnvironment]:
+    with LocalBackend().open(this_machine(), place / "here") as environment:
+        yield environment
+
+
+def test_a_hand_that_is_killed_is_lost_and_not_awaited(place: Path) -> None:
+    """The parent of a command is the hand."""
+    word = f"bereft{uuid.uuid4().hex}"
+    with LocalBackend().open(this_machine(), place / "here") as environment:
+        world = environment.world()
+        begun = time.monotonic()
+        done = environment.run(shell(world, f"kill -KILL $PPID; sleep 1000; : {word}", timeout=10 * GENEROUS))
+        assert time.monotonic() - begun < GENEROUS
+        assert done.ended == "lost"
+        assert "the hand has ended" in done.error
+        with pytest.raises(Lost, match="the hand has ended"):
+            environment.world()
+    assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if word.encode() in _read(one)]
+    assert not (place / "here").exists()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_fault_inside_the_hand_says_what_it_was(environment: HandEnvironment) -> None:
+    with pytest.raises(MachineFault, match="no_such_word"):
+        environment._client.ask("no-such-word")
+    assert sh(environment, "echo still here").stdout == b"still here\n"
+
+
+def test_work_that_fails_because_the_hand_died_says_so(place: Path) -> None:
+    with pytest.raises(Lost) as raised, LocalBackend().open(this_machine(), place / "here") as environment:
+        world = environment.world()
+        os.kill(int(environment.run(shell(world, "echo $PPID")).stdout), signal.SIGKILL)
+        environment.look(world, ["@WORKSPACE@"])
+    assert "the hand has ended" in str(raised.value)
+    assert folders.audit() == ()
+
+
+# ---- what is measured is this machine
+def test_no_user_namespace_of_ours_stands_around_a_command(environment: HandEnvironment) -> None:
+    said = sh(environment, "readlink /proc/self/ns/user /proc/self/ns/net /proc/self/ns/pid").stdout.decode().split()
+    assert said == [os.readlink(f"/proc/self/ns/{name}") for name in ("user", "net", "pid")]  # noqa: PTH115
+
+
+def test_a_tmp_of_its_own_goes_with_a_mount_namespace_of_its_own(environment: HandEnvironment) -> None:
+    theirs = sh(environment, "readlink /proc/self/ns/mnt").stdout.decode().strip()
+    apart = theirs != os.readlink("/proc/self/ns/mnt")  # noqa: PTH115
+    assert environment.facts()["private_tmp"] is apart
+    assert os.geteuid() == 0 or not apart
+    with fresh(environment) as world:
+        environment.run(shell(world, f": >/tmp/{world.fill('@NAME@')}"))
+        assert Path(world.fill("/tmp/@NAME@")).exists() is not apart
+        assert environment.look(world, ["@TMP@/@NAME@"])["@TMP@/@NAME@"].kind == "file"
+
+
+def test_a_program_that_lies_in_the_machines_tmp_can_be_run(environment: HandEnvironment, place: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/tmp") as folder:
+        program = Path(folder, "deep", "program")
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\ncat $(dirname $0)/beside\n")
+        program.chmod(0o755)
+        program.with_name("beside").write_text("found")
+        (place / "link").symlink_to(program)
+        for path in (program, place / "link"):
+            done = environment.run(Command(argv=(str(path),), cwd="/", env={"PATH": "/usr/bin:/bin"}))
+            assert done.ended == "exit", done
+            assert done.stdout == (b"found" if path == program else b"")
+
+
+# ---- turns
+def test_who_waits_too_long_for_a_shared_tmp_is_told_why(place: Path) -> None:
+    backend = LocalBackend(own_tmp=False, turn_timeout=SHORT)
+    with backend.open(this_machine(), place / "here") as environment, fresh(environment) as world:
+        held = os.open("/tmp", os.O_RDONLY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            done = environment.run(shell(world, "echo never"))
+            assert done.ended == "not-started"
+            assert "another run of ours" in done.error
+            with pytest.raises(MachineFault, match="another run of ours"):
+                environment.spawn(shell(world, "echo never"))
+        finally:
+            os.close(held)
+
+
+def test_the_turn_comes_when_the_other_run_gives_it_back(place: Path) -> None:
+    with LocalBackend(own_tmp=False).open(this_machine(), place / "here") as environment, fresh(environment) as world:
+        held = os.open("/tmp", os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        threading.Timer(SHORT, os.close, (held,)).start()
+        begun = time.monotonic()
+        assert environment.run(shell(world, "echo now")).stdout == b"now\n"
+        assert time.monotonic() - begun >= SHORT / 2
+        assert environment.run(shell(world, "echo again")).stdout == b"again\n"
+
+
+def test_calls_of_two_environments_never_overlap_in_a_shared_tmp(place: Path) -> None:
+    """Each makes a folder for a moment: two at once would fail."""
+    backend = LocalBackend(own_tmp=False)
+    spec = this_machine()
+    with backend.open(spec, place / "one") as one, backend.open(spec, place / "two") as two:
+        script = f"mkdir {place}/alone && sleep 0.02 && rmdir {place}/alone"
+        with ThreadPoolExecutor(2) as pool:
+            rounds = list(pool.map(lambda at: [sh(at, script).exit for _ in range(10)], (one, two)))
+        assert rounds == [[0] * 10] * 2
+
+
+# ---- the client
+def test_many_threads_may_ask_at_once(environment: HandEnvironment) -> None:
+    with fresh(environment) as world, ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(environment.run, shell(world, f"echo {at}")) for at in range(40)]
+        assert [one.result().stdout for one in asked] == [f"{at}\n".encode() for at in range(40)]
+
+
+def test_folders_with_names_too_long_for_a_socket_work(place: Path) -> None:
+    folder = place / ("long" * 30) / ("longer" * 30)
+    script = """
+        import os, socket, sys
+        os.chdir(os.path.dirname(sys.argv[1]))
+        one = socket.socket(socket.AF_UNIX)
+        one.connect(os.path.basename(sys.argv[1]))
+        one.send(sys.argv[2].encode() + b"\\n")
+        print(one.recv(100).decode().strip() == sys.argv[2])
+    """
+    with LocalBackend().open(this_machine(), folder) as environment, fresh(environment) as world:
+        assert len(world.values["UNIX"]) > 200
+        word = world.fill("@NAME@")
+        assert environment.run(python(world, script, world.values["UNIX"], word)).stdout == b"True\n"
+        assert environment.arrivals(word) == ("unix",)
+        stream = environment.dial(f"unix:{world.values['UNIX']}")
+        stream.send(b"hello\n")
+        assert stream.receive(6, GENEROUS)
+        stream.close()
+
+
+def test_a_folder_with_odd_letters_works(place: Path) -> None:
+    with LocalBackend().open(this_machine(), place / "a b'ä\n$(x)") as environment, fresh(environment) as world:
+        environment.lay(world, [Given(kind="sqlite", path="@WORKSPACE@/x?#%.db")])
+        assert sh(environment, "pwd").stdout.decode().strip().endswith("/workspace")
+
+
+# ---- leaks
+def test_a_leak_of_ours_is_named(environment: HandEnvironment) -> None:
+    assert folders.audit() == ()
+    with fresh(environment) as world:
+        word = next(word for word in folders._opened if world.id.startswith(word))
+    leak = Path("/dev/shm", f"cx-{word}w9-leak")
+    folders.now_closed(word)
+    try:
+        leak.write_text("")
+        assert [line for line in folders.audit() if str(leak) in line]
+        assert [line for line in folders.audit() if line.startswith("folder ")]
+    finally:
+        leak.unlink()
+        folders.now_open(word)
