@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from xdist import workermanage
 from xdist.remote import Producer
 from xdist.report import report_collection_diff
-from xdist.workermanage import parse_tx_spec_config
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
+# Its name up to xdist 3.6, and since.
+_tx_specs: Final = getattr(workermanage, "parse_tx_spec_config", None) or workermanage.parse_spec_config
 CHUNK: Final = 20  # of items that are not ours: how many go to a worker at once
 
 
@@ -24,7 +26,7 @@ class EnvironmentScheduler:
 
     def __init__(self, config: pytest.Config, log: Producer, *, group: Callable[[str], str]) -> None:
         self.config, self.log, self._group = config, log.environments, group
-        self.numnodes = len(parse_tx_spec_config(config))
+        self.numnodes = len(_tx_specs(config))
         self.collection: list[str] | None = None
         self._collections: dict[WorkerController, list[str]] = {}
         self._pending: OrderedDict[WorkerController, list[int]] = OrderedDict()

@@ -17,6 +17,10 @@ from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.ledger import Journal
 
 LIMIT = 300.0
+# A shell starts what runs in the background with SIGINT ignored, and that is inherited.
+INTERRUPTIBLE = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+)
 
 
 @dataclass
@@ -86,7 +90,7 @@ class Matrix:
         folder = self.prepare(files or {})
         with (folder / "out.log").open("wb") as log:
             process = subprocess.Popen(
-                self.command("--codex-matrix", *words, plugins=plugins),
+                [sys.executable, "-c", INTERRUPTIBLE, *self.command("--codex-matrix", *words, plugins=plugins)],
                 cwd=folder,
                 env=self.environment({}),
                 stdin=subprocess.DEVNULL,
