@@ -23,10 +23,12 @@ _DRAIN: Final = 2.0  # how long output is awaited from a process that left the g
 def run(command: Command, *, inherit_output: bool = False) -> Finished:
     """Run to its end or its time limit. With `inherit_output` it prints where we print, and nothing is kept."""
     begun = time.monotonic()
+    if not command.argv:
+        return Finished(ended="not-started", error="no command was given")
     try:
         child = _popen(command, inherit_output=inherit_output)
     except (OSError, ValueError) as problem:
-        return Finished(ended="not-started", error=f"{command.argv[0] if command.argv else '(nothing)'}: {problem}")
+        return Finished(ended="not-started", error=f"{command.argv[0]}: {problem}")
     try:
         talk = _Talk(child, command)
         in_time = talk.until(begun + command.timeout)
@@ -52,10 +54,11 @@ def running(argv: Sequence[str], *, cwd: str, env: dict[str, str], stderr: IO[by
 
 
 def let_end(child: Child, *, within: float) -> bool:
-    """Whether it ended by itself in time."""
+    """Whether it ended by itself in time; else it is ended with its group."""
     try:
         child.wait(within)
     except subprocess.TimeoutExpired:
+        _end_group(child)
         return False
     return True
 

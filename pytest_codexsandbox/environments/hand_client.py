@@ -30,7 +30,8 @@ class HandClient:
         self._waiting: dict[int, Future[wire.Message]] = {}
         self._lock = threading.Lock()
         self._lost = ""
-        threading.Thread(target=self._listen, name=f"hand of {name}", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, name=f"hand of {name}", daemon=True)
+        self._listener.start()
 
     def ask(self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any) -> wire.Message:
         """The answer. An error of the hand is a MachineFault, its TooSlow a TimeoutError, its end Lost."""
@@ -55,6 +56,10 @@ class HandClient:
         with self._lock:
             self._lost = self._lost or "it was told to end"
             self._writing.close()
+
+    def join(self) -> None:
+        """After the hand has ended: nobody reads from the pipe any more."""
+        self._listener.join(PATIENCE)
 
     def _write(self, pieces: list[bytes]) -> None:
         try:
@@ -99,7 +104,7 @@ def _raise_error(body: Mapping[str, Any], op: str, where: str) -> None:
 
 
 def as_words(command: Command) -> dict[str, Any]:
-    words: dict[str, Any] = msgspec.to_builtins(command, str_keys=True)
+    words: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(command, stdin=b""))
     del words["stdin"]
     return words
 

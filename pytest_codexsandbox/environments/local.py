@@ -81,6 +81,7 @@ class LocalBackend:
                     client.ask("bye")
                 client.close()
                 proc.let_end(child, within=10.0)
+                client.join()
 
 
 def _with_log(problem: Lost, log: Path) -> Lost:

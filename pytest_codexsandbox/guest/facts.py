@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import stat
+import subprocess
 from typing import Any, Final
 
 from pytest_codexsandbox.guest import kin
@@ -85,11 +86,21 @@ def bwrap(path: str) -> dict[str, Any]:
     status = os.stat(real)
     return {
         "path": found,
+        "version": _said([found, "--version"]),
         "real": real,
         "sha256": digest(real),
         "setuid": bool(status.st_mode & stat.S_ISUID),
         "size": status.st_size,
     }
+
+
+def _said(argv: list[str]) -> str:
+    """The first line that a program prints; what went wrong when it prints none."""
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, env={}, check=False)
+    except (OSError, subprocess.SubprocessError) as problem:
+        return str(problem)
+    return (done.stdout or done.stderr).decode("utf-8", "replace").strip().split("\n")[0][:200]
 
 
 def digests(folder: str) -> dict[str, str]:

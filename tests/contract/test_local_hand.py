@@ -43,8 +43,8 @@ def test_a_hand_that_is_killed_is_lost_and_not_awaited(place: Path) -> None:
     with LocalBackend().open(this_machine(), place / "here") as environment:
         world = environment.world()
         begun = time.monotonic()
-        done = environment.run(shell(world, f"kill -KILL $PPID; sleep 1000; : {word}", timeout=10 * GENEROUS))
-        assert time.monotonic() - begun < GENEROUS
+        done = environment.run(shell(world, f"kill -KILL $PPID; sleep 1000; : {word}", timeout=20 * GENEROUS))
+        assert time.monotonic() - begun < 10 * GENEROUS
         assert done.ended == "lost"
         assert "the hand has ended" in done.error
         with pytest.raises(Lost, match="the hand has ended"):
