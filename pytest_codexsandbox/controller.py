@@ -157,6 +157,7 @@ class Controller:
         # What a worker marked as known is judged anew, with the whole plan in view.
         seen = {key: _as_seen(record) for key, record in states.items()}
         applied = known.apply(plan, seen, self.run.deviations, versions=versions, today=datetime.now(UTC).date())
+        self.faults += applied.refused
         for key, record in applied.records.items():
             if record.verdict is not states[key].verdict:
                 journal.write(ResultLine.of(msgspec.structs.replace(record, attempt=record.attempt + 1)))
