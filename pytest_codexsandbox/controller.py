@@ -45,7 +45,8 @@ class Controller:
         self.records: list[Record] = []
         self.versions: dict[str, str] = {}  # subject label → version
         self.leaks: tuple[str, ...] = ()
-        self.faults: list[str] = []
+        self.faults: list[str] = []  # they decide the exit code; notes do not
+        self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
         self.in_codex = 0.0
 
@@ -157,7 +158,7 @@ class Controller:
         # What a worker marked as known is judged anew, with the whole plan in view.
         seen = {key: _as_seen(record) for key, record in states.items()}
         applied = known.apply(plan, seen, self.run.deviations, versions=versions, today=datetime.now(UTC).date())
-        self.faults += applied.refused
+        self.notes += applied.refused
         for key, record in applied.records.items():
             if record.verdict is not states[key].verdict:
                 journal.write(ResultLine.of(msgspec.structs.replace(record, attempt=record.attempt + 1)))
@@ -205,7 +206,7 @@ class Controller:
             terminalreporter.write_line(self._report(name, done))
         if self.journal is not None and self.journal.fault:
             terminalreporter.write_line(f"the journal is incomplete: {self.journal.fault}", red=True)
-        for fault in self.faults:
+        for fault in (*self.faults, *self.notes):
             terminalreporter.write_line(fault, yellow=True)
 
     def _report(self, name: str, done: Any) -> str:
