@@ -1,6 +1,7 @@
 """The kill matrix as text: promises × subjects, 80 columns unless all of it is asked for."""
 
 import textwrap
+from collections.abc import Iterator
 from typing import Final
 
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
@@ -9,7 +10,9 @@ from pytest_codexsandbox.subjects.killing import OWN, Fault, Killing, not_asked
 
 WIDTH: Final = 80
 _NAME: Final = 44  # columns for a promise
-_LEGEND: Final = "F caught it  P conforms  U unconfined, as asked  E broken  B blocked  - not applicable  . not asked"
+_LEGEND: Final = (
+    "legend  F caught it  P conforms  U unconfined, as asked  E broken  B blocked  - not applicable  . not asked"
+)
 
 
 def compact(killing: Killing) -> str:
@@ -35,9 +38,20 @@ def _none(promise: str, excused: dict[str, str]) -> str:
 
 def whole(killing: Killing) -> str:
     """Every pair, in blocks of as many subjects as fit."""
-    size = (WIDTH - _NAME - 1) // 2
-    blocks = [killing.fakes[start : start + size] for start in range(0, len(killing.fakes), size)]
-    return "\n\n".join([*(_block(killing, fakes) for fakes in blocks), f"legend  {_LEGEND}"])
+    blocks = [_block(killing, fakes) for fakes in _fitting(killing.fakes)]
+    return "\n\n".join([*blocks, textwrap.fill(_LEGEND, WIDTH)])
+
+
+def _fitting(fakes: tuple[Fake, ...]) -> Iterator[tuple[Fake, ...]]:
+    """Divided so that no name at the head of a column is too wide."""
+    block: list[Fake] = []
+    for fake in fakes:
+        if block and _NAME + 1 + 2 * len(block) + len(fake.name) > WIDTH:
+            yield tuple(block)
+            block = []
+        block.append(fake)
+    if block:
+        yield tuple(block)
 
 
 def closing(killing: Killing, found: tuple[Fault, ...], seconds: float) -> str:
