@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
 from pytest_codexsandbox import cli, options
 from pytest_codexsandbox.commands import NAMES
+from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.registry import shipped
 from tests.house.pages import README, generated
 from tests.house.tracked import ROOT, pages, text
 
@@ -48,6 +52,14 @@ def test_every_command_that_is_named_exists(page: Path) -> None:
             if not getattr(cli.load(name), "PASSES_ON", False):
                 unknown = set(OPTION.findall(words.partition("#")[0])) - _options_of(name)
                 assert not unknown, f"codexsandbox {name} {words}: {unknown}"
+
+
+@each_page
+def test_every_glob_that_is_named_matches_something(page: Path) -> None:
+    names = [*(promise.id for promise, _ in promises(shipped("scenarios"))), *POLICIES, "codex-0.163.0", "user.x"]
+    for globs in re.findall(r"--codex-(?:only|skip)[ =]'?([a-z*][\w.*,-]*)", text(page) or ""):
+        unknown = [glob for glob in globs.split(",") if not any(fnmatchcase(name, glob) for name in names)]
+        assert not unknown, unknown
 
 
 @each_page
