@@ -25,6 +25,7 @@ def lay(kind: str, path: str, content: str) -> sqlite3.Connection | None:
     """`sqlite` and `sqlite-wal` are closed again; `sqlite-held` stays open: as `lock` or as `reader`."""
     in_wal = kind == "sqlite-wal" or (kind == "sqlite-held" and content == "reader")
     made = sqlite3.connect(path, isolation_level=None, timeout=5)
+    made.execute("PRAGMA synchronous=OFF")  # a power cut may take it: waiting for the disk would cost most of a run
     made.execute("PRAGMA page_size=512")
     made.execute(f"PRAGMA journal_mode={'wal' if in_wal else 'delete'}")
     made.executescript(content if content and kind != "sqlite-held" else SCRIPT)
