@@ -7,7 +7,8 @@ import socket
 from typing import Any, Callable, Dict, Protocol  # noqa: UP035
 
 from pytest_codexsandbox.guest.loop import CHUNK, WRITE, Loop
-from pytest_codexsandbox.guest.scopes import Feed, Pipe, Scope
+from pytest_codexsandbox.guest.scopes import Scope
+from pytest_codexsandbox.guest.streams import Feed, Pipe
 
 Body = Dict[str, Any]  # noqa: UP006
 Reply = Callable[..., None]

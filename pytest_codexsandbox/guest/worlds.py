@@ -198,8 +198,6 @@ class Worlds:
             failed += _removed(top, world.owns)
         if quiet and not self._live:
             failed += _removed(self._tmpdir, lambda name: not is_of_codex(name))
-            if self._own_tmp:
-                failed += _removed(TMP, lambda name: name.startswith("cx-"))
         return failed
 
     def end(self) -> list[str]:

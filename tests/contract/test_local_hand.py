@@ -3,6 +3,8 @@
 import fcntl
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -16,9 +18,10 @@ import pytest
 from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh, shell
 from pytest_codexsandbox.environments import folders
 from pytest_codexsandbox.environments.hand_client import Lost
-from pytest_codexsandbox.environments.local import HandEnvironment, LocalBackend
+from pytest_codexsandbox.environments.local import HAND, HandEnvironment, LocalBackend
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.guest.wire import pack
 from pytest_codexsandbox.model.act import Given
 from pytest_codexsandbox.model.command import Command
 
@@ -192,3 +195,34 @@ def test_a_leak_of_ours_is_named(environment: HandEnvironment) -> None:
     finally:
         leak.unlink()
         folders.now_open(word)
+
+
+def test_a_folder_of_the_machines_tmp_that_was_shown_is_never_emptied(environment: HandEnvironment) -> None:
+    """Its name looks like one of ours, and it lies in our own /tmp for the sake of the program in it."""
+    with tempfile.TemporaryDirectory(prefix="cx-", dir="/tmp") as folder:
+        program = Path(folder, "program")
+        program.write_text("#!/bin/sh\necho found\n")
+        program.chmod(0o755)
+        with fresh(environment):
+            assert environment.run(Command(argv=(str(program),), cwd="/", env={})).stdout == b"found\n"
+        assert program.exists()
+
+
+def test_a_runner_that_stops_reading_does_not_keep_the_hand(place: Path) -> None:
+    """The pipes of a dead runner may live on in another process; here nobody ever reads what the hand says."""
+    reading, writing = os.pipe()
+    answers, said = os.pipe()
+    hello = {"id": 1, "op": "hello", "folder": str(place), "word": "beef", "own_tmp": False, "turn_timeout": 1}
+    with subprocess.Popen([sys.executable, "-I", "-S", str(HAND)], stdin=reading, stdout=said, cwd="/") as hand:
+        os.close(reading)
+        for piece in pack({**hello, "watch_parent": False}):
+            os.write(writing, piece)
+        (place / "big").write_bytes(bytes(3_000_000))
+        for piece in pack({"id": 2, "op": "get", "path": str(place / "big"), "limit": 1 << 30}):
+            os.write(writing, piece)
+        assert os.read(answers, 4)
+        os.close(writing)
+        hand.wait(GENEROUS)
+    os.close(answers)
+    os.close(said)
+    assert sorted(path.name for path in place.iterdir()) == ["big"]

@@ -1,0 +1,269 @@
+"""What the hand does, one method for each word that the runner may say."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from typing import Any, Callable, Dict, Final, List  # noqa: UP035
+
+from pytest_codexsandbox.guest import facts, kin, paths, wire
+from pytest_codexsandbox.guest.conversations import Conversations
+from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
+from pytest_codexsandbox.guest.rigs import Rigs
+from pytest_codexsandbox.guest.scopes import Scope, Scopes
+from pytest_codexsandbox.guest.shared import OwnTmp, Turn
+from pytest_codexsandbox.guest.worlds import Worlds
+
+Body = Dict[str, Any]  # noqa: UP006
+Reply = Callable[..., None]
+
+_HERE: Final = os.path.dirname(os.path.abspath(__file__))
+_LONGEST_END: Final = 1.5  # for scopes to end when the runner is gone
+
+
+class Hand:
+    def __init__(self, body: Body) -> None:
+        self.folder: str = body["folder"]
+        self.word: str = body["word"]
+        self.loop = Loop()
+        self._own_tmp = OwnTmp.make() if body["own_tmp"] else None
+        self._show([sys.executable, os.__file__, _HERE])
+        self.loop.watch_children()
+        kin.adopt_orphans()
+        self._turn = None if self._own_tmp else Turn(self.loop, longest=body["turn_timeout"])
+        self._rigs = Rigs(self.loop, self.folder, self.word)
+        values = {**self._rigs.values, "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py")}
+        self._worlds = Worlds(self.folder, self.word, values, own_tmp=self._own_tmp is not None)
+        self._worlds.attach(self.loop)
+        self.scopes = Scopes(self.loop, self.word)
+        self._conversations = Conversations(self.loop)
+        self._unpacker = wire.Unpacker()
+        self._outbox = Outbox(self.loop, 1, lost=self.end_alone, drained=lambda: None)
+        self._ending = False
+
+    # ---- the pipe
+    def serve(self, first: wire.Unpacker) -> None:
+        self._unpacker = first
+        os.set_blocking(0, False)
+        self.loop.watch(0, READ, self._read)
+        try:
+            self.loop.run()
+        except BaseException:  # a fault of ours: what runs must not outlive it
+            for scope in self.scopes.live:
+                kin.end(scope.members())
+            self._worlds.end()
+            raise
+
+    def _read(self) -> None:
+        try:
+            data = os.read(0, 1 << 20)
+        except BlockingIOError:
+            return
+        if not data:
+            self.loop.forget(0)
+            self.end_alone()
+            return
+        for body, blobs in self._unpacker.feed(data):
+            self.handle(body, blobs)
+
+    def handle(self, body: Body, blobs: list[bytes]) -> None:
+        reply = self.replier(body.pop("id"))
+        try:
+            getattr(self, "do_" + body.pop("op").replace("-", "_"))(reply, body, blobs)
+        except Exception as problem:
+            reply(error=problem)
+
+    def replier(self, number: int) -> Reply:
+        def reply(*, error: BaseException | None = None, blobs: list[bytes] | None = None, **answer: Any) -> None:
+            if error is not None:
+                answer["error"] = {"kind": type(error).__name__, "text": str(error)}
+            self._outbox.put(wire.pack({"id": number, **answer}, blobs or []))
+
+        return reply
+
+    # ---- commands
+    def do_run(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        """All of `commands` at once; one answer when the last has ended."""
+        commands: List[Body] = body["commands"]  # noqa: UP006
+        results: list[Body | None] = [None] * len(commands)
+        output: list[bytes] = [b""] * (2 * len(commands))
+
+        def ended(at: int, result: Body, scope: Scope | None) -> None:
+            results[at] = result
+            if scope is not None:
+                output[2 * at : 2 * at + 2] = [bytes(scope.out.kept), bytes(scope.err.kept)]
+            if all(one is not None for one in results):
+                self._give_back()
+                reply(results=results, blobs=output)
+
+        def start(refusal: str) -> None:
+            for at, command in enumerate(commands):
+                if refusal:
+                    ended(at, _not_started(refusal), None)
+                else:
+                    self._start_one(command, blobs[at], functools.partial(ended, at))
+
+        if commands:
+            self._take_turn(start)
+        else:
+            reply(results=[])
+
+    def _start_one(self, command: Body, stdin: bytes, done: Callable[[Body, Scope | None], None]) -> None:
+        self._show(command["argv"][:1])
+        scope = self.scopes.new(command, stdin)
+        why = scope.start()
+        if why:
+            self.scopes.over(scope)
+            done(_not_started(f"{' '.join(command['argv'][:1]) or '(nothing)'}: {why}"), None)
+            return
+        scope.done = lambda result: done(result, scope)
+        scope.converse()
+
+    def do_spawn(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        command = body["command"]
+
+        def start(refusal: str) -> None:
+            if not refusal:
+                self._show(command["argv"][:1])
+                scope = self.scopes.new(command, b"")
+                refusal = scope.start(pty=body["pty"])
+                if not refusal:
+                    reply(pid=scope.pid, conversation=self._conversations.spawned(scope, self._give_back))
+                    return
+                self.scopes.over(scope)
+            self._give_back()
+            reply(error=OSError(refusal))
+
+        self._take_turn(start)
+
+    def do_dial(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        self._conversations.dial(reply, body["address"], body["timeout"])
+
+    def do_talk(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        """To a live process or stream: write, read, wait, …"""
+        self._conversations.talk(reply, body, blobs)
+
+    def _take_turn(self, start: Callable[[str], None]) -> None:
+        def go(refusal: str) -> None:
+            if not refusal and not self.scopes.live:
+                self._worlds.names.remember()
+            start(refusal)
+
+        if self._turn is None:
+            go("")
+        else:
+            self._turn.take(go)
+
+    def _give_back(self) -> None:
+        if not self.scopes.live:
+            self._worlds.names.clean()
+        if self._turn is not None:
+            self._turn.give_back()
+
+    def _show(self, files: list[str]) -> None:
+        for path in files if self._own_tmp is not None else ():
+            self._own_tmp.show(path)  # type: ignore[union-attr]
+
+    # ---- files
+    def do_put(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        path = paths.normal(body["path"])
+        top = self.folder if paths.is_below(path, self.folder) else os.path.dirname(path)
+        here = paths.made_folder(top, os.path.dirname(path))
+        flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with open(os.open(os.path.basename(path), flags, 0o600, dir_fd=here), "wb") as file:
+                file.write(blobs[0])
+                os.fchmod(file.fileno(), body["mode"])
+        finally:
+            os.close(here)
+        reply()
+
+    def do_get(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        path = paths.normal(body["path"])
+        top = self.folder if paths.is_below(path, self.folder) else os.path.dirname(path)
+        here = paths.folder(top, os.path.dirname(path))
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            with open(os.open(os.path.basename(path), flags, dir_fd=here), "rb") as file:
+                content = file.read(body["limit"] + 1)
+        finally:
+            os.close(here)
+        if len(content) > body["limit"]:
+            raise ValueError(f"{path} is larger than {body['limit']} bytes")
+        reply(blobs=[content])
+
+    # ---- worlds
+    def do_world(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        world = self._worlds.make()
+        reply(world={"id": world.id, "folder": world.folder, "values": world.values})
+
+    def do_lay(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        self._worlds.lay(self._worlds.get(body["world"]), body["given"])
+        reply()
+
+    def do_look(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        world = self._worlds.get(body["world"])
+        reply(looks=[self._worlds.look(world, path) for path in body["paths"]])
+
+    def do_litter(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        reply(names=self._worlds.litter(self._worlds.get(body["world"]), body["known"]))
+
+    def do_arrivals(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        reply(rigs=self._rigs.arrivals(body["token"]))
+
+    def do_clear(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        reply(left=self._worlds.clear(self._worlds.get(body["world"]), quiet=not self.scopes.live))
+
+    def do_facts(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        reply(facts={**facts.facts(os.environ.get("PATH", "")), "private_tmp": self._own_tmp is not None})
+
+    # ---- the end
+    def do_bye(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        self._end(lambda left: reply(left=left))
+
+    def end_alone(self) -> None:
+        """Nobody is there to be told, or to remove the folder."""
+        self._end(lambda left: self._remove_folder())
+
+    def _remove_folder(self) -> None:
+        for name in ("owner.json", "hand.log", "rig.sock"):
+            try:
+                os.unlink(os.path.join(self.folder, name))
+            except OSError:
+                pass
+        try:
+            os.rmdir(self.folder)
+        except OSError:
+            pass
+
+    def _end(self, then: Callable[[list[str]], None]) -> None:
+        if self._ending:
+            return
+        self._ending = True
+        for scope in self.scopes.live:
+            scope.end()
+        waiting = [int(_LONGEST_END / 0.01)]
+
+        def look() -> None:
+            waiting[0] -= 1
+            if self.scopes.live and waiting[0] > 0:
+                self.loop.after(0.01, look)
+                return
+            self._rigs.close()
+            left = self._worlds.end()
+            then(left)
+            self._last_words()
+
+        look()
+
+    def _last_words(self, turns: int = 100) -> None:
+        """Said, unless nobody listens: a pipe that is full and whose reader has died does not keep us."""
+        if self._outbox.empty or not turns:
+            self.loop.stop()
+        else:
+            self.loop.after(0.01, lambda: self._last_words(turns - 1))
+
+
+def _not_started(why: str) -> Body:
+    return {"ended": "not-started", "error": why, "stdout_total": 0, "seconds": 0.0}
