@@ -1,6 +1,7 @@
 """What a wheel and an sdist would hold, read from pyproject.toml: the real ones are built at the gate."""
 
 import importlib
+import re
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -80,3 +81,11 @@ def test_extras_name_what_the_code_imports() -> None:
     assert set(extras) >= {"codex", "allure", "all"}
     assert any("openai-codex-cli-bin" in one for one in extras["codex"])
     assert all(name in extras["all"][0] for name in extras if name != "all")
+
+
+def test_every_dependency_is_explained() -> None:
+    project = PROJECT["project"]
+    words = [*project["dependencies"], *(word for extra in project["optional-dependencies"].values() for word in extra)]
+    names = {re.split(r"[\[><=]", word)[0] for word in words} - {project["name"]}
+    explained = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Dependencies")[2]
+    assert {name for name in names if not re.search(rf"(?<![\w-]){name}(?![\w-])", explained)} == set()
