@@ -11,19 +11,25 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.releases.catalogue import capabilities, newest_before
 from pytest_codexsandbox.running import Run, of
-from pytest_codexsandbox.session.rehearsal import lacking, make_trial
+from pytest_codexsandbox.session.rehearsal import has, lacking, make_trial, missing_capability
 from pytest_codexsandbox.session.standing import control_words, control_worked
 from pytest_codexsandbox.session.trial import RealTrial
 
 TRIAL = pytest.StashKey[RealTrial]()
 NOT_APPLICABLE = pytest.StashKey[str]()
+LOST = pytest.StashKey[str]()  # a capability that a candidate no longer has
 
 
 def open_trial(request: pytest.FixtureRequest) -> RealTrial:
     """The trial of the item's key; what the plan or a probe rules out is skipped, recorded as n/a with why."""
     run, key = of(request.config), _key(request)
     reason = _ruled_out(run, key)
+    lost = _lost(run, key) if reason else ""
+    if lost:
+        request.node.stash[LOST] = lost
+        pytest.fail(lost, pytrace=False)
     if reason:
         request.node.stash[NOT_APPLICABLE] = reason
         pytest.skip(f"not applicable: {reason}")
@@ -47,6 +53,18 @@ def _ruled_out(run: Run, key: Key) -> str:
         return ""
     planned = run.plan.not_applicable.get(str(key), "")
     return planned or lacking(run.bench.promises[key.promise], run.bench, key)
+
+
+def _lost(run: Run, key: Key) -> str:
+    """A build of the user's own that cannot do what the newest release before it could."""
+    if run.plan is None or str(key) in run.plan.not_applicable:
+        return ""
+    spec = run.bench.cells[key.cell].subject
+    missing = missing_capability(run.bench.promises[key.promise], run.bench, key)
+    release = newest_before(spec.as_version) if spec.path and missing else ""
+    if not release or not has(capabilities()[release], missing):
+        return ""
+    return f"{spec.label} has no {missing} at this door, and Codex {release} has it"
 
 
 class CodexSandbox:

@@ -12,8 +12,9 @@ from pytest_codexsandbox.collection import KEY
 from pytest_codexsandbox.doors.repro import repro_script
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.explain import diagnose
-from pytest_codexsandbox.fixtures import NOT_APPLICABLE, TRIAL
-from pytest_codexsandbox.model.record import Evidence, Record
+from pytest_codexsandbox.fixtures import LOST, NOT_APPLICABLE, TRIAL
+from pytest_codexsandbox.matrix.deviation_files import LOST_CAPABILITY
+from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.quiet import TOLD
@@ -72,6 +73,9 @@ class Recording:
         if report.when == "setup":
             if report.passed:
                 return None
+            lost = item.stash.get(LOST, "")
+            if lost:
+                return lost_capability(key, lost)
             ruled_out = item.stash.get(NOT_APPLICABLE, "")
             if report.skipped and ruled_out:
                 return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=ruled_out)
@@ -150,6 +154,15 @@ class Recording:
 
             cell = next((cell for cell in self.run.cells if cell.id == record.key.cell), None)
             attach(item, record, axes=cell.axes if cell else {})
+
+
+def lost_capability(key: Key, reason: str) -> Record:
+    """Known from the binary's own words and from what was measured of released ones; never covered by a deviation."""
+    cause = Diagnosis(
+        fingerprint=LOST_CAPABILITY, cause=f"A capability was lost: {reason}.", verdict="sandbox",
+        remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build says of itself.",
+    )  # fmt: skip
+    return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
 
 
 def repro_name(key: Key) -> Path:

@@ -13,7 +13,7 @@ from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.releases.installed import installed
 from pytest_codexsandbox.releases.names import order
 
-__all__ = ["Known", "capabilities", "disagreement", "golden", "installed", "known", "named"]
+__all__ = ["Known", "capabilities", "disagreement", "golden", "installed", "known", "named", "newest_before"]
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +47,13 @@ def capabilities() -> dict[str, Capabilities]:
         release: msgspec.convert({"version": release, **row}, Capabilities, strict=True)
         for release, row in table.items()
     }
+
+
+def newest_before(version: str) -> str:
+    """The newest measured release that is not newer than `version`; without one that can be placed, the newest."""
+    measured = sorted(capabilities(), key=order)
+    older = [release for release in measured if version and order(release) <= order(version)]
+    return (older or measured or [""])[-1]
 
 
 def disagreement(version: str, found: Capabilities) -> str:

@@ -1,13 +1,10 @@
 """Runs promises without pytest: canaries and the selftest do, and the fixture shares the one way to a record."""
 
-import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from pytest_codexsandbox.diagnosis.judge import Judged, judge
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.matrix.requirements import why_not_applicable
+from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
@@ -132,19 +129,22 @@ def _record(bench: Bench, key: Key, functions: Mapping[str, Callable[..., object
 
 
 def lacking(promise: Promise, bench: Bench, key: Key) -> str:
-    """Why this cannot be asked here at all, by data or by a positive probe of the subject's own words; "" = it can."""
-    unmet = why_not_applicable(promise, bench.cells[key.cell].environment, platform=sys.platform)
-    if unmet:
-        return unmet
+    """Why the subject cannot be asked this at all, by a positive probe of its own words; "" = it can."""
+    missing = missing_capability(promise, bench, key)
+    version = bench.subject(bench.cells[key.cell].subject).capabilities.version
+    return f"by probe: Codex {version} has no {missing} at this door" if missing else ""
+
+
+def missing_capability(promise: Promise, bench: Bench, key: Key) -> str:
+    """The first capability that the promise needs and the binary, by its own words, does not have."""
     capabilities = bench.subject(bench.cells[key.cell].subject).capabilities
-    wanted = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
-    if key.policy == "danger-full-access":
-        wanted.append("full-access")
-    for word in wanted:
-        if not getattr(capabilities, re.sub(r"-", "_", word), False):
-            return f"by probe: Codex {capabilities.version} has no {word} at this door"
-    return ""
+    return next((word for word in wanted_capabilities(promise, key) if not has(capabilities, word)), "")
 
 
-def scratch(folder: Path, cache: Path) -> BenchOptions:
-    return BenchOptions(folder=folder, cache=cache)
+def wanted_capabilities(promise: Promise, key: Key) -> list[str]:
+    words = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
+    return [*words, "full-access"] if key.policy == "danger-full-access" else words
+
+
+def has(capabilities: Capabilities, word: str) -> bool:
+    return bool(getattr(capabilities, word.replace("-", "_"), False))
