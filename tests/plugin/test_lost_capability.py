@@ -1,4 +1,4 @@
-"""What a release could and a candidate cannot any more is a violation, not n/a; an old build is judged by its own time."""
+"""A candidate that cannot do what a release could violates; an old build is judged by the releases of its own time."""
 
 from pathlib import Path
 
