@@ -1,9 +1,11 @@
 """Runs promises without pytest: canaries and the selftest do, and the fixture shares the one way to a record."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from pytest_codexsandbox.diagnosis.judge import Judged, judge
 from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -129,7 +131,10 @@ def _record(bench: Bench, key: Key, functions: Mapping[str, Callable[..., object
 
 
 def lacking(promise: Promise, bench: Bench, key: Key) -> str:
-    """Why the subject cannot be asked this at all, by a positive probe of its own words; "" = it can."""
+    """Why this cannot be asked here at all, by data or by a positive probe of the subject's own words; "" = it can."""
+    unmet = why_not_applicable(promise, bench.cells[key.cell].environment, platform=sys.platform)
+    if unmet:
+        return unmet
     missing = missing_capability(promise, bench, key)
     version = bench.subject(bench.cells[key.cell].subject).capabilities.version
     return f"by probe: Codex {version} has no {missing} at this door" if missing else ""
