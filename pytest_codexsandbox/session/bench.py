@@ -81,11 +81,16 @@ class Bench:
         return tuple(promise for promise in chosen if group_of(promise) == group)
 
     def adopt(self, other: "Bench") -> None:
-        """Share another bench's environments, and its controls where both perform the same acts."""
-        alike = {p.id: p.acts for p in self.plan.promises} == {p.id: p.acts for p in other.plan.promises}
+        """Share another bench's environments, and its controls where they performed all that this one's would."""
         for key, kept in other._kept.items():
-            if isinstance(key, tuple) and (key[0] == "environment" or (alike and key[0] == "control")):
+            if isinstance(key, tuple) and (
+                key[0] == "environment" or (key[0] == "control" and self._asks_no_more(other, key[2]))
+            ):
                 self._kept[key] = kept
+
+    def _asks_no_more(self, other: "Bench", group: str) -> bool:
+        mine, theirs = (acts_of(bench.planned("", group), group) for bench in (self, other))
+        return all(name in theirs and theirs[name] == act for name, act in mine.items())
 
     def close(self) -> None:
         self._stack.close()
