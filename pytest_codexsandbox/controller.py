@@ -23,7 +23,7 @@ from pytest_codexsandbox.model.ledger import count, settle
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.planfile import read_plan
+from pytest_codexsandbox.planfile import read_leaks, read_plan
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.releases.resolve import resolve
@@ -173,12 +173,10 @@ class Controller:
     def _clean_up(self) -> tuple[str, ...]:
         """Environments are closed by whoever opened them; what is left of them is a leak of ours."""
         self.run.close()
-        folder = self.run.worlds
-        if not folder.exists():
-            return ()
+        folder, leaks = self.run.worlds, read_leaks(self.run.folder)
         with suppress(OSError):
             shutil.rmtree(folder)
-        return (f"{folder} could not be removed",) if folder.exists() else ()
+        return (*leaks, f"{folder} could not be removed") if folder.exists() else leaks
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: "TerminalReporter") -> None:

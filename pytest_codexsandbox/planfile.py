@@ -1,4 +1,4 @@
-"""The plan, handed from an xdist worker, which collects, to the controller, which does not."""
+"""What an xdist worker hands to the controller by the run's folder: its plan before, and what it left behind after."""
 
 from pathlib import Path
 from typing import Final
@@ -8,6 +8,7 @@ import msgspec
 from pytest_codexsandbox.model.plan import Plan
 
 PLAN_FILE: Final = "plan-{worker}.json"
+LEAKS_FILE: Final = "leaks-{worker}.json"
 
 
 def write_plan(folder: Path, worker: str, plan: Plan) -> None:
@@ -25,3 +26,18 @@ def read_plan(folder: Path, worker: str) -> Plan | None:
         return None
     path.unlink(missing_ok=True)
     return msgspec.json.decode(data, type=Plan)
+
+
+def write_leaks(folder: Path, worker: str, leaks: tuple[str, ...]) -> None:
+    """Nothing to tell is no file."""
+    if leaks:
+        (folder / LEAKS_FILE.format(worker=worker or "main")).write_bytes(msgspec.json.encode(leaks))
+
+
+def read_leaks(folder: Path) -> tuple[str, ...]:
+    """Of every process of the run."""
+    found: list[str] = []
+    for path in sorted(folder.glob(LEAKS_FILE.format(worker="*"))):
+        found += msgspec.json.decode(path.read_bytes(), type=list[str])
+        path.unlink(missing_ok=True)
+    return tuple(found)

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.derived import LET_THROUGH, NO_SANDBOX
 from pytest_codexsandbox.diagnosis.match import fingerprints
+from pytest_codexsandbox.environments.folders import audit
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
 from pytest_codexsandbox.matrix import expectations as known
@@ -27,6 +28,7 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.releases.candidates import candidate
@@ -190,9 +192,11 @@ class Run:
         return self._bench
 
     def close(self) -> None:
+        """End what was started, once; what is left of it afterwards is a leak of ours."""
         if self._bench is not None:
             self._bench.close()
             self._bench = None
+            write_leaks(self.folder, self.worker, audit())
 
     def spent(self) -> float:
         """Seconds in Codex since it was last asked; calls that ran at once count once."""
