@@ -6,8 +6,8 @@ import nox
 
 nox.options.sessions = ["lint", "tests"]
 nox.options.default_venv_backend = "venv"
-PYTESTS = ("8.3.*", "9.0.*", "")
-XDISTS = ("3.6.*", "")
+PYTESTS = {"pytest-8.3": "8.3.*", "pytest-9.0": "9.0.*", "pytest-newest": ""}
+XDISTS = {"xdist-3.6": "3.6.*", "xdist-newest": ""}
 
 
 def _install(session: nox.Session, *groups: str) -> None:
@@ -33,8 +33,8 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
-@nox.parametrize("xdist", XDISTS)
-@nox.parametrize("pytest", PYTESTS)
+@nox.parametrize("xdist", list(XDISTS.values()), ids=list(XDISTS))
+@nox.parametrize("pytest", list(PYTESTS.values()), ids=list(PYTESTS))
 def compat(session: nox.Session, pytest: str, xdist: str) -> None:
     """The plugin's own tests with each pytest and xdist that is promised."""
     _install(session, "test")
