@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.session.batteries import SHARED
 from pytest_codexsandbox.session.bench import Bench
 from pytest_codexsandbox.session.rehearsal import rehearse
 from pytest_codexsandbox.session.standing import START, TRUST, canary_evidence
@@ -19,19 +20,23 @@ _FINE = (Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE)
 
 
 class Canaries:
-    """Once for each (environment, door, policy) of a worker."""
+    """Once for each (environment, door) of a worker, under one policy: workspace-write where it is planned.
+
+    The selftest runs every subject under every policy; here it is asked whether the machinery works in this place.
+    """
 
     def __init__(self, bench: Bench, pairs: Pairs) -> None:
         self._bench, self._pairs = bench, pairs
-        self._kept: dict[tuple[str, str, str], tuple[str, str]] = {}
+        self._kept: dict[tuple[str, str], tuple[str, str]] = {}
 
     def __call__(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]:
-        key = (cell.environment.id, door, policy)
+        key = (cell.environment.id, door)
         if key not in self._kept:
+            asked = next(one for one in (WORKSPACE_WRITE, *POLICIES) if self._bench.planned(one, SHARED))
             folder = self._bench.options.folder / "canaries"
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             allow_all, good = canary_subjects(folder)
-            self._kept[key] = (self._caught(allow_all, cell, door, policy), self._passed(good, cell, door, policy))
+            self._kept[key] = (self._caught(allow_all, cell, door, asked), self._passed(good, cell, door, asked))
         caught, passed = self._kept[key]
         return canary_evidence(caught, passed, self._bench.seen(cell, door, policy, "")[0])
 
