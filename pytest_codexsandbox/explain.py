@@ -84,8 +84,8 @@ def _bare(known: Fingerprint) -> bool:
 
 
 def _derived(record: Record) -> Diagnosis | None:
-    off = record.key.promise.partition(".")[0] == START or record.verdict is Verdict.BLOCKED
-    if off and (record.direction == "leak" or record.reason.startswith("no sandbox was on")):
+    start = record.key.promise.partition(".")[0] == START
+    if record.reason.startswith("no sandbox was on") or (start and record.direction == "leak"):
         return NO_SANDBOX
     if record.direction == "leak":
         return _quoted(LET_THROUGH, record)

@@ -5,7 +5,8 @@ The pytest outcome can make a verdict worse, never better. The rules, the first 
 1. a skipped scenario                                                → broken
 2. policy asks for a sandbox, it is not known to be on, and
    the promise is about the start: off → violates (leak), failed → violates (denied), unknown → broken
-   the promise needs a sandbox:    off or failed → blocked, unknown → broken
+   the promise needs a sandbox:    off or failed → blocked, unknown → broken; off in its own call alone, which the
+   start promise does not see      → violates (leak)
 3. a row was not held although its control was                       → violates, in the worst direction
 4. no row; a row without a call or a control; a control that failed; a scenario that failed → broken
 5. everything held: conforms; under a policy without a sandbox: unconfined
@@ -62,6 +63,8 @@ def _by_start(promise: Promise, started: Started, sandboxed: bool) -> Judged | N
         return None
     if started.state == "unknown":
         return _broken(f"whether a sandbox was on is not known: {started.why}")
+    if sandboxed and started.alone:
+        return _violates("leak", f"no sandbox was on in this call, although it was on in the others: {started.why}")
     told = "the sandbox does not start" if started.state == "failed" else "no sandbox was on"
     return Judged(verdict=Verdict.BLOCKED, direction="", reason=f"{told}: {started.why}")
 

@@ -16,3 +16,4 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""  # bwrap | landlock | seccomp
     call: str = ""
     diagnosis: Diagnosis | None = None  # when failed
+    alone: bool = False  # of a promise's own call, beside a battery of the same policy that was confined

@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
+import msgspec
+
 from pytest_codexsandbox.diagnosis.judge import Judged, judge
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.matrix.requirements import why_not_applicable
@@ -54,7 +56,7 @@ def _started(bench: Bench, key: Key, promise: Promise) -> Started:
         return shared  # no probe in it: nothing to assess
     own = bench.started(cell, key.door, key.policy, group)
     if own.state == "off" and shared.state == "on":
-        return own
+        return msgspec.structs.replace(own, alone=True)
     if own.state in ("failed", "unknown") and promise.kind == "boundary":
         return own
     return shared

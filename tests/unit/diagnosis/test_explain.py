@@ -127,3 +127,8 @@ def test_fingerprints_of_ones_own_are_used() -> None:
     said = diagnose(blocked, (died("bwrap: pivot_root: Operation not permitted"),), {}, fingerprints=())
     assert said is not None
     assert said.fingerprint == ""
+
+
+def test_a_call_that_ran_bare_beside_a_confined_battery_says_that_no_sandbox_was_on() -> None:
+    red = record(direction="leak", evidence=(row(),), reason="no sandbox was on in this call, although it was")
+    assert why(red, observation()).fingerprint == "no-sandbox-was-on"

@@ -57,6 +57,13 @@ def test_a_row_that_lacks_what_makes_it_evidence_is_broken(words: dict[str, Any]
     assert said in found.reason
 
 
+def test_a_sandbox_that_is_off_in_one_call_alone_is_a_leak_although_the_start_promise_held() -> None:
+    alone = Started(state="off", why="a write that no sandbox allows went through", alone=True)
+    found = judge(promise(), outcome="passed", message="", evidence=(row(),), started=alone, sandboxed=True)
+    assert (found.verdict, found.direction) == (Verdict.VIOLATES, "leak")
+    assert found.reason.startswith("no sandbox was on in this call")
+
+
 def test_a_row_without_a_control_cannot_accuse_codex() -> None:
     assert judged((row(held=False, control=""),)).verdict is Verdict.BROKEN
 
