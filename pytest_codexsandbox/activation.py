@@ -1,6 +1,7 @@
 """Wakes the plugin up: a worker collects and records, a controller keeps the journal, alone it does both."""
 
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -32,6 +33,14 @@ def activate(config: pytest.Config, collection: str) -> None:
     if run.is_worker or not _distributes(config):
         _register(manager, Collection(config), collection)
         _register(manager, Recording(config), RECORDING)
+
+
+def activate_late(node: Any, folder: Path, collection: str) -> None:
+    """The first worker has collected tests that ask for our fixtures: from here on somebody keeps the journal."""
+    of(node.config).adopt(folder)
+    activate(node.config, collection)
+    controller: Any = node.config.pluginmanager.getplugin(CONTROLLER)
+    controller.pytest_xdist_node_collection_finished(node)  # it was not there when this word went round
 
 
 def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) -> None:

@@ -51,6 +51,15 @@ class Controller:
         self.in_codex = 0.0
 
     # ---- before the first effect
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Before workers start, which could only die of a wrong word: here it is one clear error."""
+        if self.config.getoption("tx", None):
+            with usage_errors():
+                self.run.base_plan()
+                if self.run.only_shipped:  # else expectations may speak of the user's own tests: known once collected
+                    _ = self.run.deviations
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if self.run.plan is not None and not session.config.getoption("collectonly"):
@@ -61,6 +70,7 @@ class Controller:
         if self.journal is not None:
             return
         self.plan = plan
+        self.run.user_promises |= {one.id: one for one in plan.promises if one.id not in self.run.promises}
         _ = self.run.deviations  # wrong expectations are said before the first effect
         asked = self.run.settings
         words = tuple(str(word) for word in self.config.invocation_params.args)
@@ -106,7 +116,8 @@ class Controller:
             return
         if self.plan is not None and plan.keys != self.plan.keys:
             self.faults.append(f"worker {node.gateway.id} collected another plan")
-        self.begin(plan)
+        with usage_errors():
+            self.begin(plan)
 
     # ---- while items run
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -158,7 +169,7 @@ class Controller:
         # What a worker marked as known is judged anew, with the whole plan in view.
         seen = {key: _as_seen(record) for key, record in states.items()}
         applied = known.apply(plan, seen, self.run.deviations, versions=versions, today=datetime.now(UTC).date())
-        self.notes += applied.refused
+        self.notes += _first_of(applied.refused)
         for key, record in applied.records.items():
             if record.verdict is not states[key].verdict:
                 journal.write(ResultLine.of(msgspec.structs.replace(record, attempt=record.attempt + 1)))
@@ -219,6 +230,12 @@ class Controller:
         """As it is typed from where pytest was called."""
         here = self.config.invocation_params.dir
         return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _first_of(refused: tuple[str, ...]) -> list[str]:
+    """They differ in the deviation alone: one of them and how many there are."""
+    more = f" (and {len(refused) - 1} more likewise)" if len(refused) > 1 else ""
+    return [f"{refused[0]}{more}"] if refused else []
 
 
 def _as_seen(record: Record) -> Record:

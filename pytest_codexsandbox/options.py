@@ -1,10 +1,14 @@
 """The plugin's options: one table, one `--help` group, each with an ini twin."""
 
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 FLAG: Final = "--codex-matrix"
+REPORT_DIR: Final = ".codexsandbox"
+_YES: Final = ("", "1", "true", "yes", "on")
+_NO: Final = ("0", "false", "no", "off")
 _GROUP: Final = "codexsandbox: the conformance matrix of Codex's sandbox"
 # name, argparse words, ini type, help. The ini twin of `report-dir` is `codex_report_dir`.
 _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
@@ -59,7 +63,23 @@ def bare_flag_first(args: list[str]) -> None:
 def wanted(config: pytest.Config) -> bool:
     """Whether a matrix was asked for, on the command line or in the ini."""
     asked = config.getoption(dest("matrix"))
-    return asked is not None or ini(config, "matrix") not in (None, False)
+    return asked is not None or preset_of_ini(config) is not None
+
+
+def preset_of_ini(config: pytest.Config) -> str | None:
+    """`true` means the default preset, in every way of writing it; "" is that preset, None that nothing is asked."""
+    value = ini(config, "matrix")
+    value = value[0] if isinstance(value, list) and value else value
+    word = str(value).strip().lower()
+    if value is None or word in _NO:
+        return None
+    return "" if word in _YES else str(value).strip()
+
+
+def report_dir(config: pytest.Config) -> Path:
+    given = config.getoption(dest("report-dir")) or ini(config, "report-dir")
+    first = given[0] if isinstance(given, list) and given else given
+    return config.invocation_params.dir / (first or REPORT_DIR)
 
 
 def ini(config: pytest.Config, name: str) -> Any:

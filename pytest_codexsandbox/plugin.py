@@ -1,6 +1,9 @@
 """pytest's entry. Inert until its flag, its marker or its fixtures are used: nothing of ours is imported before."""
 
+import os
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -56,7 +59,30 @@ def codex_sandbox(request: pytest.FixtureRequest) -> "Iterator[CodexSandbox]":
     yield from open_sandbox(request)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """xdist: only a worker finds out that a test asks for our fixtures. It is told where to leave word of it."""
+    node.workerinput.setdefault(FOLDER, str(_folder_of_a_later_run(node.config)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any) -> None:
+    if not node.config.pluginmanager.hasplugin(_CONTROLLER) and Path(node.workerinput[FOLDER]).is_dir():
+        from pytest_codexsandbox.activation import activate_late
+
+        activate_late(node, Path(node.workerinput[FOLDER]), _COLLECTION)
+
+
+def _folder_of_a_later_run(config: pytest.Config) -> Path:
+    """The same for every worker, and made by the first that needs it."""
+    stamp: str = config.stash.setdefault(_STAMP, time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime()))
+    return options.report_dir(config) / f"{stamp}-{os.getpid()}"
+
+
 _COLLECTION = "codexsandbox-collection"
+_CONTROLLER = "codexsandbox-controller"
+_STAMP = pytest.StashKey[str]()
+FOLDER = "codexsandbox_folder"  # of the run, in what xdist tells a worker
 
 
 def _activate(config: pytest.Config) -> None:

@@ -41,7 +41,7 @@ from pytest_codexsandbox.session.standing import STANDING
 from pytest_codexsandbox.settings import Settings, settings
 
 RUN: Final = pytest.StashKey["Run"]()
-FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker
+FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
 _INSTALL: Final = "pip install 'pytest-codexsandbox[codex]', or name one: --codex-release 0.163.0, --codex-bin PATH"
 
 
@@ -169,6 +169,11 @@ class Run:
             return Path(given)
         return _fresh(self.settings.report_dir)
 
+    def adopt(self, folder: Path) -> None:
+        """The folder that workers made before anybody kept a journal."""
+        self.__dict__["folder"] = folder
+        _ignored(folder.parent)
+
     @cached_property
     def worlds(self) -> Path:
         """Where environments live: below the cache, never below the temp directory, which Codex refuses."""
@@ -231,12 +236,16 @@ def _fresh(parent: Path) -> Path:
                 why=fault.strerror or str(fault),
                 next_step="--codex-report-dir DIR",
             ) from fault
-        with suppress(OSError):
-            (parent / ".gitignore").write_text("*\n")
+        _ignored(parent)
         return folder
     raise WrongInput(
         f"no report folder can be made in {parent}", why="it is not a folder", next_step="--codex-report-dir DIR"
     )
+
+
+def _ignored(parent: Path) -> None:
+    with suppress(OSError):
+        (parent / ".gitignore").write_text("*\n")
 
 
 def of(config: pytest.Config) -> Run:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.options import FLAG, dest, ini
+from pytest_codexsandbox.options import FLAG, dest, ini, preset_of_ini, report_dir
 
 FORMATS: Final = ("html", "markdown", "json")
 DEFAULT_PRESET: Final = "local"
@@ -29,8 +29,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def settings(config: pytest.Config) -> Settings:
     asked = config.getoption(dest("matrix"))
-    from_ini = ini(config, "matrix")
-    matrix = asked if asked is not None else _first(from_ini)
+    from_ini = preset_of_ini(config)
+    matrix = asked if asked is not None else from_ini
     reports = _words(config, "report")
     unknown = [name for name in reports if name not in FORMATS]
     if unknown:
@@ -40,14 +40,13 @@ def settings(config: pytest.Config) -> Settings:
     root = config.invocation_params.dir
     return Settings(
         active=matrix is not None,
-        preset=(asked or _first(from_ini) or DEFAULT_PRESET),
+        preset=asked or from_ini or DEFAULT_PRESET,
         releases=_words(config, "release"),
         binaries=_lines(config, "bin"),
         only=_words(config, "only"),
         skip=_words(config, "skip"),
         reports=reports,
-        report_dir=root
-        / (config.getoption(dest("report-dir")) or _first(ini(config, "report-dir")) or ".codexsandbox"),
+        report_dir=report_dir(config),
         expectations=tuple(root / name for name in _lines(config, "expectations")),
         strict=bool(_either(config, "strict")),
         timeout_scale=_scale(config),
@@ -85,11 +84,9 @@ def _words(config: pytest.Config, name: str) -> tuple[str, ...]:
 
 
 def _first(value: Any) -> str | None:
-    """A single word of an ini value; `codex_matrix = true` means the default preset."""
+    """A single word of an ini value."""
     if value is None or value is False:
         return None
-    if value is True:
-        return ""
     return str(value[0] if isinstance(value, list) else value)
 
 

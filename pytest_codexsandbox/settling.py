@@ -33,8 +33,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def versions(cells: Iterable[Cell], measured: Mapping[str, str]) -> dict[str, str]:
-    """Cell id → its Codex' place in version ranges: as the user says, else as the binary (label → version) says."""
-    places = {cell.id: cell.subject.as_version or measured.get(cell.subject.label, "") for cell in cells}
+    """Cell id → its Codex' place in version ranges: as the user says, else as the binary (label → version) says; a
+    release that could not be had keeps the place of its name."""
+    places = {
+        cell.id: cell.subject.as_version or measured.get(cell.subject.label, "") or cell.subject.release
+        for cell in cells
+    }
     return {cell: place for cell, place in places.items() if parse(place) is not None}
 
 

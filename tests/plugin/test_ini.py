@@ -42,6 +42,16 @@ def test_the_ini_twins_mean_what_the_options_mean(matrix: Matrix, plain: dict[ob
     assert (run.reports[0].parent / "report.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("word", "measured"), [("true", True), ("1", True), ("", True), ("false", False), ("0", False)]
+)
+def test_yes_and_no_in_an_ini_switch_the_matrix_on_and_off(matrix: Matrix, word: str, measured: bool) -> None:
+    ini = f"[pytest]\ncodex_matrix = {word}\ncodex_only = process.exit-code-kept\n"
+    run = matrix.run(files={"pytest.ini": ini}, matrix=False)
+    assert run.code == (0 if measured else pytest.ExitCode.NO_TESTS_COLLECTED), run.out
+    assert len(run.reports) == measured
+
+
 @pytest.mark.skipif(int(pytest.__version__.partition(".")[0]) < 9, reason="native TOML came with pytest 9")
 @pytest.mark.parametrize(
     "only", ['["process.exit-code-kept", "sqlite.workspace-works"]', '"process.exit-code-kept,sqlite.workspace-works"']

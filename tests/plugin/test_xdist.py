@@ -51,3 +51,24 @@ def test_a_users_own_tests_spread_over_workers(matrix: Matrix) -> None:
         )
         assert run.code == 0, run.out
         assert f"{plain + 3} passed" in run.out
+        verdicts = [record.verdict for record in run.journal.states().values()]
+        assert verdicts == [Verdict.CONFORMS] * 3  # also without the flag somebody keeps a journal
+        assert "3 planned = 3 conforms" in run.out
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["--codex-matrix=nope", "--codex-only=zz.*", "--codex-expectations=gone.toml", "--codex-bin=/bin/true"],
+)
+def test_a_wrong_word_is_one_clear_error_and_not_a_dead_worker(matrix: Matrix, word: str) -> None:
+    run = matrix.run("-n2", word, plugins=XDIST)
+    assert run.code == 4, run.out
+    assert "INTERNALERROR" not in run.out
+    assert "Traceback" not in run.out
+    assert word.partition("=")[2] in run.out
+
+
+def test_workers_leave_nothing_where_no_test_asks_for_the_fixtures(matrix: Matrix) -> None:
+    run = matrix.run("-n2", files={"test_plain.py": "def test_plain():\n    pass\n"}, plugins=XDIST, matrix=False)
+    assert run.code == 0, run.out
+    assert not (run.folder / ".codexsandbox").exists()

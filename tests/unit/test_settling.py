@@ -176,3 +176,8 @@ def test_a_candidates_place_is_what_its_user_says_then_what_it_says_itself() -> 
     neither = Cell(environment=environment(), subject=SubjectSpec(label="c", path="/c"))
     measured = {"a": "0.0.0", "b": "0.155.0-alpha.3", "c": "0.0.0"}
     assert versions((named, itself, neither), measured) == {named.id: "0.170.0", itself.id: "0.155.0-alpha.3"}
+
+
+def test_a_release_that_could_not_be_had_keeps_the_place_of_its_name() -> None:
+    away = Cell(environment=environment(), subject=SubjectSpec(label="0.150.0", release="0.150.0"))
+    assert versions((away,), {}) == {away.id: "0.150.0"}
