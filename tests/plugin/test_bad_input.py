@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.subjects import named, write
 from tests.plugin.conftest import Matrix
 
 SHORT = "--codex-only=process.exit-code-kept"
@@ -91,6 +92,20 @@ def test_a_binary_that_hangs_ends_by_its_limit(matrix: Matrix, tmp_path: Path) -
     )
     assert run.code != 0
     assert "Traceback" not in run.out
+
+
+@pytest.mark.live
+def test_a_codex_whose_sandbox_hangs_is_waited_for_once_and_not_for_every_call(matrix: Matrix, tmp_path: Path) -> None:
+    (fake,) = named(["hang"])
+    run = matrix.run(
+        "--codex-only=process.exit-code-kept,process.interrupt-ends-the-call,process.stdin-arrives",
+        "--codex-timeout-scale=0.1", f"--codex-bin={write(tmp_path, fake)}@0.163.0",
+    )  # fmt: skip
+    assert run.code in (10, 11), run.out
+    calls = [call for call in run.journal.calls if not call.control]
+    assert len(calls) == len({call.observation.policy for call in calls}), [call.observation.argv for call in calls]
+    states = run.journal.states()
+    assert {record.verdict for key, record in states.items() if key.promise.startswith("process.")} == {Verdict.BROKEN}
 
 
 def test_a_report_folder_that_cannot_be_written_is_said_before_anything_runs(matrix: Matrix) -> None:
