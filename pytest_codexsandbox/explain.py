@@ -15,6 +15,7 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
 
+CANARIES: Final = ("allow-all", "good")  # acts of rows that are about the harness
 EXPLAINED: Final = (Verdict.VIOLATES, Verdict.BLOCKED, Verdict.BROKEN)
 
 
@@ -50,6 +51,8 @@ def _lines(record: Record, observations: Sequence[Observation]) -> Iterator[str]
     if not failing:
         yield record.reason  # with rows it repeats the claim, whose errno is what was promised, not what was seen
     for row in failing:
+        if row.act in CANARIES:
+            continue  # it speaks of a fake Codex: its words are no finding about the real one
         if not row.control_held:
             yield row.control
             continue

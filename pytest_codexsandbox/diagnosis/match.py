@@ -1,5 +1,6 @@
 """Text → the causes that it is known by, the most specific first. Pure and bounded in time."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from pytest_codexsandbox.model.record import Diagnosis
 QUOTE: Final = 300
 # The bare words of an errno are fewer letters than this: they say nothing beside a cause that stands in the same line.
 BARE: Final = 25
+_NAME: Final = re.compile(r"[\w*/]+")
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,8 +105,14 @@ def _said(candidate: Candidate, text: str) -> Diagnosis:
     start, end = candidate.best
     return Diagnosis(
         fingerprint=known.id, cause=known.cause, remedy=known.remedy, link=known.link, verdict=known.verdict,
-        quote=text[start : min(end, start + QUOTE)].strip(),
+        quote=text[start : min(_whole_word(text, end), start + QUOTE)].strip(),
     )  # fmt: skip
+
+
+def _whole_word(text: str, end: int) -> int:
+    """A pattern may end inside a name; what is quoted does not."""
+    inside = _NAME.match(text, max(0, end - 1))
+    return inside.end() if inside else end
 
 
 def _shipped() -> tuple[Fingerprint, ...]:

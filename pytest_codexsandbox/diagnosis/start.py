@@ -6,9 +6,11 @@ and a mark that the hand, read at the same moment, does not carry. Landlock leav
 seccomp filters (or a new NoNewPrivs) together with EACCES.
 """
 
+import signal
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from pytest_codexsandbox.diagnosis.clues import NO_FACTS
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.model.act import DoneAct, Look
 from pytest_codexsandbox.model.base import BASE_ACTS, FORBIDDEN, PERMITTED
@@ -21,8 +23,14 @@ NOT_KNOWN: Final = "no fingerprint fits what it said"
 _MOUNTED: Final = "own mount namespace and fewer capabilities"
 
 
-def assess(observation: Observation, control: Observation | None, *, sandboxed: bool) -> Started:
-    """The state of `observation`'s call, with the same acts outside any sandbox as control."""
+def assess(
+    observation: Observation,
+    control: Observation | None,
+    *,
+    sandboxed: bool,
+    facts: Mapping[str, str] = NO_FACTS,
+) -> Started:
+    """The state of `observation`'s call, with the same acts outside any sandbox as control; `facts`: the machine's."""
     reading = _reading(observation)
     marks = marks_of(reading) if reading else ()
     why = _control_fails(control)
@@ -32,7 +40,7 @@ def assess(observation: Observation, control: Observation | None, *, sandboxed: 
         told = "a write that no sandbox allows went through, seen from outside"
         return _state(observation, "off", told if sandboxed else f"{told}; none was asked for", marks)
     if not observation.ready:
-        return _never_ready(observation)
+        return _never_ready(observation, facts)
     why = _nonsense(observation)
     if why:
         return _state(observation, "unknown", why, marks)
@@ -160,12 +168,13 @@ def _failure(row: DoneAct) -> str:
     return row.errno or row.detail or "no reason given"
 
 
-def _never_ready(observation: Observation) -> Started:
+def _never_ready(observation: Observation, facts: Mapping[str, str]) -> Started:
     ended = _ending(observation)
     failed = observation.ended == "signal" or (observation.ended == "exit" and observation.code != 0)
     if not failed:
         return _state(observation, "unknown", f"the command in the sandbox never ran ({ended})", ())
-    diagnosis = match(observation.stderr) or match(observation.stdout) or _not_known(observation)
+    known = match(observation.stderr, facts=facts) or match(observation.stdout, facts=facts)
+    diagnosis = known or _not_known(observation)
     why = diagnosis.quote or _said(observation.stderr) or ended
     return _state(observation, "failed", why, (), diagnosis=diagnosis)
 
@@ -190,8 +199,15 @@ def _ending(observation: Observation) -> str:
     if observation.ended == "exit":
         return f"exit code {observation.code}"
     if observation.ended == "signal":
-        return f"signal, exit code {observation.code}"
+        return f"{_signal(observation.code)}, exit code {observation.code}"
     return f"{observation.ended}{': ' + observation.error if observation.error else ''}"
+
+
+def _signal(code: int | None) -> str:
+    try:
+        return f"died by {signal.Signals(abs(code or 0) % 128).name}"
+    except ValueError:
+        return "died by a signal"
 
 
 def _state(

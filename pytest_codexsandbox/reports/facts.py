@@ -1,5 +1,6 @@
 """What was measured and with what, said in one line each, for the head of every report."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -135,15 +136,22 @@ def incomplete(journal: Journal, states: Mapping[Key, Record]) -> str:
 
 # ---- posture: what really ran
 def posture(journal: Journal) -> list[str]:
-    """For each way in which a sandbox was set up: by what, and in how many calls; and what was asked for in vain."""
-    ways: dict[str, int] = {}
+    """For each way in which a sandbox was set up: by what, in whose calls and how many; what was asked for in vain."""
+    ways: dict[str, Counter[str]] = {}
+    totals: Counter[str] = Counter()
     for call in journal.calls:
         if not call.control and _sandboxed(call):
-            way = _way(call)
-            ways[way] = ways.get(way, 0) + 1
-    total = sum(ways.values())
-    told = [f"{way} in {count:,} of {many(total, 'sandboxed call')}" for way, count in ways.items()]
+            ways.setdefault(_way(call), Counter())[call.subject] += 1
+            totals[call.subject] += 1
+    several = len({cell.subject for cell in journal.plan.cells}) > 1
+    told = [_posture(way, calls, totals, several=several) for way, calls in ways.items()]
     return told + _in_vain(journal)
+
+
+def _posture(way: str, calls: Mapping[str, int], totals: Mapping[str, int], *, several: bool) -> str:
+    whose = f"{listed(calls, 8)}: " if several and len(calls) < len(totals) else ""
+    total = sum(totals[subject] for subject in calls)
+    return f"{whose}{way} in {sum(calls.values()):,} of {many(total, 'sandboxed call')}"
 
 
 def _sandboxed(call: CallLine) -> bool:

@@ -74,8 +74,9 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
             return self.paint.labelled("saw", first.reason or "nothing is known")
         promised = row.claim or self.titles.get(first.key.promise, "")
         lines = [*self.paint.labelled("promised", promised), *self.paint.labelled("saw", row.saw or row.reason)]
-        lines += self.paint.labelled("control", row.control) if row.control else []
-        told_otherwise = cause.verdict is not Verdict.VIOLATES and first.reason
+        lines += self.paint.labelled("control", row.control) if row.control not in ("", row.saw) else []
+        repeated = bool(row.control) and row.control in first.reason
+        told_otherwise = cause.verdict is not Verdict.VIOLATES and first.reason and not repeated
         return [*lines, *self.paint.labelled("so", first.reason)] if told_otherwise else lines
 
     def _blocked(self, cause: Cause) -> list[str]:

@@ -86,7 +86,8 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
         name = f" [{cause.first.deviation}]" if cause.first.deviation else ""
         promises = facts.listed(cause.promises, len(cause.promises) if teller.verbosity else 2)
         word = "known" if cause.verdict is Verdict.EXPECTED else "n/a"
-        reason = clipped(cause.first.reason or "no reason given", LONGEST if teller.verbosity else _GREY)
+        whole = cause.first.reason or "no reason given"
+        reason = clipped(whole, LONGEST) if teller.verbosity else clipped(whole.partition("; promised: ")[0], _GREY)
         told = f"{len(cause.records):,} {word}{name}: {promises}: {reason}"
         lines += teller.paint.wrapped(told, first=f"{SIGNS[cause.verdict]} ")
     return lines

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.start import assess
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
@@ -169,8 +170,12 @@ class Bench:
 
     def _assess(self, cell: Cell, door: str, policy: str, group: str) -> Started:
         controls = self.control(cell, group)
+        spec = cell.environment
+        facts = self._once(("facts", spec.id), lambda: flat(dict(self.environment(spec).facts())))
         states = [
-            assess(observation, controls[min(copy, len(controls) - 1)], sandboxed=POLICIES[policy].sandboxed)
+            assess(
+                observation, controls[min(copy, len(controls) - 1)], sandboxed=POLICIES[policy].sandboxed, facts=facts
+            )
             for copy, observation in enumerate(self.seen(cell, door, policy, group))
         ]
         return min(states, key=lambda state: ("off", "failed", "unknown", "on").index(state.state))

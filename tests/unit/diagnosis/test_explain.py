@@ -57,6 +57,15 @@ def test_the_errno_that_was_promised_explains_nothing() -> None:
     assert why(red, observation()).fingerprint == ""
 
 
+def test_what_a_canary_said_is_no_finding_about_the_real_codex() -> None:
+    told = "the good canary was failed: EAI_AGAIN at getaddrinfo (Temporary failure in name resolution)"
+    rows = (row(act="good", saw=told, control=told, held=False, control_held=False),)
+    broken = record(Verdict.BROKEN, evidence=rows, reason=f"the control failed: {told}", promise="trust.canaries")
+    said = why(broken, observation())
+    assert said.fingerprint == ""
+    assert "says nothing about Codex" in said.cause
+
+
 def test_a_row_that_held_explains_nothing() -> None:
     rows = (row(saw="EROFS at open", reason="EROFS"), row(saw="odd", reason="", held=False, direction="wrong-claim"))
     assert why(record(direction="wrong-claim", evidence=rows), observation()).fingerprint == ""

@@ -124,7 +124,16 @@ def test_a_call_that_ended_with_words_that_nobody_knows_has_failed_and_says_so()
 def test_a_silent_call_has_failed_with_its_exit_code() -> None:
     found = state(died("", code=42))
     assert (found.state, found.why) == ("failed", "exit code 42")
-    assert state(died("", ended="signal", code=137)).state == "failed"
+    killed = state(died("", ended="signal", code=137))
+    assert (killed.state, killed.why) == ("failed", "died by SIGKILL, exit code 137")
+
+
+def test_what_is_known_of_the_machine_makes_the_cause_of_a_failed_start_more_specific() -> None:
+    seen = died("bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded")
+    found = assess(seen, control(), sandboxed=True, facts={"sysctls.user.max_user_namespaces": "0"})
+    assert found.diagnosis is not None
+    assert found.diagnosis.fingerprint == "userns-limit-zero"
+    assert found.why.endswith("/proc/sys/user/max_*_namespaces")  # a name is quoted whole
 
 
 @pytest.mark.parametrize(

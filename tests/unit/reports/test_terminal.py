@@ -128,6 +128,39 @@ def test_what_really_ran_is_said() -> None:
     assert "set up by Codex' own bwrap (sha256 1f2e3d4c5b6a) in 5 of 5 sandboxed calls" in text
 
 
+def test_where_releases_differ_it_is_said_whose_sandbox_was_set_up_how() -> None:
+    made = journals.releases()
+    calls = [
+        msgspec.structs.replace(call, subject=call.cell.rpartition("codex-")[2], observation=bare)
+        if "codex-0.40.0" in call.cell
+        else msgspec.structs.replace(call, subject=call.cell.rpartition("codex-")[2])
+        for call in made.calls
+        for bare in [msgspec.structs.replace(call.observation, readings=())]
+    ]
+    text = screen(msgspec.structs.replace(made, calls=tuple(calls)), width=200)
+    assert "sandbox: 0.40.0: not seen from outside (no probe was held) in 5 of 5 sandboxed calls" in text
+    assert "0.169.0: set up by Codex' own bwrap (sha256 1f2e3d4c5b6a) in 35 of 35 sandboxed calls" in text
+
+
+def test_a_known_deviation_is_one_reason_and_the_details_are_asked_for_with_v() -> None:
+    (key,) = journals.keys_of([journals.cell()], promises=["process.exit-code-kept"], policies=("read-only",))
+    reason = "it is so (known until 2027-05-01); promised: write @WORKSPACE@/x is refused; saw: worked"
+    made = journals.journal([journals.record(key, Verdict.EXPECTED, deviation="known-one", reason=reason)])
+    assert "it is so (known until 2027-05-01)\n" in screen(made, width=200)
+    assert "@WORKSPACE@" in screen(made, width=200, verbosity=1)
+
+
+def test_words_that_are_the_same_are_said_once() -> None:
+    (key,) = journals.keys_of([journals.cell()], promises=["trust.control-and-canaries"], policies=("read-only",))
+    row = journals.violation(key).evidence[0]
+    told = msgspec.structs.replace(
+        row, saw="the canary sang", control="the canary sang", held=False, control_held=False
+    )
+    reason = "the control failed: the canary sang (promised: silence; saw: the canary sang)"
+    made = journals.journal([journals.record(key, Verdict.BROKEN, reason=reason, evidence=(told,))])
+    assert screen(made, width=200).count("the canary sang") == 1
+
+
 def test_calls_side_by_side_take_longer_than_the_clock() -> None:
     made = journals.green()
     assert made.end is not None
