@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
-from pytest_codexsandbox.diagnosis.derived import HARNESS, LET_THROUGH, NO_SANDBOX, UNKNOWN
+from pytest_codexsandbox.diagnosis.derived import HARNESS, KILLED, LET_THROUGH, NO_SANDBOX, TIMED_OUT, UNKNOWN
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.judge import START
 from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
@@ -16,6 +16,7 @@ from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
 
 CANARIES: Final = ("allow-all", "good")  # acts of rows that are about the harness
+SIGKILLED: Final = 128 + 9
 EXPLAINED: Final = (Verdict.VIOLATES, Verdict.BLOCKED, Verdict.BROKEN)
 
 
@@ -39,6 +40,7 @@ def diagnose(
     return (
         match(text, facts=told, fingerprints=known)
         or _derived(record)
+        or _ended(record, observations)
         or match(_said_aside(observations), facts=told, fingerprints=[known for known in known if not _bare(known)])
         or _quoted(HARNESS if record.verdict is Verdict.BROKEN else UNKNOWN, record)
     )
@@ -92,6 +94,17 @@ def _derived(record: Record) -> Diagnosis | None:
         return NO_SANDBOX
     if record.direction == "leak":
         return _quoted(LET_THROUGH, record)
+    return None
+
+
+def _ended(record: Record, observations: Sequence[Observation]) -> Diagnosis | None:
+    """What ended the call that a failing row speaks of (without rows: any call), where its end explains it."""
+    calls = {row.call for row in _failing(record)} or {seen.id for seen in observations}
+    ends = [seen for seen in observations if seen.id in calls]
+    if any(seen.ended == "timeout" for seen in ends):
+        return _quoted(TIMED_OUT, record)
+    if any(seen.ended == "signal" and seen.code == SIGKILLED and not seen.ready for seen in ends):
+        return _quoted(KILLED, record)
     return None
 
 

@@ -18,6 +18,17 @@ LET_THROUGH: Final = Diagnosis(
     remedy="Run the repro with another release to see since when. It may be a hole: tell openai/codex by its security "
     "policy first.",
 )
+TIMED_OUT: Final = Diagnosis(
+    fingerprint="",
+    cause="The call did not end in its time, and the harness ended it: Codex hangs, or this machine is slow.",
+    remedy="`--codex-timeout-scale 5` tells one from the other.",
+)
+KILLED: Final = Diagnosis(
+    fingerprint="",
+    cause="SIGKILL ended Codex before its command said a word, and it was not the harness that sent it.",
+    remedy="Run it again. Where memory is short the kernel does this (`dmesg`, or the memory limit of the container); "
+    "if it stays, Codex does it itself.",
+)
 UNKNOWN: Final = Diagnosis(
     fingerprint="",
     cause="no fingerprint fits; what was promised and what was seen is all that is known",

@@ -44,7 +44,7 @@ class RealTrial:
             self._add(
                 act,
                 copy=copy,
-                claim=claim or f"{spec.verb} {spec.path} is refused ({' or '.join(errno)})",
+                claim=claim or f"{what(spec)} is refused ({' or '.join(errno)})",
                 saw=sides.told(inside, spec),
                 held=held,
                 control=sides.told(outside, spec),
@@ -62,7 +62,7 @@ class RealTrial:
             self._add(
                 act,
                 copy=copy,
-                claim=claim or f"{spec.verb} {spec.path} works, and its effect is seen from outside",
+                claim=claim or f"{what(spec)} works, and its effect is seen from outside",
                 saw=sides.told(inside, spec),
                 held=held,
                 control=sides.told(outside, spec),
@@ -180,3 +180,8 @@ class RealTrial:
                 control=control, control_held=control_held, saw=saw, held=held, reason=reason, direction=direction,
             )
         )  # fmt: skip
+
+
+def what(spec: Act) -> str:
+    """The act in words: some verbs have no path."""
+    return f"{spec.verb} {spec.path}".strip()

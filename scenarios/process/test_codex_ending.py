@@ -17,7 +17,7 @@ def ends_with(trial: Trial, code: int, *, act: str) -> None:
     trial.says(
         act,
         claim=f"the call ends with {code}",
-        saw=f"{seen.ended} {seen.code}",
+        saw=f"{seen.ended} {seen.code}{'' if seen.ready else ', before the command said a word'}",
         held=seen.ended in ("exit", "signal") and seen.code == code and seen.ready,
         control=f"{control.ended} {control.code}",
         control_held=control.ended in ("exit", "signal") and control.code == code,

@@ -70,11 +70,11 @@ def test_ten_mebibytes_of_output_arrive_intact(trial: Trial) -> None:
     wanted = hashlib.sha256(MEBIBYTE * 10).hexdigest()
     trial.says(
         "",
-        claim=f"{10 * len(MEBIBYTE)} bytes with sha256 {wanted[:12]}…",
+        claim=f"{10 * len(MEBIBYTE)} bytes with sha256 {wanted[:12]}…, and exit 0",
         saw=f"{seen.stdout_total} bytes with sha256 {seen.stdout_sha256[:12]}…, {seen.ended} {seen.code}",
         held=seen.stdout_sha256 == wanted and seen.stdout_total == 10 * len(MEBIBYTE) and seen.code == 0,
-        control=f"{control.stdout_total} bytes with sha256 {control.stdout_sha256[:12]}…",
-        control_held=control.stdout_sha256 == wanted and control.stdout_total == 10 * len(MEBIBYTE),
+        control=f"{control.stdout_total} bytes with sha256 {control.stdout_sha256[:12]}…, exit {control.code}",
+        control_held=control.stdout_sha256 == wanted and control.code == 0,
         direction="denied",
     )
 

@@ -141,3 +141,18 @@ def test_fingerprints_of_ones_own_are_used() -> None:
 def test_a_call_that_ran_bare_beside_a_confined_battery_says_that_no_sandbox_was_on() -> None:
     red = record(direction="leak", evidence=(row(),), reason="no sandbox was on in this call, although it was")
     assert why(red, observation()).fingerprint == "no-sandbox-was-on"
+
+
+def test_a_call_that_took_too_long_says_how_to_tell_a_slow_machine_from_a_codex_that_hangs() -> None:
+    rows = (row(saw="the probe did not get to it: timeout", reason="", held=False, direction="denied"),)
+    red = record(direction="denied", evidence=rows)
+    said = why(red, observation(ended="timeout", ready=False))
+    assert "--codex-timeout-scale" in said.remedy
+    assert why(red, observation(id="another", ended="timeout")).remedy != said.remedy
+
+
+def test_a_codex_that_was_killed_before_its_command_spoke_is_not_called_unknown() -> None:
+    rows = (row(saw="signal 137, before the command said a word", reason="", held=False, direction="wrong-claim"),)
+    red = record(direction="wrong-claim", evidence=rows)
+    assert "SIGKILL" in why(red, observation(ended="signal", code=137, ready=False)).cause
+    assert "SIGKILL" not in why(red, observation(ended="signal", code=137)).cause
