@@ -89,6 +89,9 @@ def _headline(journal: Journal, red: int, missing: str) -> str:
         return f"{facts.many(red, 'result')} need{'s' if red == 1 else ''} attention"
     if journal.end and journal.end.exit:
         return "No promise was violated, and yet this is not a success"
+    known = journal.counts()["expected"]
+    if known:
+        return f"As promised, but for {facts.many(known, 'known deviation')}"
     return "Everything that was measured is as promised"
 
 

@@ -139,6 +139,11 @@ def test_a_run_that_did_not_end_says_so_at_the_top() -> None:
 
 def test_a_green_page_claims_no_more_than_was_measured() -> None:
     assert "Everything that was measured is as promised" in page(journals.green()).text
+    one_known = [
+        journals.record(key, verdict=Verdict.CONFORMS if number else Verdict.EXPECTED)
+        for number, key in enumerate(journals.keys_of([journals.cell()]))
+    ]
+    assert "As promised, but for 1 known deviation" in page(journals.journal(one_known)).text
     only_blocked = [
         journals.record(key, verdict=Verdict.BLOCKED, reason="x", evidence=())
         for key in journals.keys_of([journals.cell()])
