@@ -173,7 +173,8 @@ def _way(call: CallLine) -> str:
     marks = [f"own {', '.join(sorted(own))} namespace"] if own else []
     if reading.filters > reading.hand_filters:
         marks.append(f"{reading.filters - reading.hand_filters} more seccomp filter than outside")
-    return f"no bwrap ({'; '.join(marks) or 'and no mark of the kernel'})"
+    privileges = "NoNewPrivs alone" if reading.no_new_privs > reading.hand_no_new_privs else "and no mark of the kernel"
+    return f"no bwrap ({'; '.join(marks) or privileges})"
 
 
 def bwrap_of(call: CallLine) -> Link | None:

@@ -3,10 +3,12 @@
 import os
 import stat
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.subjects import named, write
 from tests.plugin.conftest import Matrix
@@ -129,6 +131,62 @@ def test_another_schemas_journal_is_refused(matrix: Matrix) -> None:
         assert done.returncode == 4, done.stderr
         assert name in done.stdout + done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_a_home_that_cannot_be_written_is_one_error_that_says_what_to_set(matrix: Matrix) -> None:
+    home = matrix.prepare({"home": "a file"}) / "home"
+    run = matrix.run(SHORT, env={"HOME": str(home), "CODEXSANDBOX_CACHE": "", "XDG_CACHE_HOME": ""})
+    assert run.code == 4, run.out
+    assert "Traceback" not in run.out
+    assert "CODEXSANDBOX_CACHE" in run.out
+
+
+NO_USER_NAMESPACES = """
+    import ctypes, platform, struct
+
+    # The system calls by which a user namespace is made answer EPERM, as under a container's usual filter.
+    CLONE, UNSHARE, CLONE3 = {"x86_64": (56, 272, 435), "aarch64": (220, 97, 435)}[platform.machine()]
+    LOAD, EQUAL, ANY, RETURN = 0x20, 0x15, 0x45, 0x06
+    PROGRAM = [
+        (LOAD, 0, 0, 0),  # the number
+        (EQUAL, 5, 0, CLONE3),
+        (EQUAL, 1, 0, CLONE),
+        (EQUAL, 0, 2, UNSHARE),
+        (LOAD, 0, 0, 16),  # its flags
+        (ANY, 2, 0, 0x10000000),  # CLONE_NEWUSER
+        (RETURN, 0, 0, 0x7FFF0000),
+        (RETURN, 0, 0, 0x00050000 | 38),  # clone3: ENOSYS, so that clone is taken
+        (RETURN, 0, 0, 0x00050000 | 1),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in PROGRAM))
+
+    class Filter(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    words = Filter(len(PROGRAM), ctypes.addressof(code))
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    assert libc.prctl(22, 2, ctypes.byref(words), 0, 0) == 0, ctypes.get_errno()
+"""
+
+
+@pytest.mark.live
+def test_no_user_namespaces_at_all_costs_one_block_and_the_rest_is_measured(matrix: Matrix) -> None:
+    files = {"nobody_unshares.py": textwrap.dedent(NO_USER_NAMESPACES)}
+    run = matrix.run("--codex-only=process.*,sqlite.*", files=files, plugins=("nobody_unshares",))
+    assert run.code == 1, run.out
+    states = run.journal.states()
+    confined = [record for key, record in states.items() if POLICIES[key.policy].sandboxed]
+    start = [record for record in confined if record.key.promise == "start.sandbox-is-on"]
+    assert {(record.verdict, record.direction) for record in start} == {(Verdict.VIOLATES, "denied")}
+    assert all(record.diagnosis and record.diagnosis.fingerprint.startswith("userns-") for record in start)
+    rest = {record.verdict for record in confined if record.key.promise.partition(".")[0] in ("process", "sqlite")}
+    assert rest <= {Verdict.BLOCKED, Verdict.NOT_APPLICABLE}
+    free = {record.verdict for key, record in states.items() if key.policy == "danger-full-access"}
+    assert Verdict.UNCONFINED in free
+    assert free <= {Verdict.UNCONFINED, Verdict.NOT_APPLICABLE}
+    assert run.out.count("   because ") == 1
+    assert "the sandbox does not start" in run.out
 
 
 @pytest.mark.live
