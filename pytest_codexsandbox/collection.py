@@ -150,6 +150,7 @@ def mark(item: pytest.Item) -> None:
     if key is None:
         return
     item.stash[KEY] = key
+    item.extra_keyword_matches.add(key.promise)  # `-k stdin-arrives`: by the name that stands in the matrix
     if item.config.pluginmanager.hasplugin("timeout") and declared(getattr(item, "function", None)):
         item.add_marker(pytest.mark.timeout(0))
 

@@ -46,6 +46,13 @@ def test_pytests_own_selection_cannot_drop_the_standing_checks(matrix: Matrix, w
     assert run.code == 0, run.out
 
 
+def test_k_knows_the_names_that_stand_in_the_matrix(matrix: Matrix) -> None:
+    run = matrix.run("-k", "stdin-arrives", "--codex-only=process.*,workspace-write")
+    assert run.code == 0, run.out
+    wanted = {"start.sandbox-is-on", "trust.control-and-canaries", "process.stdin-arrives"}
+    assert {key.promise for key in run.journal.plan.keys} == wanted
+
+
 def test_a_glob_that_matches_nothing_is_an_error_that_says_what_exists(matrix: Matrix) -> None:
     run = matrix.run("--codex-only=sqlit.*")
     assert run.code == 4
