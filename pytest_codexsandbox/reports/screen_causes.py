@@ -107,8 +107,10 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def again(invocation: Sequence[str], promises: Sequence[str]) -> tuple[str, ...]:
-    """The command of the run, narrowed to `promises`."""
+    """The command of the run, narrowed to `promises`; without any, as it was."""
     words = list(invocation) or ["pytest", "--codex-matrix"]
+    if not promises:
+        return tuple(words)
     kept, skip = [], False
     for word in words:
         if skip or word.startswith("--codex-only="):
@@ -117,4 +119,4 @@ def again(invocation: Sequence[str], promises: Sequence[str]) -> tuple[str, ...]
         skip = word == "--codex-only"
         if not skip:
             kept.append(word)
-    return (*kept, "--codex-only", ",".join(promises)) if promises else tuple(kept)
+    return (*kept, "--codex-only", ",".join(promises))

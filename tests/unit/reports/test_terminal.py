@@ -16,6 +16,7 @@ from pytest_codexsandbox.model.verdict import SIGNS, Verdict
 from pytest_codexsandbox.reports import facts
 from pytest_codexsandbox.reports.folding import folded
 from pytest_codexsandbox.reports.grid import grid
+from pytest_codexsandbox.reports.screen_causes import again
 from pytest_codexsandbox.reports.terminal import render
 from tests.unit.reports import journals
 
@@ -112,6 +113,12 @@ def test_the_legend_explains_the_signs_that_occur_and_no_others() -> None:
 def test_the_line_to_paste_names_what_was_red_and_keeps_the_rest_of_the_command() -> None:
     made = journals.several_attempts()
     assert "again:    pytest --codex-matrix --codex-only filesystem.outside-refused\n" in screen(made)
+
+
+def test_the_command_of_a_run_is_shown_as_it_was() -> None:
+    words = ("pytest", "--codex-matrix", "--codex-only", "sqlite.*")
+    assert again(words, ()) == words
+    assert again(words, ("dns.x",)) == ("pytest", "--codex-matrix", "--codex-only", "dns.x")
 
 
 def test_attempts_that_differ_are_said() -> None:
