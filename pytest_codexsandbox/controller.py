@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox import __version__, payload, settling
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal, read
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.expectations import Applied
@@ -83,7 +83,18 @@ class Controller:
         )  # fmt: skip
         self.journal.write(plan_line(plan))
         self.journal.sync()
+        self._need_whole(self.journal)
         self._have_subjects(plan)
+
+    def _need_whole(self, journal: Journal) -> None:
+        """Without a plan on the disk there is no ledger, so nothing is measured."""
+        if journal.fault:
+            journal.close()
+            self.journal = None
+            raise WrongInput(
+                "the journal cannot be written", where=str(journal.path), why=journal.fault,
+                next_step="give a folder that has room: --codex-report-dir DIR",
+            )  # fmt: skip
 
     def _have_subjects(self, plan: Plan) -> None:
         """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all."""
@@ -145,22 +156,26 @@ class Controller:
         self.leaks = self._clean_up()
         applied = self._apply(journal, plan)
         records = applied.records
-        outcome = settling.exit_code(
-            records, planned=plan.keys, from_data=tuple(plan.not_applicable),
-            pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
-            stale=applied.stale, unmatched=(*applied.unmatched, *self.faults), leaks=self.leaks,
-            incomplete=journal.fault, strict=self.run.settings.strict,
-        )  # fmt: skip
-        self.reasons = outcome.reasons
-        code = outcome.code
+        outcome = self._outcome(plan, applied, exitstatus, incomplete=journal.fault)
         journal.write(
             EndLine(
-                finished=_now(), exit=code, reasons=self.reasons, counts=count(records.values()), leaks=self.leaks,
-                seconds=time.monotonic() - self.began, seconds_in_codex=self.in_codex,
+                finished=_now(), exit=outcome.code, reasons=outcome.reasons, counts=count(records.values()),
+                leaks=self.leaks, seconds=time.monotonic() - self.began, seconds_in_codex=self.in_codex,
             )
         )  # fmt: skip
         journal.close()
-        return code
+        if journal.fault:  # it may have been the last line alone that found no room
+            outcome = self._outcome(plan, applied, exitstatus, incomplete=journal.fault)
+        self.reasons = outcome.reasons
+        return outcome.code
+
+    def _outcome(self, plan: Plan, applied: Applied, exitstatus: int, *, incomplete: str) -> settling.Outcome:
+        return settling.exit_code(
+            applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
+            pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
+            stale=applied.stale, unmatched=(*applied.unmatched, *self.faults), leaks=self.leaks,
+            incomplete=incomplete, strict=self.run.settings.strict,
+        )  # fmt: skip
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:
         """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
@@ -214,7 +229,10 @@ class Controller:
         for name in self.run.settings.reports:
             terminalreporter.write_line(self._report(name, done))
         if self.journal is not None and self.journal.fault:
-            terminalreporter.write_line(f"the journal is incomplete: {self.journal.fault}", red=True)
+            # Without its end the journal cannot say how the run ended: it is said here.
+            ends = [f"exit {reason.replace(' ', ': ', 1)}" for reason in self.reasons] if done.end is None else []
+            for line in ends or [f"the journal is incomplete: {self.journal.fault}"]:
+                terminalreporter.write_line(line, red=True)
         for fault in (*self.faults, *self.notes):
             terminalreporter.write_line(fault, yellow=True)
 

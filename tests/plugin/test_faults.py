@@ -50,17 +50,25 @@ def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is needed")
-def test_a_full_disk_is_said_and_the_ledger_does_not_add_up(matrix: Matrix) -> None:
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("PlanLine", 4, "the journal cannot be written"),  # before anything was measured
+        ("ResultLine", 11, "exit 11: the journal is incomplete: ResultLine could not be written: No space left"),
+        ("EndLine", 11, "exit 11: the journal is incomplete: EndLine could not be written: No space left"),
+    ],
+)
+def test_a_full_disk_is_said_and_the_ledger_does_not_add_up(matrix: Matrix, line: str, code: int, said: str) -> None:
     plugin = (
         "import os\nfrom pytest_codexsandbox import journal\n"
-        "def pytest_collection_finish(session):\n"
+        "def pytest_configure():\n"
         "    real = journal.Journal.write\n"
         "    def write(self, line):\n"
-        "        if type(line).__name__ == 'ResultLine':\n"
+        f"        if type(line).__name__ == {line!r}:\n"
         "            os.dup2(os.open('/dev/full', os.O_WRONLY), self._descriptor)\n"
         "        real(self, line)\n"
         "    journal.Journal.write = write\n"
     )
     run = matrix.run("--codex-only=process.exit-code-kept", files={"conftest.py": plugin})
-    assert run.code in (10, 11), run.out
-    assert "No space left" in run.out or "incomplete" in run.out
+    assert run.code == code, run.out
+    assert said in run.out
