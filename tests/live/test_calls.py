@@ -26,8 +26,10 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
     cache = Path(tempfile.mkdtemp(prefix="codexsandbox-calls-", dir="/var/tmp"))
     home = root / "home"
     home.mkdir()
-    yield Matrix(root=root, home=home, cache=cache).run().journal
-    shutil.rmtree(cache, ignore_errors=True)
+    try:
+        yield Matrix(root=root, home=home, cache=cache).run().journal
+    finally:
+        shutil.rmtree(cache, ignore_errors=True)
 
 
 def test_a_whole_matrix_needs_no_more_calls_than_the_ceiling(journal: Journal) -> None:
