@@ -103,7 +103,8 @@ def _ended(record: Record, observations: Sequence[Observation]) -> Diagnosis | N
     ends = [seen for seen in observations if seen.id in calls]
     if any(seen.ended == "timeout" for seen in ends):
         return _quoted(TIMED_OUT, record)
-    if any(seen.ended == "signal" and seen.code == SIGKILLED and not seen.ready for seen in ends):
+    probed = [seen for seen in ends if seen.nonce in seen.argv]  # in another command, silence says nothing
+    if any(seen.ended == "signal" and seen.code == SIGKILLED and not seen.ready for seen in probed):
         return _quoted(KILLED, record)
     return None
 

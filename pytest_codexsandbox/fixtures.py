@@ -14,6 +14,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.releases.catalogue import capabilities, newest_before
 from pytest_codexsandbox.running import Run, of
 from pytest_codexsandbox.session.rehearsal import has, lacking, make_trial, missing_capability
+from pytest_codexsandbox.session.sides import ending, look_of
 from pytest_codexsandbox.session.standing import control_words, control_worked
 from pytest_codexsandbox.session.trial import RealTrial
 
@@ -107,22 +108,23 @@ class CodexSandbox:
             )
         )  # fmt: skip
         self._trial.rows.append(self._evidence(seen))
+        self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
         return seen
 
     def look(self, seen: Observation, path: str, *, before: bool = False) -> Any:
-        from pytest_codexsandbox.session.sides import look_of
-
         return look_of(seen, "user/run", path, before=before)
 
     def _evidence(self, seen: Observation) -> Evidence:
+        """No probe rides in a user's call: what is known of the sandbox is what the policy's own probe showed."""
         control = self._trial.control[0]
         wanted = "on" if POLICIES[self.policy].sandboxed else "off"
+        proved, by_itself = self.started.state == wanted, seen.ended in ("exit", "signal")
         return Evidence(
-            claim=f"the command ran, and the sandbox was {wanted}", act="user/run", nonce=seen.nonce, call=seen.id,
+            claim=f"the call ends by itself, and a probe under the same policy finds the sandbox {wanted}",
+            act="user/run", nonce=seen.nonce, call=seen.id,
             control=control_words(control), control_held=control_worked(control) and not seen.error,
-            saw=f"{self.started.why}; {seen.ended} {seen.code}",
-            held=self.started.state == wanted and seen.ended in ("exit", "signal"),
-            direction="" if self.started.state == wanted and seen.ended in ("exit", "signal") else "denied",
+            saw=ending(seen) if proved else f"{ending(seen)}; {self.started.why}",
+            held=proved and by_itself, direction="" if proved and by_itself else "denied",
         )  # fmt: skip
 
 

@@ -39,3 +39,23 @@ def test_a_glob_that_matches_none_of_them_is_a_usage_error(matrix: Matrix, words
     assert run.code == 4, run.out
     assert "matches no" in run.out
     assert run.reports == []
+
+
+def test_a_command_that_takes_too_long_is_not_called_refused(matrix: Matrix) -> None:
+    """What the policy's probe was refused says nothing about the user's command."""
+    slow = "def test_slow(codex_sandbox):\n    codex_sandbox.run('sleep', '60', timeout=1)\n"
+    run = matrix.run("test_slow.py", files={"test_slow.py": slow})
+    (record,) = [one for key, one in run.journal.states().items() if key.promise.startswith("user.")]
+    assert record.verdict.value == "violates", run.out
+    assert record.diagnosis is not None
+    assert "did not end in its time" in record.diagnosis.cause
+    assert "EROFS" not in record.reason
+    assert "sleep 60" in (run.reports[0].parent / record.repro).read_text()
+
+
+def test_nothing_is_claimed_of_a_call_in_which_no_probe_was(matrix: Matrix) -> None:
+    run = matrix.run("test_mine.py", files=FILES)
+    rows = [row for record in run.journal.records for row in record.evidence if row.act == "user/run"]
+    assert rows
+    assert not any("EROFS" in row.saw for row in rows)
+    assert any("a probe under the same policy" in row.claim for row in rows)

@@ -154,5 +154,7 @@ def test_a_call_that_took_too_long_says_how_to_tell_a_slow_machine_from_a_codex_
 def test_a_codex_that_was_killed_before_its_command_spoke_is_not_called_unknown() -> None:
     rows = (row(saw="signal 137, before the command said a word", reason="", held=False, direction="wrong-claim"),)
     red = record(direction="wrong-claim", evidence=rows)
-    assert "SIGKILL" in why(red, observation(ended="signal", code=137, ready=False)).cause
-    assert "SIGKILL" not in why(red, observation(ended="signal", code=137)).cause
+    probe = ("codex", "sandbox", "--", "probe.py", "n0")
+    assert "SIGKILL" in why(red, observation(ended="signal", code=137, ready=False, argv=probe)).cause
+    assert "SIGKILL" not in why(red, observation(ended="signal", code=137, ready=False)).cause
+    assert "SIGKILL" not in why(red, observation(ended="signal", code=137, argv=probe)).cause
