@@ -205,9 +205,9 @@ class Controller:
         return (*leaks, f"{folder} could not be removed") if folder.exists() else leaks
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: "TerminalReporter") -> None:
-        if self.journal is None:
-            return
+    def pytest_terminal_summary(self, terminalreporter: "TerminalReporter", exitstatus: int) -> None:
+        if self.journal is None or (int(exitstatus) == pytest.ExitCode.USAGE_ERROR and not self.records):
+            return  # a wrong word is said in one error, not under a screen of what never ran
         try:
             done = read(self.run.folder / "journal.ndjson")
         except CodexSandboxError as fault:

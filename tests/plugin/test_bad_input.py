@@ -81,8 +81,8 @@ def test_a_binary_that_is_no_codex_is_broken_or_refused_and_never_green(
     assert "Traceback" not in run.out
     if run.reports:
         assert not [record for record in run.journal.states().values() if record.verdict is Verdict.CONFORMS]
-    else:
-        assert run.code == 4, run.out
+    if run.code == 4:
+        assert "never ran" not in run.out
 
 
 @pytest.mark.live
