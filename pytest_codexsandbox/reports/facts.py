@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pytest_codexsandbox.model.journal import CallLine, CellRow, EnvironmentLine, SubjectLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import Journal, count
 from pytest_codexsandbox.model.observation import Link
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
@@ -126,12 +126,21 @@ def _times(journal: Journal) -> list[str]:
 
 
 def incomplete(journal: Journal, states: Mapping[Key, Record]) -> str:
-    """What is missing of a run that did not end by itself, or "" when it did."""
+    """What is missing of a run that did not end by itself, or what its end contradicts; "" when it is whole."""
     missing = sum(1 for record in states.values() if record.attempt == 0 and record.verdict is Verdict.BROKEN)
+    if journal.end is not None and missing:
+        return f"{many(missing, 'planned result')} never came: the ledger does not add up"
     if journal.end is not None:
-        return f"{many(missing, 'planned result')} never came: the ledger does not add up" if missing else ""
+        return _contradicted(journal.end.counts, count(states.values()))
     torn = f" ({journal.torn})" if journal.torn else ""
     return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+
+
+def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
+    """What the run counted when it ended, against its results: they differ only where somebody changed a line."""
+    differ = [f"{ended.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
+              if ended.get(word, 0) != number]  # fmt: skip
+    return f"CHANGED: when the run ended it counted {', '.join(differ)}: lines were changed or lost" if differ else ""
 
 
 # ---- posture: what really ran

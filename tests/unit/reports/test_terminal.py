@@ -84,6 +84,19 @@ def test_a_run_that_did_not_end_says_so_first() -> None:
     assert "42 of 72 planned have no result" in screen(journals.incomplete(), width=200)
 
 
+def test_a_journal_whose_results_were_changed_after_its_end_says_so_first() -> None:
+    whole = journals.red()
+    mended = tuple(
+        msgspec.structs.replace(record, verdict=Verdict.CONFORMS, direction="")
+        if record.verdict is Verdict.VIOLATES
+        else record
+        for record in whole.records
+    )
+    changed = " ".join(screen(msgspec.structs.replace(whole, records=mended), width=200).split())
+    assert changed.startswith("CHANGED: when the run ended it counted")
+    assert " violates, not 0" in changed
+
+
 def test_a_sandbox_that_does_not_start_costs_one_block() -> None:
     text = screen(journals.blocked())
     assert text.count("\n   because") == 1
