@@ -106,6 +106,13 @@ class Collection:
         order = self.run.order()
         self._ours = sorted([*kept, *ours], key=lambda item: order(item.stash[KEY]))
         items[:] = [*self._ours, *others]
+        self._count_as_selected(kept)
+
+    def _count_as_selected(self, kept: list[pytest.Item]) -> None:
+        """What `-k` deselected and is here again is not among the deselected: pytest's own counts add up as well."""
+        reporter: Any = self.config.pluginmanager.getplugin("terminalreporter")
+        deselected = reporter.stats.get("deselected", []) if reporter else []
+        deselected[:] = [item for item in deselected if item not in kept]
 
     def _plan(self, ours: list[pytest.Item]) -> Plan:
         keys = tuple(item.stash[KEY] for item in ours)

@@ -36,6 +36,15 @@ def test_only_what_is_asked_for_is_planned_but_the_standing_checks_stay(matrix: 
     assert run.code == 0, run.out
 
 
+def test_what_came_back_is_not_counted_as_deselected(matrix: Matrix) -> None:
+    run = matrix.run("-k", "exit_code", "--codex-only=process.exit-code-kept,process.stdin-arrives,workspace-write")
+    found = re.search(r"collected (\d+) items / (\d+) deselected / (\d+) selected", run.out)
+    assert found, run.out
+    collected, deselected, selected = map(int, found.groups())
+    assert (selected, deselected) == (len(run.journal.plan.keys), collected - selected)
+    assert f"{selected} passed, {deselected} deselected" in run.out
+
+
 @pytest.mark.parametrize("words", [("-k", "exit"), ("--lf",), ("-k", "exit", "-x"), ("-k", "start")])
 def test_pytests_own_selection_cannot_drop_the_standing_checks(matrix: Matrix, words: tuple[str, ...]) -> None:
     run = matrix.run("--codex-only=process.*", *words)
