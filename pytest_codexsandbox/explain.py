@@ -6,7 +6,15 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
-from pytest_codexsandbox.diagnosis.derived import HARNESS, KILLED, LET_THROUGH, NO_SANDBOX, TIMED_OUT, UNKNOWN
+from pytest_codexsandbox.diagnosis.derived import (
+    ETC_CODEX,
+    HARNESS,
+    KILLED,
+    LET_THROUGH,
+    NO_SANDBOX,
+    TIMED_OUT,
+    UNKNOWN,
+)
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.judge import START
 from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
@@ -39,7 +47,9 @@ def diagnose(
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
     return (
         match(text, facts=told, fingerprints=known)
-        or _derived(record)
+        or _no_sandbox(record)
+        or _by_etc_codex(record, facts)
+        or _let_through(record)
         or _ended(record, observations)
         or match(_said_aside(observations), facts=told, fingerprints=[known for known in known if not _bare(known)])
         or _quoted(HARNESS if record.verdict is Verdict.BROKEN else UNKNOWN, record)
@@ -88,13 +98,24 @@ def _bare(known: Fingerprint) -> bool:
     return not known.when and known.id in ("permission-denied", "not-permitted", "write-outside-roots")
 
 
-def _derived(record: Record) -> Diagnosis | None:
+def _no_sandbox(record: Record) -> Diagnosis | None:
     start = record.key.promise.partition(".")[0] == START
     if record.reason.startswith("no sandbox was on") or (start and record.direction == "leak"):
         return NO_SANDBOX
-    if record.direction == "leak":
-        return _quoted(LET_THROUGH, record)
     return None
+
+
+def _by_etc_codex(record: Record, facts: Mapping[str, Any]) -> Diagnosis | None:
+    """The machine's own configuration comes before any word about a hole in Codex."""
+    files = facts.get("etc_codex")
+    if record.verdict is not Verdict.VIOLATES or not isinstance(files, Mapping) or not files:
+        return None
+    found = _quoted(ETC_CODEX, record)
+    return msgspec.structs.replace(found, remedy=found.remedy.format(names=", ".join(sorted(files))))
+
+
+def _let_through(record: Record) -> Diagnosis | None:
+    return _quoted(LET_THROUGH, record) if record.direction == "leak" else None
 
 
 def _ended(record: Record, observations: Sequence[Observation]) -> Diagnosis | None:

@@ -18,6 +18,12 @@ LET_THROUGH: Final = Diagnosis(
     remedy="Run the repro with another release to see since when. It may be a hole: tell openai/codex by its security "
     "policy first.",
 )
+ETC_CODEX: Final = Diagnosis(
+    fingerprint="",
+    cause="This machine has a configuration of its own in /etc/codex, which every Codex reads: it may be what granted, "
+    "or refused, what the policy does not.",
+    remedy="Look at what it sets ({names}), or run where /etc/codex does not exist: only then is this about Codex.",
+)
 TIMED_OUT: Final = Diagnosis(
     fingerprint="",
     cause="The call did not end in its time, and the harness ended it: Codex hangs, or this machine is slow.",

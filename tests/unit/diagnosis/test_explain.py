@@ -158,3 +158,12 @@ def test_a_codex_that_was_killed_before_its_command_spoke_is_not_called_unknown(
     assert "SIGKILL" in why(red, observation(ended="signal", code=137, ready=False, argv=probe)).cause
     assert "SIGKILL" not in why(red, observation(ended="signal", code=137, ready=False)).cause
     assert "SIGKILL" not in why(red, observation(ended="signal", code=137, argv=probe)).cause
+
+
+def test_a_leak_on_a_machine_with_a_configuration_of_its_own_is_not_called_a_hole() -> None:
+    red = record(direction="leak", evidence=(row(held=False, direction="leak", saw="worked"),))
+    assert why(red, observation(), etc_codex={}).fingerprint == "sandbox-let-it-through"
+    said = why(red, observation(), etc_codex={"/etc/codex/config.toml": "67e1"})
+    assert "/etc/codex" in said.cause
+    assert "/etc/codex/config.toml" in said.remedy
+    assert "hole" not in said.remedy
