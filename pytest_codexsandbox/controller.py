@@ -26,7 +26,6 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.planfile import read_leaks, read_plan
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.releases.progress import progress_on
-from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import cache_folder
 from pytest_codexsandbox.running import FOLDER, of, usage_errors
 
@@ -102,7 +101,7 @@ class Controller:
         with capture.global_and_fixture_disabled() if capture else nullcontext():
             for spec in dict.fromkeys(cell.subject for cell in plan.cells):
                 with suppress(NotHad, MachineFault):
-                    resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+                    self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
 
     # ---- with xdist, workers collect; they leave their plan in the run's folder
     @pytest.hookimpl(optionalhook=True)

@@ -8,13 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
 
+from pytest_codexsandbox import proc
 from pytest_codexsandbox.diagnosis.derived import LET_THROUGH, NO_SANDBOX
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.environments.folders import audit
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.expand import Expanded, expand
 from pytest_codexsandbox.matrix.load import MatrixFile, load
@@ -22,6 +25,7 @@ from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.select import Selection, shipped_part
 from pytest_codexsandbox.matrix.survey import promises as survey
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
@@ -192,9 +196,18 @@ class Run:
                 folder=self.worlds / (self.worker or "main"), cache=cache_folder(),
                 timeout_scale=self.settings.timeout_scale, worker=self.worker,
             )  # fmt: skip
-            self._bench = Bench(self.plan, options, emit=self.pending.append, resolve=_resolve)
+            self._bench = Bench(self.plan, options, emit=self.pending.append, resolve=self.resolve)
             self.canaries = Canaries(self._bench, tuple(p for p in self.pairs if p[0].id in self._bench.promises))
         return self._bench
+
+    def resolve(self, spec: SubjectSpec, *, cache: Path, progress: Progress | None = None) -> Subject:
+        """The binary, asked what it can do with the run's own patience."""
+        scale = self.settings.timeout_scale
+
+        def run(command: Command) -> Finished:
+            return proc.run(msgspec.structs.replace(command, timeout=command.timeout * scale))
+
+        return resolve(spec, cache=cache, progress=progress, run=run)
 
     def close(self) -> None:
         """End what was started, once; what is left of it afterwards is a leak of ours."""
@@ -213,10 +226,6 @@ class Run:
     def drain(self) -> list[Line]:
         lines, self.pending[:] = list(self.pending), []
         return lines
-
-
-def _resolve(spec: SubjectSpec, *, cache: Path) -> Subject:
-    return resolve(spec, cache=cache, progress=None)
 
 
 def _fresh(parent: Path) -> Path:

@@ -44,8 +44,8 @@ def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exem
 def _started(bench: Bench, key: Key, promise: Promise) -> Started:
     """The start of the policy; for a promise with a call of its own also that call's, where it can be known.
 
-    A call that does not start although the policy's battery did is the promise's own finding when it promised work,
-    and no measurement when it promised a boundary.
+    A call that does not start although the policy's battery did is the promise's own finding when it promised work;
+    about a boundary it says nothing, and `blocked` would be no answer either: the start itself is green.
     """
     cell = bench.cells[key.cell]
     shared = bench.started(cell, key.door, key.policy)
@@ -58,7 +58,7 @@ def _started(bench: Bench, key: Key, promise: Promise) -> Started:
     if own.state == "off" and shared.state == "on":
         return msgspec.structs.replace(own, alone=True)
     if own.state in ("failed", "unknown") and promise.kind == "boundary":
-        return own
+        return msgspec.structs.replace(own, state="unknown", why=f"in this promise's own call: {own.why}")
     return shared
 
 

@@ -17,8 +17,9 @@ from tests.fakes.machine import installed_codex, run_folder
 
 pytestmark = pytest.mark.live
 OWN_CALL = "process.exit-code-kept"
-CHOSEN = ("start.sandbox-is-on", "filesystem.outside-create-refused", OWN_CALL)
-# The first call of the sandbox goes to Codex; every later one runs its command bare.
+BOUNDARY = "protected.rename-refused"  # with a call of its own too
+CHOSEN = ("start.sandbox-is-on", "filesystem.outside-create-refused", OWN_CALL, BOUNDARY)
+# The first call of the sandbox goes to Codex; every later one is {then}.
 FIRST_ALONE = """#!{python} -IS
 import os, sys
 words = sys.argv[1:]
@@ -27,24 +28,39 @@ if "sandbox" in words and "--" in words:
         os.close(os.open({mark!r}, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         command = words[words.index("--") + 1:]
-        os.execvp(command[0], command)
+        {then}
 os.execv({codex!r}, [{codex!r}, *words])
 """
+BARE = "os.execvp(command[0], command)"
+DEAD = "os.kill(os.getpid(), 9)"
 
 
-def test_a_codex_that_drops_its_sandbox_after_the_first_call_leaks() -> None:
+def _verdicts(then: str) -> dict[str, tuple[Verdict, str]]:
     with run_folder() as folder:
         wrapper = folder / "wrapper"
         codex = installed_codex(folder / "cache").binary
-        wrapper.write_text(FIRST_ALONE.format(python=sys.executable, mark=str(folder / "mark"), codex=codex))
+        text = FIRST_ALONE.format(python=sys.executable, mark=str(folder / "mark"), codex=codex, then=then)
+        wrapper.write_text(text)
         wrapper.chmod(0o755)
         spec = SubjectSpec(label="liar", path=str(wrapper), as_version="0.163.0", source="path")
         pairs = [pair for pair in promises(shipped("scenarios")) if pair[0].id in CHOSEN]
         records = rehearse(
-            sorted(pairs, key=lambda pair: pair[0].id == OWN_CALL), (WORKSPACE_WRITE,),
+            sorted(pairs, key=lambda pair: pair[0].call is not None), (WORKSPACE_WRITE,),
             resolve(spec, cache=folder / "cache"), environment=this_machine(),
             options=BenchOptions(folder=folder / "worlds", cache=folder / "cache"),
         )  # fmt: skip
-    found = {key.promise: (record.verdict, record.direction) for key, record in records.items()}
-    assert found[OWN_CALL] == (Verdict.VIOLATES, "leak"), records
-    assert {found[name] for name in CHOSEN[:2]} == {(Verdict.CONFORMS, "")}, records
+    return {key.promise: (record.verdict, record.direction) for key, record in records.items()}
+
+
+def test_a_codex_that_drops_its_sandbox_after_the_first_call_leaks() -> None:
+    found = _verdicts(BARE)
+    assert {found[name] for name in (OWN_CALL, BOUNDARY)} == {(Verdict.VIOLATES, "leak")}, found
+    assert {found[name] for name in CHOSEN[:2]} == {(Verdict.CONFORMS, "")}, found
+
+
+def test_a_codex_that_dies_after_the_first_call_is_never_just_blocked() -> None:
+    """The start is green, so `blocked` would hide it: work that was promised is denied, a boundary is not known."""
+    found = _verdicts(DEAD)
+    assert found[OWN_CALL][0] is Verdict.VIOLATES, found
+    assert found[BOUNDARY][0] is Verdict.BROKEN, found
+    assert {found[name] for name in CHOSEN[:2]} == {(Verdict.CONFORMS, "")}, found
