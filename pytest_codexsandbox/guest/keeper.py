@@ -21,8 +21,25 @@ _ROWS: Final = 50
 _TEXT: Final = 200
 
 
+_made: dict[tuple[str, str], bytes] = {}  # closed databases by what was asked: laid again by writing their bytes
+
+
 def lay(kind: str, path: str, content: str) -> sqlite3.Connection | None:
     """`sqlite` and `sqlite-wal` are closed again; `sqlite-held` stays open: as `lock` or as `reader`."""
+    if kind == "sqlite-held" or os.path.lexists(path):
+        return _make(kind, path, content)
+    known = _made.get((kind, content))
+    if known is None:
+        _make(kind, path, content)
+        with open(path, "rb") as file:
+            _made[kind, content] = file.read()
+    else:
+        with open(path, "xb") as file:
+            file.write(known)
+    return None
+
+
+def _make(kind: str, path: str, content: str) -> sqlite3.Connection | None:
     in_wal = kind == "sqlite-wal" or (kind == "sqlite-held" and content == "reader")
     made = sqlite3.connect(path, isolation_level=None, timeout=5)
     made.execute("PRAGMA synchronous=OFF")  # a power cut may take it: waiting for the disk would cost most of a run
