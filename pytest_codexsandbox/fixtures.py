@@ -100,6 +100,7 @@ class CodexSandbox:
         )  # fmt: skip
         acts = {"user/run": Act(verb="status", given=tuple(given), looks=tuple(looks))}
         environment, subject = bench.environment(cell.environment), bench.subject(cell.subject)
+        subject = subject.inside(environment)
         seen = bench.door(key.door).observe(environment, subject, POLICIES[key.policy], acts, call)[0]
         self._run.pending.append(
             CallLine(

@@ -46,6 +46,17 @@ class Environment(Protocol):
     def facts(self) -> Mapping[str, Any]:
         """Kernel, distro, arch, LSMs, sysctls, uid, capabilities, … as they are inside."""
 
+    @property
+    def folder(self) -> str:
+        """Inside: where everything of ours lies that was not brought along."""
+
+    @property
+    def guest(self) -> tuple[str, str]:
+        """The Python that runs our own programs in it, and the folder where they lie, as they are called inside."""
+
+    def bring(self, binary: str) -> str:
+        """Where a program that was brought along is found inside."""
+
     def run(self, command: Command) -> Finished: ...
     def run_together(self, commands: Sequence[Command]) -> tuple[Finished, ...]:
         """All at once; each ends by its own limit."""
@@ -70,9 +81,21 @@ class Environment(Protocol):
     def clear(self, world: World) -> None: ...
 
 
+class Brought(Protocol):
+    """A program of this machine that will be called in an environment."""
+
+    @property
+    def binary(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+
+
 class Backend(Protocol):
-    def open(self, spec: EnvironmentSpec, folder: Path) -> AbstractContextManager[Environment]:
-        """Start it; everything it writes lies below `folder`. Leaving ends all that it started."""
+    def open(
+        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = ()
+    ) -> AbstractContextManager[Environment]:
+        """Start it; everything it writes lies below `folder`, what later runs use too below `cache` (or there).
+        `brought`: the programs that it must have. Leaving ends all that it started."""
 
 
 class Subject(Protocol):
@@ -86,6 +109,8 @@ class Subject(Protocol):
     def digest(self) -> str: ...
     @property
     def capabilities(self) -> Capabilities: ...
+    def inside(self, environment: Environment) -> "Subject":
+        """The same, as it is called there."""
 
 
 class Door(Protocol):

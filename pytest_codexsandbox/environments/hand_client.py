@@ -57,9 +57,9 @@ class HandClient:
             self._lost = self._lost or "it was told to end"
             self._writing.close()
 
-    def join(self) -> None:
+    def join(self, within: float = PATIENCE) -> None:
         """After the hand has ended: nobody reads from the pipe any more."""
-        self._listener.join(PATIENCE)
+        self._listener.join(within)
 
     def _write(self, pieces: list[bytes]) -> None:
         try:

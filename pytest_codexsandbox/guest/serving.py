@@ -27,14 +27,16 @@ class Hand:
         self.folder: str = body["folder"]
         self.word: str = body["word"]
         self.loop = Loop()
-        self._own_tmp = OwnTmp.make() if body["own_tmp"] else None
+        self._own_tmp = OwnTmp.make() if body["own_tmp"] == "make" else None
         self._show([sys.executable, os.__file__, _HERE])
         self.loop.watch_children()
         kin.adopt_orphans()
-        self._turn = None if self._own_tmp else Turn(self.loop, longest=body["turn_timeout"])
+        alone = self._own_tmp is not None or body["own_tmp"] == "already"  # nobody else is in this /tmp
+        self._alone = alone
+        self._turn = None if alone else Turn(self.loop, longest=body["turn_timeout"])
         self._rigs = Rigs(self.loop, self.folder, self.word)
         values = {**self._rigs.values, "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py")}
-        self._worlds = Worlds(self.folder, self.word, values, own_tmp=self._own_tmp is not None)
+        self._worlds = Worlds(self.folder, self.word, values, own_tmp=alone)
         self._worlds.attach(self.loop)
         self.scopes = Scopes(self.loop, self.word)
         self._conversations = Conversations(self.loop)
@@ -216,7 +218,7 @@ class Hand:
         reply(left=self._worlds.clear(self._worlds.get(body["world"]), quiet=not self.scopes.live))
 
     def do_facts(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        reply(facts={**facts.facts(os.environ.get("PATH", "")), "private_tmp": self._own_tmp is not None})
+        reply(facts={**facts.facts(os.environ.get("PATH", "")), "private_tmp": self._alone})
 
     # ---- the end
     def do_bye(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix import containers
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.matrix.where import fits
@@ -45,6 +46,8 @@ def _specs(matrix: MatrixFile, environments: Mapping[str, EnvironmentSpec]) -> l
         if name not in environments:
             raise WrongInput(f"there is no environment {name!r} here", why=known(name, list(environments)))
         specs.append(environments[name])
+    if matrix.containers is not None:
+        specs += containers.specs(matrix.containers, arch=next((one.arch for one in environments.values()), ""))
     return specs
 
 

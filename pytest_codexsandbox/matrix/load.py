@@ -6,6 +6,12 @@ releases     = ["installed"]        # Codex releases, and "installed"
 doors        = ["sandbox"]          # optional
 policies     = ["workspace-write"]  # optional; omitted: all of them
 
+[containers]                        # optional: one environment for each combination of
+distros  = ["debian-bookworm"]      #   matrix/distros/*.toml
+bwraps   = ["distro", "none"]       #   matrix/bwrap/*.toml
+profiles = ["docker-default"]       #   matrix/profiles/*.toml
+users    = ["root", "u1000"]        #   matrix/users/*.toml
+
 [[exclude]]                         # optional: cells that are not wanted; `where` as in files of deviations
 where = { codex = "<0.100", arch = "aarch64" }
 why   = "no build for this architecture"
@@ -18,7 +24,7 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix import axes, toml_files
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where import AXES, range_fault, values
@@ -34,9 +40,19 @@ class Exclude(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     why: str
 
 
+class Containers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Names of axis values."""
+
+    distros: tuple[str, ...]
+    bwraps: tuple[str, ...] = ("distro",)
+    profiles: tuple[str, ...] = ("docker-default",)
+    users: tuple[str, ...] = ("root",)
+
+
 class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     description: str = ""
-    environments: tuple[str, ...]
+    environments: tuple[str, ...] = ()
+    containers: Containers | None = None
     releases: tuple[str, ...]
     doors: tuple[str, ...] = ("sandbox",)
     policies: tuple[str, ...] = tuple(POLICIES)
@@ -51,6 +67,7 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
     policies: tuple[str, ...]
     releases: tuple[str, ...]
     exclude: tuple[Exclude, ...] = ()
+    containers: Containers | None = None
 
     @property
     def name(self) -> str:
@@ -70,6 +87,7 @@ def load(name_or_path: str) -> MatrixFile:
     return MatrixFile(
         preset=name_or_path, description=written.description, environments=written.environments,
         doors=written.doors, policies=written.policies, releases=written.releases, exclude=written.exclude,
+        containers=written.containers,
     )  # fmt: skip
 
 
@@ -93,7 +111,11 @@ def _find(name_or_path: str) -> Path:
 
 def _check(file: TomlFile, written: _Written) -> None:
     doors = tuple(name for name in names("doors") if name not in CONTROLS)
-    _axis(file, "environments", written.environments, ENVIRONMENTS)
+    if written.containers is None or written.environments:
+        _axis(file, "environments", written.environments, ENVIRONMENTS)
+    if written.containers is not None:
+        for key, folder in (("distros", "distros"), ("bwraps", "bwrap"), ("profiles", "profiles"), ("users", "users")):
+            _axis(file, key, getattr(written.containers, key), axes.values(folder))
     _axis(file, "doors", written.doors, doors)
     _axis(file, "policies", written.policies, tuple(POLICIES))
     _axis(file, "releases", written.releases, None)

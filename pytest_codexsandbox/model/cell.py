@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from pytest_codexsandbox.model.container import ContainerSpec
 from pytest_codexsandbox.model.ids import cell_id
 
 
@@ -21,6 +22,9 @@ class EnvironmentSpec(msgspec.Struct, frozen=True, kw_only=True):
     provenance: Literal["host", "booted"] = "host"
     synthetic: bool = False  # a refusal that is manufactured: never counts as "this kernel supports"
     resolver: Literal["", "ours"] = ""
+    bwrap: str = ""  # where it cannot be changed inside: "" as it is there
+    container: ContainerSpec | None = None
+    engine_host: str = ""  # of the container's engine; "" the one that the docker command would use
 
 
 class SubjectSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +54,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         pairs = {
             "distro": spec.distro, "kernel": spec.kernel, "profile": spec.profile, "user": spec.user,
             "engine": spec.engine, "arch": spec.arch, "environment": spec.id, "codex": self.subject.label,
-            "bwrap": self.subject.bwrap, "generator": self.subject.generator,
+            "bwrap": spec.bwrap or self.subject.bwrap, "generator": self.subject.generator,
         }  # fmt: skip
         return {name: value for name, value in pairs.items() if value}

@@ -11,6 +11,7 @@ from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.fetch import NotReached, NotThere, Progress
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.ports import Environment
 from pytest_codexsandbox.releases import candidates, catalogue, npm, pypi
 from pytest_codexsandbox.releases import installed as installation
 from pytest_codexsandbox.releases.artefact import Artefact, Run
@@ -36,6 +37,9 @@ class ResolvedSubject(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # installed | pypi | npm | path
     provenance: dict[str, Any] = {}  # where it came from, nothing secret: facts of the journal's subject line
     disagreement: str = ""  # how the probe differs from golden data of this release: red
+
+    def inside(self, environment: Environment) -> "ResolvedSubject":
+        return msgspec.structs.replace(self, binary=environment.bring(self.binary))
 
 
 def resolve(

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -120,10 +120,19 @@ class Bench:
 
     def _open(self, spec: EnvironmentSpec) -> Environment:
         backend: Backend = plugged("backends", spec.backend)()
-        environment = self._stack.enter_context(backend.open(spec, self.options.folder / _folder_name(spec)))
+        place, cache = self.options.folder / _folder_name(spec), self.options.cache
+        opening = backend.open(spec, place, cache=cache, brought=tuple(self._programs(spec)))
+        environment = self._stack.enter_context(opening)
         facts = dict(environment.facts())
         self._emit(EnvironmentLine(id=self.environment_id(spec), spec=spec.id, facts=facts, worker=self.options.worker))
         return environment
+
+    def _programs(self, spec: EnvironmentSpec) -> Iterator[Subject]:
+        """The Codexes that will be called there; one that cannot be had is its own cells' fault."""
+        for cell in self.plan.cells:
+            if cell.environment.id == spec.id:
+                with suppress(CodexSandboxError):
+                    yield self.subject(cell.subject)
 
     def _have(self, spec: SubjectSpec) -> Subject:
         subject = self._resolve(spec, cache=self.options.cache)
@@ -152,9 +161,9 @@ class Bench:
         call = call_of(own, acts=len(acts), scale=self.options.timeout_scale)
         # A control needs some policy's name and no policy's effect; roots of every policy exist in its world.
         asked = POLICIES[policy] if policy else POLICIES["danger-full-access"]
-        observations = self.door(door).observe(
-            self.environment(cell.environment), self.subject(cell.subject), asked, acts, call
-        )
+        environment = self.environment(cell.environment)
+        subject = self.subject(cell.subject).inside(environment)
+        observations = self.door(door).observe(environment, subject, asked, acts, call)
         for observation in observations:
             self._emit(self._line(cell, observation, call, control=not policy))
         if policy:

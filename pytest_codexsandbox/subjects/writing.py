@@ -11,6 +11,7 @@ import msgspec
 
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.ports import Environment
 from pytest_codexsandbox.subjects.fake import Fake
 
 GUEST: Final = Path(__file__).resolve().parent.parent / "guest"
@@ -34,6 +35,15 @@ class FakeSubject(msgspec.Struct, frozen=True, kw_only=True):
     def spec(self) -> SubjectSpec:
         return SubjectSpec(label=self.fake.name, path=self.binary, source="path")
 
+    def inside(self, environment: Environment) -> "FakeSubject":
+        """Written there too, for the Python that is there."""
+        if environment.guest == (sys.executable, str(GUEST)):
+            return self
+        python, guest = environment.guest
+        path = f"{environment.folder}/subjects/{Path(self.binary).name}"
+        environment.put(path, script(self.fake, path, python=python, guest=guest).encode(), 0o755)
+        return msgspec.structs.replace(self, binary=path)
+
 
 def subject(folder: Path, fake: Fake) -> FakeSubject:
     path = write(folder, fake)
@@ -43,13 +53,17 @@ def subject(folder: Path, fake: Fake) -> FakeSubject:
 def write(folder: Path, fake: Fake) -> Path:
     """An executable below `folder` that is called with Codex's command line."""
     path = folder / f"codex-{fake.name}"
-    told = {"conduct": fake.conduct, "flaws": list(fake.flaws), "launcher": str(path)}
-    words = (sys.executable, "-I", "-S", str(GUEST / "fake_codex.py"), json.dumps(told))
-    text = f'#!/bin/sh\n# {fake.name}: {fake.wrong or "keeps every promise"}\nexec {shlex.join(words)} "$@"\n'
+    text = script(fake, str(path), python=sys.executable, guest=str(GUEST))
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
     return path
+
+
+def script(fake: Fake, path: str, *, python: str, guest: str) -> str:
+    told = {"conduct": fake.conduct, "flaws": list(fake.flaws), "launcher": path}
+    words = (python, "-I", "-S", f"{guest}/fake_codex.py", json.dumps(told))
+    return f'#!/bin/sh\n# {fake.name}: {fake.wrong or "keeps every promise"}\nexec {shlex.join(words)} "$@"\n'
 
 
 def digest(fake: Fake) -> str:

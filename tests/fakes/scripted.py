@@ -26,10 +26,14 @@ def world(word: str = "w1", folder: str = "/run folder") -> World:
 
 
 class ScriptedEnvironment:
+    def bring(self, binary: str) -> str:
+        return binary
+
     def __init__(self, answer: Answer, *, arrived: Mapping[str, tuple[str, ...]] | None = None) -> None:
         self.spec = EnvironmentSpec(id="memory", backend="scripted", distro="none")
         self.answer, self.arrived = answer, dict(arrived or {})
         self.commands: list[Command] = []
+        self.folder, self.guest = "/worlds", ("/usr/bin/python3", "/guest")
         self.laid: list[Given] = []
         self.known: list[str] = []
         self.worlds: list[World] = []
@@ -97,3 +101,6 @@ class FakeSubject:
         self.spec = SubjectSpec(label="fake", path=binary)
         self.binary, self.digest = binary, "0" * 64
         self.capabilities = Capabilities(**(words | capabilities))
+
+    def inside(self, environment: Environment) -> "FakeSubject":
+        return self

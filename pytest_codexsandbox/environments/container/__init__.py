@@ -1,0 +1,1 @@
+"""Containers of any engine that speaks Docker's API."""

@@ -1,0 +1,135 @@
+"""A container as an environment. The hand is its first process: it dies with us, and everything in there with it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_codexsandbox.environments.container import labels, recipe, runtime
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.images import Images
+from pytest_codexsandbox.environments.container.stream import Attached
+from pytest_codexsandbox.environments.container.supplies import Supplier, Supply, of_subject
+from pytest_codexsandbox.environments.hand_client import HandClient, Lost
+from pytest_codexsandbox.environments.hand_environment import HandEnvironment
+from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.guest.worlds import new_word
+from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.container import ContainerSpec
+from pytest_codexsandbox.ports import Brought
+
+_ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
+_ENDING: Final = 5.0
+
+
+class ContainerBackend:
+    """`host`: the engine's address; "" is the one that the docker command would use."""
+
+    def __init__(self, *, host: str = "") -> None:
+        self._host = host
+
+    @contextmanager
+    def open(
+        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = ()
+    ) -> Iterator["ContainerEnvironment"]:
+        asked = spec.container
+        if asked is None:
+            raise MachineFault("this environment is no container", where=spec.id)
+        cache = cache or folder / "cache"
+        with ExitStack() as stack:
+            engine = Engine(spec.engine_host or self._host)
+            stack.callback(engine.close)
+            image = Images(engine, cache).have(asked)
+            supplies, places = _supplies(brought, cache)
+            mounts = Supplier(engine, cache).mounts(supplies, image)
+            container = _Container(engine, spec, asked, image)
+            stack.callback(container.remove)
+            yield stack.enter_context(container.started(mounts, places))
+
+
+def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ...], dict[str, str]]:
+    hand = runtime.portable(cache)
+    found = {runtime.INSIDE: Supply(folder=str(hand), inside=runtime.INSIDE, digest=hand.name)}
+    places: dict[str, str] = {}
+    for one in brought:
+        supply, place = of_subject(one.binary, one.digest)
+        found[supply.inside], places[one.binary] = supply, place
+    return tuple(found.values()), places
+
+
+class _Container:
+    """From its creation to its removal."""
+
+    def __init__(self, engine: Engine, spec: EnvironmentSpec, asked: ContainerSpec, image: str) -> None:
+        self._engine, self._spec, self._asked, self._image = engine, spec, asked, image
+        self._word = new_word()
+        self._id = ""
+
+    @contextmanager
+    def started(self, mounts: list[dict[str, Any]], places: dict[str, str]) -> Iterator["ContainerEnvironment"]:
+        config = recipe.host_config(self._asked, mounts)
+        self._id = self._engine.create(
+            self._image, _ARGV, config, Labels=labels.labels("environment", self._word), OpenStdin=True,
+            StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False, WorkingDir="/",
+            Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname="codexsandbox", **recipe.identity(self._asked),
+        )  # fmt: skip
+        attached = self._attach()
+        try:
+            self._engine.start(self._id)
+            yield from self._serving(attached, places)
+        finally:
+            attached.close()
+
+    def _attach(self) -> Attached:
+        words = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        with self._engine.asked("attach to the container"):
+            return Attached(self._engine.api.attach_socket(self._id, words))
+
+    def _serving(self, attached: Attached, places: dict[str, str]) -> Iterator["ContainerEnvironment"]:
+        client = HandClient(attached.writing, attached.reading, name=self._spec.id)
+        try:
+            body, _ = client.ask(
+                "hello", watch_parent=False, folder=recipe.WORLDS, word=self._word, own_tmp="already", turn_timeout=60.0
+            )
+            facts = {**body["facts"], "image": self._image}
+            yield ContainerEnvironment(self._spec, client, facts, places)
+        except Lost as problem:
+            raise self._explained(problem, attached) from problem
+        finally:
+            with suppress(MachineFault, TimeoutError):
+                client.ask("bye")
+            client.close()
+            client.join(_ENDING)
+
+    def _explained(self, problem: Lost, attached: Attached) -> Lost:
+        """Why the hand is gone: what it said last, and how the engine says that the container ended."""
+        state: Mapping[str, Any] = {}
+        with suppress(MachineFault):
+            state = self._engine.state(self._id)
+        ends = [attached.said[-1500:], str(state.get("Error", ""))]
+        ends += ["it was ended because it used more memory than it may"] if state.get("OOMKilled") else []
+        return Lost(problem.what, where=problem.where, why="\n".join(filter(None, [problem.why, *ends])))
+
+    def remove(self) -> None:
+        if self._id:
+            self._engine.remove(self._id)
+
+
+class ContainerEnvironment(HandEnvironment):
+    """A hand in a container. Programs of this machine are found where they were brought to."""
+
+    def __init__(
+        self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], places: Mapping[str, str]
+    ) -> None:
+        super().__init__(spec, client, facts, folder=recipe.WORLDS)
+        self._places = dict(places)
+
+    @property
+    def guest(self) -> tuple[str, str]:
+        return runtime.PYTHON, runtime.GUEST
+
+    def bring(self, binary: str) -> str:
+        try:
+            return self._places[binary]
+        except KeyError:
+            raise NotHad("this program was not brought along", where=f"{binary} in {self._spec.id}") from None

@@ -1,0 +1,123 @@
+"""One engine, through the Docker SDK. Every fault of it becomes words of ours with the engine's own in them."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import docker
+import docker.errors
+import requests
+from docker.utils import kwargs_from_env
+
+from pytest_codexsandbox.errors import MachineFault, NotHad
+
+_TIMEOUT: Final = 60  # for one answer of the engine
+_OLDEST: Final = "1.40"
+_START_IT: Final = (
+    "start it (systemctl start docker, or: dockerd &), or name another: DOCKER_HOST=unix:///run/podman/podman.sock"
+)
+
+HostConfig = dict[str, Any]
+
+
+class Engine:
+    """Not for threads: each environment that opens makes its own."""
+
+    def __init__(self, host: str = "", *, timeout: int = _TIMEOUT) -> None:
+        self.host = host or default_host()
+        with _in_words("the container engine does not answer", self.host):
+            settings = {} if host else kwargs_from_env()
+            settings["base_url"] = self.host
+            self.api = docker.APIClient(version="auto", timeout=timeout, **settings)
+
+    def close(self) -> None:
+        self.api.close()
+
+    def about(self) -> dict[str, Any]:
+        """What it says of itself."""
+        with self.asked("tell about itself"):
+            told: dict[str, Any] = self.api.info()
+            version: dict[str, Any] = self.api.version()
+        return {**told, "EngineVersion": version.get("Version", ""), "Components": version.get("Components", [])}
+
+    @contextmanager
+    def asked(self, what: str) -> Iterator[None]:
+        with _in_words(f"the container engine did not {what}", self.host):
+            yield
+
+    def image_id(self, reference: str) -> str:
+        """Its content-addressed id; "" when the engine has none of that name."""
+        try:
+            with self.asked(f"look at the image {reference}"):
+                return str(self.api.inspect_image(reference)["Id"])
+        except NotHad:
+            return ""
+
+    def create(self, image: str, command: tuple[str, ...], host_config: HostConfig, **words: Any) -> str:
+        """A container that is not started yet."""
+        with self.asked(f"create a container of {image}"):
+            made = self.api.create_container_from_config(
+                {"Image": image, "Cmd": list(command), "HostConfig": host_config, **words}, name=words.pop("name", None)
+            )
+        return str(made["Id"])
+
+    def start(self, container: str) -> None:
+        with self.asked("start the container"):
+            self.api.start(container)
+
+    def state(self, container: str) -> Mapping[str, Any]:
+        """`State` of an inspection; {} when it is gone."""
+        try:
+            with self.asked("look at the container"):
+                found: Mapping[str, Any] = self.api.inspect_container(container)["State"]
+                return found
+        except NotHad:
+            return {}
+
+    def remove(self, container: str) -> None:
+        """Ended and removed; one that is gone already is as good."""
+        try:
+            with self.asked("remove the container"):
+                self.api.remove_container(container, force=True, v=True)
+        except NotHad:
+            pass
+        except MachineFault as problem:
+            if "already in progress" not in problem.why:
+                raise
+
+
+def default_host() -> str:
+    """$DOCKER_HOST, else the current context's, else the socket that Docker makes."""
+    named = os.environ.get("DOCKER_HOST", "")
+    if named:
+        return named
+    try:
+        context = docker.ContextAPI.get_current_context()
+        found = str(context.Host or "") if context else ""
+    except Exception:  # noqa: BLE001  (a broken context file is no reason not to find the usual socket)
+        found = ""
+    return (found or "unix:///var/run/docker.sock").replace("http+unix://", "unix://")
+
+
+@contextmanager
+def _in_words(what: str, where: str) -> Iterator[None]:
+    try:
+        yield
+    except docker.errors.NotFound as problem:
+        raise NotHad(what, where=where, why=said(problem)) from problem
+    except docker.errors.APIError as problem:
+        raise MachineFault(what, where=where, why=said(problem)) from problem
+    except (requests.exceptions.Timeout, TimeoutError) as problem:
+        raise MachineFault(what, where=where, why=f"it hangs: {problem}", next_step="restart the engine") from problem
+    except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as problem:
+        raise MachineFault(what, where=where, why=said(problem), next_step=_START_IT) from problem
+
+
+def said(problem: Exception) -> str:
+    """The engine's own words, without the client's address and status around them."""
+    text = str(getattr(problem, "explanation", "") or problem)
+    return " ".join(text.split())[:600]
+
+
+Ask = Callable[[], Engine]

@@ -1,0 +1,29 @@
+"""Whose a container, a volume or a network is: said on the thing itself, so that any later run can tell."""
+
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.environments.folders import Owner
+
+PREFIX: Final = "org.codexsandbox."
+KIND: Final = f"{PREFIX}kind"  # environment | helper | supply | network | image
+OWNER: Final = f"{PREFIX}owner"
+WORD: Final = f"{PREFIX}word"
+
+
+def labels(kind: str, word: str) -> dict[str, str]:
+    """Of what lives no longer than the run that makes it."""
+    return {KIND: kind, WORD: word, OWNER: msgspec.json.encode(Owner.me(word)).decode()}
+
+
+def kept(kind: str) -> dict[str, str]:
+    """Of what later runs use too: volumes and images, named by what is in them."""
+    return {KIND: kind}
+
+
+def owner(found: dict[str, Any] | None) -> Owner | None:
+    try:
+        return msgspec.json.decode((found or {}).get(OWNER, ""), type=Owner)
+    except msgspec.MsgspecError:
+        return None
