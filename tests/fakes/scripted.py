@@ -9,7 +9,7 @@ from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Spawned, Stream
+from pytest_codexsandbox.ports import Environment, Spawned, Stream
 
 Answer = Callable[[Command], Finished]
 
