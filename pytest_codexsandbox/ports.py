@@ -97,6 +97,9 @@ class Backend(Protocol):
         """Start it; everything it writes lies below `folder`, what later runs use too below `cache` (or there).
         `brought`: the programs that it must have. Leaving ends all that it started."""
 
+    def audit(self) -> tuple[str, ...]:
+        """What of all that it has opened is still there although it was left: leaks of ours, in words."""
+
 
 class Subject(Protocol):
     """A Codex binary that is really there."""

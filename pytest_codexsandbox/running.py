@@ -14,7 +14,6 @@ import pytest
 from pytest_codexsandbox import proc
 from pytest_codexsandbox.diagnosis.derived import LET_THROUGH, NO_SANDBOX
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.environments.folders import audit
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
 from pytest_codexsandbox.fetch import Progress
@@ -212,9 +211,9 @@ class Run:
     def close(self) -> None:
         """End what was started, once; what is left of it afterwards is a leak of ours."""
         if self._bench is not None:
-            self._bench.close()
-            self._bench = None
-            write_leaks(self.folder, self.worker, audit())
+            bench, self._bench = self._bench, None
+            bench.close()
+            write_leaks(self.folder, self.worker, bench.leaks())
 
     def spent(self) -> float:
         """Seconds in Codex since it was last asked; calls that ran at once count once."""

@@ -1,7 +1,7 @@
 """The runner's end of the pipe to a hand: asks, and gives each answer to who asked."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NoAnswer
 from itertools import count
@@ -24,8 +24,11 @@ class Lost(MachineFault):
 class HandClient:
     """Safe to be used by several threads. `writing` and `reading` are unbuffered pipes to the hand."""
 
-    def __init__(self, writing: IO[bytes], reading: IO[bytes], *, name: str) -> None:
-        self._writing, self._reading, self.name = writing, reading, name
+    def __init__(
+        self, writing: IO[bytes], reading: IO[bytes], *, name: str, explain: Callable[[], str] = lambda: ""
+    ) -> None:
+        """`explain`: why it may have ended, asked once when it has without being told to."""
+        self._writing, self._reading, self.name, self._explain = writing, reading, name, explain
         self._numbers = count(1)
         self._waiting: dict[int, Future[wire.Message]] = {}
         self._lock = threading.Lock()
@@ -87,6 +90,8 @@ class HandClient:
             why = str(problem)
         except (OSError, ValueError):
             pass
+        if not self._lost:
+            why = "; ".join(filter(None, (why, self._explain())))
         with self._lock:
             self._lost = self._lost or why
             waiting, self._waiting = list(self._waiting.values()), {}

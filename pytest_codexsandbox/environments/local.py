@@ -27,6 +27,9 @@ class LocalBackend:
     def __init__(self, *, own_tmp: bool = True, turn_timeout: float = TURN_TIMEOUT) -> None:
         self._own_tmp, self._turn_timeout = own_tmp, turn_timeout
 
+    def audit(self) -> tuple[str, ...]:
+        return folders.audit()
+
     @contextmanager
     def open(
         self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = ()

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -19,9 +19,10 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.ports import Backend, Door, Environment, Subject
+from pytest_codexsandbox.ports import Door, Environment, Subject
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
+from pytest_codexsandbox.session.places import Places
 
 UNCONFINED = "unconfined"
 T = TypeVar("T")
@@ -44,7 +45,8 @@ class Bench:
     def __init__(self, plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve) -> None:
         self.plan, self.options = plan, options
         self._emit, self._resolve = emit, resolve
-        self._stack = ExitStack()
+        self._places = Places(options.folder, options.cache, programs=self._programs, opened=self._stands)
+        self._places_are_ours = True
         self._kept: dict[object, Any] = {}
         self.cells = {cell.id: cell for cell in plan.cells}
         self.promises = {promise.id: promise for promise in plan.promises}
@@ -53,7 +55,17 @@ class Bench:
 
     # ---- things that are dear, made once
     def environment(self, spec: EnvironmentSpec) -> Environment:
-        return self._once(("environment", spec.id), lambda: self._open(spec))
+        return self._places.get(spec)
+
+    def ahead(self, spec: EnvironmentSpec) -> None:
+        """Start it beside what runs: it is needed next."""
+        self._places.ahead(spec)
+
+    def done(self, spec: EnvironmentSpec) -> None:
+        """End it, and forget what was measured in it outside any cell: a new one has its own controls."""
+        self._places.done(spec.id)
+        for key in [key for key in self._kept if isinstance(key, tuple) and key[:2] == ("control", spec.id)]:
+            del self._kept[key]
 
     def subject(self, spec: SubjectSpec) -> Subject:
         return self._once(("subject", spec.label), lambda: self._have(spec))
@@ -90,20 +102,20 @@ class Bench:
     def adopt(self, other: "Bench") -> None:
         """Share another bench's environments, and its controls where they performed all that this one's would."""
         for key, kept in other._kept.items():
-            if isinstance(key, tuple) and (
-                key[0] == "environment" or (key[0] == "control" and self._asks_no_more(other, key[2]))
-            ):
+            if isinstance(key, tuple) and (key[0] == "control" and self._asks_no_more(other, key[2])):
                 self._kept[key] = kept
+        self._places, self._places_are_ours = other._places, False
 
     def _asks_no_more(self, other: "Bench", group: str) -> bool:
         mine, theirs = (acts_of(bench.planned("", group), group) for bench in (self, other))
         return all(name in theirs and theirs[name] == act for name, act in mine.items())
 
     def close(self) -> None:
-        self._stack.close()
+        if self._places_are_ours:
+            self._places.close()
 
-    def environments(self) -> tuple[Environment, ...]:
-        return tuple(kept for key, kept in self._kept.items() if isinstance(key, tuple) and key[0] == "environment")
+    def leaks(self) -> tuple[str, ...]:
+        return self._places.leaks()
 
     # ---- inside
     def _once(self, key: object, make: Callable[[], T]) -> T:
@@ -118,21 +130,18 @@ class Bench:
             raise kept.with_traceback(None)  # else it would grow by every frame that it passes, each time
         return kept
 
-    def _open(self, spec: EnvironmentSpec) -> Environment:
-        backend: Backend = plugged("backends", spec.backend)()
-        place, cache = self.options.folder / _folder_name(spec), self.options.cache
-        opening = backend.open(spec, place, cache=cache, brought=tuple(self._programs(spec)))
-        environment = self._stack.enter_context(opening)
+    def _stands(self, spec: EnvironmentSpec, environment: Environment) -> None:
         facts = dict(environment.facts())
         self._emit(EnvironmentLine(id=self.environment_id(spec), spec=spec.id, facts=facts, worker=self.options.worker))
-        return environment
 
-    def _programs(self, spec: EnvironmentSpec) -> Iterator[Subject]:
+    def _programs(self, spec: EnvironmentSpec) -> list[Subject]:
         """The Codexes that will be called there; one that cannot be had is its own cells' fault."""
+        found: list[Subject] = []
         for cell in self.plan.cells:
             if cell.environment.id == spec.id:
                 with suppress(CodexSandboxError):
-                    yield self.subject(cell.subject)
+                    found.append(self.subject(cell.subject))
+        return found
 
     def _have(self, spec: SubjectSpec) -> Subject:
         subject = self._resolve(spec, cache=self.options.cache)
@@ -164,6 +173,9 @@ class Bench:
         environment = self.environment(cell.environment)
         subject = self.subject(cell.subject).inside(environment)
         observations = self.door(door).observe(environment, subject, asked, acts, call)
+        lost = next((one for one in observations if one.ended == "lost"), None)
+        if lost is not None:
+            self._places.lose(cell.environment, lost.error)
         for observation in observations:
             self._emit(self._line(cell, observation, call, control=not policy))
         if policy:
@@ -197,10 +209,6 @@ def _planned_promises(plan: Plan) -> Mapping[str, tuple[Promise, ...]]:
         if str(key) not in plan.not_applicable:
             wanted.setdefault(key.policy, set()).add(key.promise)
     return {policy: tuple(p for p in plan.promises if p.id in ids) for policy, ids in wanted.items()}
-
-
-def _folder_name(spec: EnvironmentSpec) -> str:
-    return "e-" + spec.id.replace("~", "-")[:40]
 
 
 def _base64(data: bytes) -> str:

@@ -1,5 +1,6 @@
 """A container as an environment. The hand is its first process: it dies with us, and everything in there with it."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -10,9 +11,10 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.stream import Attached
 from pytest_codexsandbox.environments.container.supplies import Supplier, Supply, of_subject
-from pytest_codexsandbox.environments.hand_client import HandClient, Lost
+from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.environments.hand_client import HandClient
 from pytest_codexsandbox.environments.hand_environment import HandEnvironment
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
@@ -27,6 +29,20 @@ class ContainerBackend:
 
     def __init__(self, *, host: str = "") -> None:
         self._host = host
+        self._words: dict[str, str] = {}  # of every environment that was opened → its engine's address
+
+    def audit(self) -> tuple[str, ...]:
+        found: list[str] = []
+        for host in sorted(set(self._words.values())):
+            try:
+                engine = Engine(host)
+            except MachineFault as problem:
+                found.append(f"what is left at {host} is unknown: {problem.why} (codexsandbox sweep)")
+                continue
+            words = {word for word, at in self._words.items() if at == host}
+            found += [left.what for left in find(engine) if left.owner.word in words]
+            engine.close()
+        return tuple(found)
 
     @contextmanager
     def open(
@@ -43,6 +59,7 @@ class ContainerBackend:
             supplies, places = _supplies(brought, cache)
             mounts = Supplier(engine, cache).mounts(supplies, image)
             container = _Container(engine, spec, asked, image)
+            self._words[container.word] = engine.host
             stack.callback(container.remove)
             yield stack.enter_context(container.started(mounts, places))
 
@@ -62,14 +79,15 @@ class _Container:
 
     def __init__(self, engine: Engine, spec: EnvironmentSpec, asked: ContainerSpec, image: str) -> None:
         self._engine, self._spec, self._asked, self._image = engine, spec, asked, image
-        self._word = new_word()
+        self.word = new_word()
+        self._began = time.time()
         self._id = ""
 
     @contextmanager
     def started(self, mounts: list[dict[str, Any]], places: dict[str, str]) -> Iterator["ContainerEnvironment"]:
         config = recipe.host_config(self._asked, mounts)
         self._id = self._engine.create(
-            self._image, _ARGV, config, Labels=labels.labels("environment", self._word), OpenStdin=True,
+            self._image, _ARGV, config, Labels=labels.labels("environment", self.word), OpenStdin=True,
             StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False, WorkingDir="/",
             Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname="codexsandbox", **recipe.identity(self._asked),
         )  # fmt: skip
@@ -86,29 +104,37 @@ class _Container:
             return Attached(self._engine.api.attach_socket(self._id, words))
 
     def _serving(self, attached: Attached, places: dict[str, str]) -> Iterator["ContainerEnvironment"]:
-        client = HandClient(attached.writing, attached.reading, name=self._spec.id)
+        client = HandClient(
+            attached.writing, attached.reading, name=self._spec.id, explain=lambda: self._explained(attached)
+        )
         try:
             body, _ = client.ask(
-                "hello", watch_parent=False, folder=recipe.WORLDS, word=self._word, own_tmp="already", turn_timeout=60.0
+                "hello", watch_parent=False, folder=recipe.WORLDS, word=self.word, own_tmp="already", turn_timeout=60.0
             )
             facts = {**body["facts"], "image": self._image}
             yield ContainerEnvironment(self._spec, client, facts, places)
-        except Lost as problem:
-            raise self._explained(problem, attached) from problem
         finally:
             with suppress(MachineFault, TimeoutError):
                 client.ask("bye")
             client.close()
             client.join(_ENDING)
 
-    def _explained(self, problem: Lost, attached: Attached) -> Lost:
-        """Why the hand is gone: what it said last, and how the engine says that the container ended."""
-        state: Mapping[str, Any] = {}
-        with suppress(MachineFault):
-            state = self._engine.state(self._id)
-        ends = [attached.said[-1500:], str(state.get("Error", ""))]
-        ends += ["it was ended because it used more memory than it may"] if state.get("OOMKilled") else []
-        return Lost(problem.what, where=problem.where, why="\n".join(filter(None, [problem.why, *ends])))
+    def _explained(self, attached: Attached) -> str:
+        """How the engine says that the container ended, and what the hand said last."""
+        return "; ".join(filter(None, (self._end(), attached.said[-1500:])))
+
+    def _end(self) -> str:
+        """In the engine's words: it knows who ended what, also when the container is gone."""
+        try:
+            noted = self._engine.deaths(self._id, self._began)
+        except CodexSandboxError as problem:
+            return f"{problem.what}: {problem.why}"
+        if "oom" in noted:
+            told = ", ".join(noted)
+            return f"the container used more memory than it may, and the kernel ended its first process ({told})"
+        if any(note.startswith("kill") for note in noted):
+            return f"somebody told the engine to end the container ({', '.join(noted)})"
+        return f"its first process ended: {', '.join(noted) or 'the engine noted nothing'}"
 
     def remove(self) -> None:
         if self._id:

@@ -1,6 +1,7 @@
 """One engine, through the Docker SDK. Every fault of it becomes words of ours with the engine's own in them."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -85,6 +86,23 @@ class Engine:
         except MachineFault as problem:
             if "already in progress" not in problem.why:
                 raise
+
+    def remove_network(self, network: str) -> None:
+        try:
+            with self.asked("remove the network"):
+                self.api.remove_network(network)
+        except NotHad:
+            pass
+
+    def deaths(self, container: str, since: float) -> tuple[str, ...]:
+        """What the engine noted of a container that is gone, in its words: `oom`, `kill 9`, `die 137`."""
+        with self.asked("tell what happened"):
+            noted = self.api.events(
+                since=int(since) - 1, until=int(time.time()) + 1, decode=True,
+                filters={"container": container, "event": ["oom", "kill", "die"]},
+            )  # fmt: skip
+            found = [(event["Action"], event["Actor"]["Attributes"]) for event in noted]
+        return tuple(" ".join(filter(None, (what, more.get("signal") or more.get("exitCode")))) for what, more in found)
 
 
 def default_host() -> str:

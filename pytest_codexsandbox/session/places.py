@@ -1,0 +1,149 @@
+"""The environments of one worker: each started when it is first needed, or one ahead of that; ended when it is done.
+
+What does not start is not tried again for every promise. When several in a row do not start, the cause is not theirs:
+the rest is not tried at all, and each of their cells says so with the words of the last one.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.ports import Backend, Environment, Subject
+from pytest_codexsandbox.registry import plugged
+
+IN_A_ROW: Final = 3  # environments that do not start, after which no other is tried
+AGAIN: Final = 2  # how often one that was lost in the middle is started anew
+Programs = Callable[[EnvironmentSpec], Sequence[Subject]]
+
+
+class Places:
+    """`opened` is told of each environment when it stands. Not for threads, but for those that it starts itself."""
+
+    def __init__(
+        self, folder: Path, cache: Path, *, programs: Programs, opened: Callable[[EnvironmentSpec, Environment], None]
+    ) -> None:
+        self._folder, self._cache = folder, cache
+        self._programs, self._opened = programs, opened
+        self._backends: dict[str, Backend] = {}
+        self._open: dict[str, _Opening] = {}
+        self._faults: dict[str, CodexSandboxError] = {}
+        self._lost: dict[str, int] = {}
+        self._in_a_row: list[CodexSandboxError] = []
+
+    def get(self, spec: EnvironmentSpec) -> Environment:
+        fault = self._faults.get(spec.id)
+        if fault is not None:
+            raise fault.with_traceback(None)  # else it would grow by every frame that it passes, each time
+        opening = self._open.get(spec.id) or self._begin(spec, ahead=False)
+        return opening.environment or self._await(spec, opening)
+
+    def ahead(self, spec: EnvironmentSpec) -> None:
+        """It will be needed next: begin now, beside what runs."""
+        if spec.id not in self._open and spec.id not in self._faults and len(self._in_a_row) < IN_A_ROW:
+            self._begin(spec, ahead=True)
+
+    def done(self, spec_id: str) -> None:
+        """Nobody will ask for it again; if somebody does, it is started anew."""
+        opening = self._open.pop(spec_id, None)
+        if opening is not None:
+            opening.end()
+
+    def lose(self, spec: EnvironmentSpec, why: str) -> None:
+        """It died in the middle of a call. Others that need it get a new one, but not for ever."""
+        self.done(spec.id)
+        self._lost[spec.id] = self._lost.get(spec.id, 0) + 1
+        if self._lost[spec.id] > AGAIN:
+            self._faults[spec.id] = MachineFault(
+                f"this environment was lost {self._lost[spec.id]} times: it is not started again",
+                where=spec.id,
+                why=why,
+            )
+
+    def close(self) -> None:
+        """All ends are tried; the first that fails is told."""
+        with ExitStack() as stack:
+            for spec_id in list(self._open):
+                stack.callback(self.done, spec_id)
+
+    def leaks(self) -> tuple[str, ...]:
+        """What the environments of this worker have left, asked after they have ended."""
+        return tuple(leak for backend in self._backends.values() for leak in backend.audit())
+
+    # ---- inside
+    def _begin(self, spec: EnvironmentSpec, *, ahead: bool) -> "_Opening":
+        if len(self._in_a_row) >= IN_A_ROW:
+            last = self._in_a_row[-1]
+            raise self._keep(spec, MachineFault(
+                f"not tried: {IN_A_ROW} environments in a row did not start", where=spec.id, why=str(last),
+                next_step="see what the engine says above; codexsandbox doctor",
+            ))  # fmt: skip
+        backend = self._backends.get(spec.backend)
+        if backend is None:
+            backend = self._backends[spec.backend] = plugged("backends", spec.backend)()
+        opening = self._open[spec.id] = _Opening(backend, spec, self._folder / _folder_name(spec), self._cache)
+        programs = tuple(self._programs(spec))
+        if ahead:
+            opening.begin(programs)
+        else:
+            opening.open(programs)
+        return opening
+
+    def _await(self, spec: EnvironmentSpec, opening: "_Opening") -> Environment:
+        try:
+            environment = opening.result()
+        except CodexSandboxError as fault:
+            self._open.pop(spec.id).end()
+            self._in_a_row.append(fault)
+            raise self._keep(spec, fault) from None
+        self._in_a_row.clear()
+        self._opened(spec, environment)
+        return environment
+
+    def _keep(self, spec: EnvironmentSpec, fault: CodexSandboxError) -> CodexSandboxError:
+        self._faults[spec.id] = fault
+        return fault
+
+
+class _Opening:
+    """One environment, from the wish for it to its end."""
+
+    def __init__(self, backend: Backend, spec: EnvironmentSpec, folder: Path, cache: Path) -> None:
+        self._backend, self._spec, self._folder, self._cache = backend, spec, folder, cache
+        self._stack = ExitStack()
+        self._thread: threading.Thread | None = None
+        self._made: Environment | None = None
+        self._fault: BaseException | None = None
+        self.environment: Environment | None = None  # once it was asked for
+
+    def begin(self, programs: tuple[Subject, ...]) -> None:
+        self._thread = threading.Thread(target=self.open, args=(programs,), name=f"opening {self._spec.id}")
+        self._thread.start()
+
+    def open(self, programs: tuple[Subject, ...]) -> None:
+        opening = self._backend.open(self._spec, self._folder, cache=self._cache, brought=programs)
+        try:
+            self._made = self._stack.enter_context(opening)
+        except BaseException as fault:  # noqa: BLE001  (told to who asks for it, in his own thread)
+            self._fault = fault
+
+    def result(self) -> Environment:
+        if self._thread is not None:
+            self._thread.join()
+        if self._fault is not None:
+            raise self._fault
+        assert self._made is not None
+        self.environment = self._made
+        return self._made
+
+    def end(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+        self._stack.close()
+
+
+def _folder_name(spec: EnvironmentSpec) -> str:
+    return "e-" + spec.id.replace("~", "-")[:80]
