@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from pytest_codexsandbox.changing import Changing
 from pytest_codexsandbox.collection import Collection
 from pytest_codexsandbox.controller import Controller
 from pytest_codexsandbox.errors import CodexSandboxError
@@ -16,6 +17,7 @@ from pytest_codexsandbox.stopping import end_politely
 CONTROLLER: Final = "codexsandbox-controller"
 QUIET: Final = "codexsandbox-quiet"
 RECORDING: Final = "codexsandbox-recording"
+CHANGING: Final = "codexsandbox-changing"
 
 
 def activate(config: pytest.Config, collection: str) -> None:
@@ -33,6 +35,7 @@ def activate(config: pytest.Config, collection: str) -> None:
     if run.is_worker or not _distributes(config):
         _register(manager, Collection(config), collection)
         _register(manager, Recording(config), RECORDING)
+        _register(manager, Changing(config), CHANGING)
 
 
 def activate_late(node: Any, folder: Path, collection: str) -> None:
