@@ -1,5 +1,6 @@
 """From one environment to the next: the next is started while this one works, and this one ends with its last test."""
 
+import itertools
 from collections.abc import Generator
 
 import pytest
@@ -23,7 +24,7 @@ class Changing:
         if not self._run.is_worker:  # a worker learns of its next group when it gets it
             order = list(dict.fromkeys(spec.id for item in session.items if (spec := self._spec(item)) is not None))
             specs = {spec.id: spec for spec in self._specs.values()}
-            self._next = {one: specs[other] for one, other in zip(order, order[1:], strict=False)}
+            self._next = {one: specs[other] for one, other in itertools.pairwise(order)}
         return (yield)
 
     @pytest.hookimpl(wrapper=True)

@@ -24,9 +24,8 @@ from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.planfile import read_leaks, read_plan
-from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.registry import cache_folder, plugged
 from pytest_codexsandbox.releases.progress import progress_on
-from pytest_codexsandbox.releases.store import cache_folder
 from pytest_codexsandbox.running import FOLDER, of, usage_errors
 
 if TYPE_CHECKING:

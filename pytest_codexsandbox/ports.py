@@ -94,7 +94,7 @@ class Backend(Protocol):
     def open(
         self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = ()
     ) -> AbstractContextManager[Environment]:
-        """Start it; everything it writes lies below `folder`, what later runs use too below `cache` (or there).
+        """Start it; everything it writes lies below `folder`, what later runs use too below `cache`.
         `brought`: the programs that it must have. Leaving ends all that it started."""
 
     def audit(self) -> tuple[str, ...]:

@@ -1,9 +1,12 @@
 """Finds what is shipped (scenarios, matrix data) and what others plug in."""
 
+import os
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
+
+from platformdirs import user_cache_path
 
 from pytest_codexsandbox.errors import WrongInput
 
@@ -17,6 +20,12 @@ def shipped(name: str) -> Path:
     if (_PACKAGE.parent / "pyproject.toml").is_file() and checkout.is_dir():
         return checkout
     return _PACKAGE / "shipped" / name
+
+
+def cache_folder() -> Path:
+    """$CODEXSANDBOX_CACHE, else the user's cache folder."""
+    named = os.environ.get("CODEXSANDBOX_CACHE", "")
+    return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
 
 
 @cache

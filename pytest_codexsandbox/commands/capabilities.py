@@ -14,12 +14,13 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import catalogue, golden
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.names import order, release_name
 from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
-from pytest_codexsandbox.releases.store import Store, cache_folder
+from pytest_codexsandbox.releases.store import Store
 
 EXAMPLES: Final = (
     "codexsandbox capabilities",

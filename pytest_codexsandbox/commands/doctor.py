@@ -25,12 +25,13 @@ from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
 from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import npm, pypi
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.machine import here
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.releases.store import cache_folder, entries
+from pytest_codexsandbox.releases.store import entries
 from pytest_codexsandbox.session.bench import BenchOptions, bench
 
 EXAMPLES: Final = (

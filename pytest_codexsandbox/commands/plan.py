@@ -18,9 +18,8 @@ from pytest_codexsandbox.matrix.plan import digest, make
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import cache_folder, shipped
 from pytest_codexsandbox.releases.forecast import Forecast, forecast
-from pytest_codexsandbox.releases.store import cache_folder
 from pytest_codexsandbox.session.batteries import group_of
 
 EXAMPLES: Final = (

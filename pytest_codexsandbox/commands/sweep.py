@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.environments.sweeping import Found, find, sweep
-from pytest_codexsandbox.releases.store import cache_folder
+from pytest_codexsandbox.registry import cache_folder
 
 EXAMPLES: Final = ("codexsandbox sweep", "codexsandbox sweep --dry-run", "codexsandbox sweep --report-dir ci-reports")
 LEAK: Final = 13

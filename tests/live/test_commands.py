@@ -15,9 +15,8 @@ from pytest_codexsandbox.matrix.survey import promises
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.journal import CallLine, CellRow, PlanLine, RunLine
 from pytest_codexsandbox.model.policy import NETWORK, READ_ONLY
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import cache_folder, shipped
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.releases.store import cache_folder
 from pytest_codexsandbox.session.batteries import SHARED
 from pytest_codexsandbox.session.bench import BenchOptions, bench
 

@@ -10,13 +10,14 @@ import pytest
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import catalogue, probe
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.files import sha256_of
 from pytest_codexsandbox.releases.machine import here
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.releases.store import Store, cache_folder
+from pytest_codexsandbox.releases.store import Store
 from tests.unit.releases.makers import Registry, registry, sha512, tgz
 
 pytestmark = pytest.mark.live
@@ -35,7 +36,7 @@ from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import catalogue
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.releases.store import cache_folder
+from pytest_codexsandbox.registry import cache_folder
 
 catalogue.known = lambda: {"0.136.0": catalogue.Known(npm=1)}
 catalogue.capabilities = dict

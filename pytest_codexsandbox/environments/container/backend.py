@@ -19,6 +19,7 @@ from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
 from pytest_codexsandbox.ports import Brought
+from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
 _ENDING: Final = 5.0
@@ -51,7 +52,7 @@ class ContainerBackend:
         asked = spec.container
         if asked is None:
             raise MachineFault("this environment is no container", where=spec.id)
-        cache = cache or folder / "cache"
+        cache = cache or cache_folder()
         with ExitStack() as stack:
             engine = Engine(spec.engine_host or self._host)
             stack.callback(engine.close)
