@@ -1,17 +1,20 @@
 """Remove what killed runs left behind.
 
 A run that ends by itself leaves nothing. One that was killed together with its helper may leave processes, folders
-below the cache, and files in /tmp. `sweep` ends and removes them. It never touches a run that is still going, and it
-keeps journals and reports.
+below the cache, and files in /tmp; one whose container engine died, containers and networks. `sweep` ends and removes
+them. It never touches what is not ours or a run that is still going, and it keeps journals, reports, images and
+volumes (`codexsandbox images prune`).
 """
 
 import argparse
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.environments.sweeping import Found, find, sweep
+from pytest_codexsandbox.environments.sweeping import Found, Remnant, find, sweep
+from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.registry import cache_folder
 
 EXAMPLES: Final = ("codexsandbox sweep", "codexsandbox sweep --dry-run", "codexsandbox sweep --report-dir ci-reports")
@@ -21,29 +24,58 @@ _FORGOTTEN: Final = 24 * 3600  # seconds after which a run's folder without any 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report-dir", metavar="DIR", default=".codexsandbox", help="where runs left their reports")
+    parser.add_argument(
+        "--docker-host",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="also look at this engine, e.g. ssh://build-1 (default: the one that docker would use)",
+    )
     parser.add_argument("--dry-run", action="store_true", help=f"only say what is there; exit code {LEAK} if there is")
 
 
 def run(options: argparse.Namespace) -> int:
     runs = cache_folder() / "runs"
-    found = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
+    folders = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
+    found: list[Found | Remnant] = [*folders, *_in_engines(options.docker_host)]
     dead = [one for one in found if one.state == "dead"]
     for one in found:
         if one.state == "lives":
             print(f"kept     {one.what}: it is running")
         elif one.state == "unknown":
-            print(f"kept     {one.what}: another machine or container; if that has ended: rm -rf '{one.folder}'")
+            print(f"kept     {one.what}: another machine or container; if that has ended: {one.by_hand}")
     if options.dry_run:
         for one in dead:
             print(f"left     {one.what}")
         print(_sum(len(dead), "would be removed"))
         return LEAK if dead else 0
-    swept = [sweep(one) for one in dead]
+    swept = [sweep(one) if isinstance(one, Found) else _swept(one) for one in dead]
     for one in swept:
         print(f"removed  {one.what}" if not one.left else f"stays    {one.what}: {'; '.join(one.left[:3])}")
-    _remove_empty_runs(runs, swept)
+    _remove_empty_runs(runs, [one for one in swept if isinstance(one, Found)])
     print(_sum(sum(not one.left for one in swept), "removed"))
     return LEAK if any(one.left for one in swept) else 0
+
+
+def _in_engines(hosts: list[str]) -> Iterator[Remnant]:
+    """Of each engine that was named, and of the usual one where there is one."""
+    try:
+        from pytest_codexsandbox.environments.container.sweeping import remnants
+    except ImportError:  # without the extra `docker` nothing of ours can be in an engine
+        return
+    for host in ["", *hosts]:
+        try:
+            yield from remnants(host)
+        except MachineFault as problem:
+            if host:
+                raise
+            print(f"no container engine was asked: {problem.why}")
+
+
+def _swept(one: Remnant) -> Remnant:
+    from pytest_codexsandbox.environments.container.sweeping import remove
+
+    return remove(one)
 
 
 def _remove_empty_runs(runs: Path, swept: list[Found]) -> None:

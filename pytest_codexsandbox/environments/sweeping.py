@@ -23,6 +23,31 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     def what(self) -> str:
         return f"{self.folder} (of process {self.owner.pid} on {self.owner.node})"
 
+    @property
+    def by_hand(self) -> str:
+        return f"rm -rf '{self.folder}'"
+
+
+class Remnant(msgspec.Struct, frozen=True, kw_only=True):
+    """A container or a network of ours in an engine. Volumes and images are kept for later runs."""
+
+    kind: Literal["container", "network"]
+    id: str
+    name: str
+    state: Literal["lives", "dead", "unknown"]
+    owner: Owner
+    host: str
+    left: tuple[str, ...] = ()  # why it could not be removed
+
+    @property
+    def what(self) -> str:
+        return f"{self.kind} {self.name} (of process {self.owner.pid} on {self.owner.node})"
+
+    @property
+    def by_hand(self) -> str:
+        verb = "rm -f" if self.kind == "container" else "network rm"
+        return f"docker -H {self.host} {verb} {self.id[:12]}"
+
 
 def find(top: Path) -> Iterator[Found]:
     """Every environment below `top`, whoever it belongs to."""

@@ -40,8 +40,8 @@ class ContainerBackend:
             except MachineFault as problem:
                 found.append(f"what is left at {host} is unknown: {problem.why} (codexsandbox sweep)")
                 continue
-            words = {word for word, at in self._words.items() if at == host}
-            found += [left.what for left in find(engine) if left.owner.word in words]
+            words = frozenset(word for word, at in self._words.items() if at == host)
+            found += [left.what for left in find(engine, words=words)]
             engine.close()
         return tuple(found)
 

@@ -7,54 +7,46 @@ import msgspec
 
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.folders import Owner
+from pytest_codexsandbox.environments.sweeping import Remnant
 from pytest_codexsandbox.errors import CodexSandboxError
 
-_OURS = [f"{labels.OWNER}"]
+
+def remnants(host: str = "") -> tuple[Remnant, ...]:
+    """Everything of ours in one engine, whoever it belongs to. MachineFault when nobody answers there."""
+    engine = Engine(host, timeout=20)
+    try:
+        return tuple(find(engine))
+    finally:
+        engine.close()
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """A container or a network of ours. Volumes and images are kept for later runs: `codexsandbox images prune`."""
-
-    kind: Literal["container", "network"]
-    id: str
-    name: str
-    state: Literal["lives", "dead", "unknown"]
-    owner: Owner
-    host: str
-
-    @property
-    def what(self) -> str:
-        return f"{self.kind} {self.name} (of process {self.owner.pid} on {self.owner.node})"
-
-
-def find(engine: Engine, *, word: str = "") -> Iterator[Left]:
-    """Everything labelled as ours; with `word`, of one environment alone."""
-    wanted = [f"{labels.WORD}={word}"] if word else _OURS
+def find(engine: Engine, *, words: frozenset[str] = frozenset()) -> Iterator[Remnant]:
+    """Everything labelled as ours; with `words`, of those environments alone."""
     with engine.asked("list its containers"):
-        containers = engine.api.containers(all=True, filters={"label": wanted})
+        containers = engine.api.containers(all=True, filters={"label": [labels.OWNER]})
     with engine.asked("list its networks"):
-        networks = engine.api.networks(filters={"label": wanted})
+        networks = engine.api.networks(filters={"label": [labels.OWNER]})
     for found in containers:
         name = (found.get("Names") or [found["Id"][:12]])[0].lstrip("/")
-        yield from _left(engine, "container", found, name)
+        yield from _remnant(engine, "container", found, name, words)
     for found in networks:
-        yield from _left(engine, "network", found, found["Name"])
+        yield from _remnant(engine, "network", found, found["Name"], words)
 
 
-def _left(engine: Engine, kind: Literal["container", "network"], found: dict[str, Any], name: str) -> Iterator[Left]:
+def _remnant(
+    engine: Engine, kind: Literal["container", "network"], found: dict[str, Any], name: str, words: frozenset[str]
+) -> Iterator[Remnant]:
     owner = labels.owner(found.get("Labels"))
-    if owner is not None:  # a label of our name that is none of ours is let alone
-        yield Left(kind=kind, id=found["Id"], name=name, state=owner.state, owner=owner, host=engine.host)
+    if owner is not None and (not words or owner.word in words):  # a label like ours that is none is let alone
+        yield Remnant(kind=kind, id=found["Id"], name=name, state=owner.state, owner=owner, host=engine.host)
 
 
-def remove(engine: Engine, left: Left) -> str:
-    """ "" or why it could not be removed."""
+def remove(left: Remnant) -> Remnant:
+    """The same, with what could not be done."""
     try:
-        if left.kind == "container":
-            engine.remove(left.id)
-        else:
-            engine.remove_network(left.id)
+        engine = Engine(left.host, timeout=20)
+        engine.remove(left.id) if left.kind == "container" else engine.remove_network(left.id)
+        engine.close()
     except CodexSandboxError as problem:
-        return problem.why or problem.what
-    return ""
+        return msgspec.structs.replace(left, left=(problem.why or problem.what,))
+    return left
