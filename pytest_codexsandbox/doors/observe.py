@@ -148,7 +148,10 @@ def _companions(kind: str) -> tuple[str, ...]:
 
 
 def _machine_error(ended: Finished) -> str:
-    """A call that took too long is an answer of the subject; one that was never started or got lost is none."""
+    """A call that took too long is an answer of the subject; one that was never started, got lost, or was ended by the
+    kernel because the environment's memory was full is none."""
+    if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:
+        return f"the environment's memory was full: the kernel ended {ended.oom_kills} of its processes"
     return ended.error if ended.ended in ("not-started", "lost") else ""
 
 

@@ -32,7 +32,7 @@ class Loop:
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
         self._running = True
-        self._children: dict[int, Callable[[int], None]] = {}
+        self._children: dict[int, Callable[[int, Any], None]] = {}
         self.on_any_child: Callable[[], None] = lambda: None
 
     # ---- files
@@ -64,7 +64,8 @@ class Loop:
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         self.watch(reading, READ, lambda: self._woken(reading))
 
-    def child(self, pid: int, ended: Callable[[int], None]) -> None:
+    def child(self, pid: int, ended: Callable[[int, Any], None]) -> None:
+        """`ended(status, usage)`: as wait4 tells them."""
         self._children[pid] = ended
 
     def is_own_child(self, pid: int) -> bool:
@@ -82,7 +83,7 @@ class Loop:
         reaped = False
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 break
             if not pid:
@@ -90,7 +91,7 @@ class Loop:
             reaped = True
             ended = self._children.pop(pid, None)
             if ended is not None:
-                ended(status)
+                ended(status, usage)
         if reaped:
             self.on_any_child()
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import kin, witness
+from pytest_codexsandbox.guest import kin, memory, witness
 from pytest_codexsandbox.guest.loop import Loop, Timer
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
@@ -42,6 +42,8 @@ class Scope:
         self._readings: list[dict[str, Any]] = []
         self._survivors: list[str] = []
         self._status = 0
+        self._usage: Any = None
+        self._oom_kills = memory.oom_kills()
         self._timed_out = self._settling = self._gone = self._finished = self._kills = False
         self._next_look = Timer(lambda: None)
         self._pace = 0.001
@@ -81,6 +83,8 @@ class Scope:
         )  # fmt: skip
         self.pid = started.pid
         started.returncode = 0  # we wait for it ourselves
+        if memory.is_ours_alone():
+            memory.expendable(self.pid)
 
     def _begin_on_pipes(self) -> None:
         theirs: list[int] = []
@@ -163,8 +167,9 @@ class Scope:
         one = kin.process(orphan)
         return orphan in self._seen or (one is not None and one.session == self.pid)
 
-    def _leader_ended(self, status: int) -> None:
+    def _leader_ended(self, status: int, usage: Any) -> None:
         self._ended = time.monotonic()
+        self._usage = usage
         self._status, self.leader_alive = status, False
         self.settle()
 
@@ -254,6 +259,9 @@ class Scope:
             "error": f"{why}: not done after {seconds:.1f} s, ended" if self._timed_out else "",
             "readings": self._readings,
             "survivors": self._survivors,
+            "oom_kills": memory.oom_kills() - self._oom_kills,
+            "cpu_seconds": self._usage.ru_utime + self._usage.ru_stime if self._usage else 0.0,
+            "memory_kb": self._usage.ru_maxrss if self._usage else 0,
         }
 
 

@@ -242,7 +242,7 @@ class Keeper:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}, cwd="/"
         )
-        loop.child(self._process.pid, lambda _: None)
+        loop.child(self._process.pid, lambda status, usage: None)
         self._process.returncode = 0  # the loop waits for it
 
     def ask(self, kind: str, path: str, content: str = "") -> str:
