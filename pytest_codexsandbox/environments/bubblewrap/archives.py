@@ -1,0 +1,59 @@
+"""Where this machine's own tools would look for a package of Debian's or Ubuntu's. No address is written here.
+
+Upstream's source tarballs lie in both archives' pools, unchanged. Which archive has which version differs; what comes
+is told by its digest, so whoever has it is as good as any other.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+VARIABLE: Final = "CODEXSANDBOX_ARCHIVES"  # addresses of archives, instead of the ones that are found
+_WEB: Final = ("http://", "https://")
+# What says where packages come from: apt's own settings first, then what the tools here know by themselves.
+_KNOWN_IN: Final = (
+    ("etc/apt/sources.list", r"^\s*deb(?:-src)?\s+(?:\[[^\]]*\]\s+)?(\S+)"),
+    ("etc/apt/sources.list.d/*.list", r"^\s*deb(?:-src)?\s+(?:\[[^\]]*\]\s+)?(\S+)"),
+    ("etc/apt/sources.list.d/*.sources", r"^URIs:\s*(.+)$"),
+    ("usr/share/python-apt/templates/Debian.info", r"^BaseURI:\s*(\S+)"),
+    ("usr/share/python-apt/templates/Ubuntu.info", r"^BaseURI:\s*(\S+)"),
+    ("usr/share/debootstrap/scripts/*", r"\bdefault_mirror\s+(\S+)"),
+    ("usr/bin/mmdebstrap", r"^\s*(?:my\s+)?\$mirror\s*=\s*'([^']+)'"),
+)
+_MOST: Final = 1 << 20  # of one such file
+
+
+def bases(root: Path = Path("/")) -> tuple[str, ...]:
+    """Addresses below which a pool lies, each once, the likeliest first; () when nothing here knows any."""
+    named = os.environ.get(VARIABLE, "").split()
+    found = named or [address for pattern, line in _KNOWN_IN for address in _addresses(root, pattern, line)]
+    return tuple(_once(found if named else sorted(found, key=_is_no_distributions)))
+
+
+def _addresses(root: Path, pattern: str, line: str) -> Iterator[str]:
+    for path in sorted(root.glob(pattern)):
+        try:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                text = file.read(_MOST)
+        except OSError:
+            continue
+        for found in re.findall(line, text, re.MULTILINE):
+            yield from (word for word in found.split() if word.startswith(_WEB))
+
+
+def _is_no_distributions(address: str) -> bool:
+    """Other people's archives, and those of security updates, are asked last."""
+    return not re.search(r"/(debian|ubuntu)[^/]*/?$", address) or "security" in address
+
+
+def _once(addresses: Iterable[str]) -> Iterator[str]:
+    """One address is one, whether it is asked with TLS or without: as it is written first."""
+    seen: set[str] = set()
+    for address in addresses:
+        plain = address.rstrip("/")
+        name = plain.partition("://")[2]
+        if name not in seen:
+            seen.add(name)
+            yield plain
