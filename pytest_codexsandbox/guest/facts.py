@@ -12,6 +12,7 @@ import subprocess
 from typing import Any, Final
 
 from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.guest.confinement import confinement
 
 _SYSCTLS: Final = (
     "user.max_user_namespaces", "user.max_mnt_namespaces", "user.max_net_namespaces", "user.max_pid_namespaces",
@@ -44,6 +45,7 @@ def facts(path: str) -> dict[str, Any]:
         "no_new_privs": status.get("NoNewPrivs", ""),
         "uid_map": " ".join(_read("/proc/self/uid_map").split()),
         "apparmor_profile": _read("/proc/self/attr/current"),
+        **confinement(),
         "container": container(),
         "landlock_abi": landlock(),
         "bwrap": bwrap(path or _PATH),
@@ -90,8 +92,18 @@ def bwrap(path: str) -> dict[str, Any]:
         "real": real,
         "sha256": digest(real),
         "setuid": bool(status.st_mode & stat.S_ISUID),
+        "mode": f"{stat.S_IMODE(status.st_mode):o}",
+        "capability": _attribute(real, "security.capability"),
         "size": status.st_size,
     }
+
+
+def _attribute(path: str, name: str) -> str:
+    """In hexadecimal; "" where the file has none."""
+    try:
+        return os.getxattr(path, name).hex()
+    except OSError:
+        return ""
 
 
 def _said(argv: list[str]) -> str:

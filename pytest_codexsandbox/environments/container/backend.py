@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.container import labels, recipe, runtime
-from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.bwrap import Layer
+from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images
+from pytest_codexsandbox.environments.container.shipping import ship
 from pytest_codexsandbox.environments.container.stream import Attached
 from pytest_codexsandbox.environments.container.supplies import Supplier, Supply, of_subject
 from pytest_codexsandbox.environments.container.sweeping import find
@@ -56,13 +58,29 @@ class ContainerBackend:
         with ExitStack() as stack:
             engine = Engine(spec.engine_host or self._host)
             stack.callback(engine.close)
-            image = Images(engine, cache).have(asked)
+            image = _image(engine, asked, cache)
             supplies, places = _supplies(brought, cache)
             mounts = Supplier(engine, cache).mounts(supplies, image)
-            container = _Container(engine, spec, asked, image)
+            container = _Container(engine, spec, asked, image, Layer(engine, asked, cache))
             self._words[container.word] = engine.host
             stack.callback(container.remove)
             yield stack.enter_context(container.started(mounts, places))
+
+
+def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
+    """Made at home and sent to where it is needed; where home has no engine, made there."""
+    if engine.host == default_host():
+        return Images(engine, cache).have(asked)
+    try:
+        home = Engine()
+    except MachineFault:
+        return Images(engine, cache).have(asked)
+    try:
+        image = Images(home, cache).have(asked)
+        ship(image, home=home, there=engine, cache=cache)
+        return image
+    finally:
+        home.close()
 
 
 def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ...], dict[str, str]]:
@@ -78,8 +96,8 @@ def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ..
 class _Container:
     """From its creation to its removal."""
 
-    def __init__(self, engine: Engine, spec: EnvironmentSpec, asked: ContainerSpec, image: str) -> None:
-        self._engine, self._spec, self._asked, self._image = engine, spec, asked, image
+    def __init__(self, engine: Engine, spec: EnvironmentSpec, asked: ContainerSpec, image: str, bwrap: Layer) -> None:
+        self._engine, self._spec, self._asked, self._image, self._bwrap = engine, spec, asked, image, bwrap
         self.word = new_word()
         self._began = time.time()
         self._id = ""
@@ -88,10 +106,11 @@ class _Container:
     def started(self, mounts: list[dict[str, Any]], places: dict[str, str]) -> Iterator["ContainerEnvironment"]:
         config = recipe.host_config(self._asked, mounts)
         self._id = self._engine.create(
-            self._image, _ARGV, config, Labels=labels.labels("environment", self.word), OpenStdin=True,
-            StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False, WorkingDir="/",
+            self._bwrap.image(self._image), _ARGV, config, Labels=labels.labels("environment", self.word),
+            OpenStdin=True, StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False, WorkingDir="/",
             Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname="codexsandbox", **recipe.identity(self._asked),
         )  # fmt: skip
+        self._bwrap.lay(self._id)
         attached = self._attach()
         try:
             self._engine.start(self._id)
@@ -112,7 +131,7 @@ class _Container:
             body, _ = client.ask(
                 "hello", watch_parent=False, folder=recipe.WORLDS, word=self.word, own_tmp="already", turn_timeout=60.0
             )
-            facts = {**body["facts"], "image": self._image}
+            facts = {**body["facts"], "image": self._image, **self._bwrap.facts(body["facts"], self._id)}
             yield ContainerEnvironment(self._spec, client, facts, places)
         finally:
             with suppress(MachineFault, TimeoutError):
