@@ -1,4 +1,7 @@
-"""The values of the container axes: one TOML file each below matrix/distros, bwrap, profiles, users."""
+"""The values of the container axes: one TOML file each below matrix/distros, bwrap, profiles, users.
+
+A user's own values lie in folders of these names beside their matrix file; what is shipped keeps its name.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -13,46 +16,82 @@ from pytest_codexsandbox.model.container import BwrapSpec, ImageSpec, Profile, U
 from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.registry import shipped
 
-KINDS: Final[dict[str, Any]] = {"distros": ImageSpec, "bwrap": BwrapSpec, "profiles": Profile, "users": UserSpec}
+DISTROS: Final = "distros"
+FOLDERS: Final = (DISTROS, "bwrap", "profiles", "users")
 _FILE: Final = "file:"  # of a seccomp profile: beside the profiles, in `seccomp/`
 
 
-def values(axis: str) -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in (shipped("matrix") / axis).glob("*.toml")))
+class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
+    """Where values are found: what is shipped, then a user's own."""
+
+    beside: Path | None = None  # the folder of a user's matrix file
+    images: tuple[ImageSpec, ...] = ()  # that the matrix file names itself
+
+    def values(self, axis: str) -> tuple[str, ...]:
+        own = [one.name for one in self.images] if axis == DISTROS else []
+        return tuple(sorted({*own, *(path.stem for folder in self._folders(axis) for path in folder.glob("*.toml"))}))
+
+    def image(self, name: str) -> ImageSpec:
+        found: ImageSpec = next((one for one in self.images if one.name == name), None) or self._read(
+            DISTROS, name, ImageSpec
+        )
+        return found
+
+    def bwrap(self, name: str) -> BwrapSpec:
+        found: BwrapSpec = self._read("bwrap", name, BwrapSpec)
+        return found
+
+    def profile(self, name: str) -> Profile:
+        found: Profile = self._read("profiles", name, Profile)
+        return found
+
+    def user(self, name: str) -> UserSpec:
+        found: UserSpec = self._read("users", name, UserSpec)
+        return found
+
+    def _folders(self, axis: str) -> tuple[Path, ...]:
+        own = () if self.beside is None else (self.beside / axis,)
+        return (shipped("matrix") / axis, *own)
+
+    def _read(self, axis: str, name: str, kind: Any) -> Any:
+        """A name means one thing everywhere: else ids would not say what was measured."""
+        paths = [folder / f"{name}.toml" for folder in self._folders(axis)]
+        found = [path for path in paths if path.is_file()]
+        if not found:
+            raise WrongInput(f"{axis}: there is no {name!r}", why=known(name, self.values(axis)))
+        if len(found) > 1:
+            raise WrongInput(f"{axis}: {name!r} is shipped: give yours another name", where=str(found[-1]))
+        return _read(found[0], kind)
 
 
-def image(name: str) -> ImageSpec:
-    found: ImageSpec = _read("distros", name, ImageSpec)
-    return found
+SHIPPED: Final = Catalogue()
 
 
-def bwrap(name: str) -> BwrapSpec:
-    found: BwrapSpec = _read("bwrap", name, BwrapSpec)
-    return found
+def of_reference(name: str, reference: str, *, where: str) -> ImageSpec:
+    """`mine=registry.example/agent:1.2`: a user's own image as a distribution, taken as it is."""
+    if not is_value(name):
+        raise WrongInput(f"images: {name!r} cannot be the value of an axis", where=where, why=_VALUE)
+    if name in SHIPPED.values(DISTROS):
+        raise WrongInput(f"images: {name!r} is shipped: give yours another name", where=where)
+    if not reference or len(reference) > _LONGEST or not set(reference) <= _REFERENCE or not reference[0].isalnum():
+        raise WrongInput(f"images: {reference!r} is not the name of an image", where=where, why=_AS_IN)
+    return ImageSpec(name=name, reference=reference, pull=reference)
 
 
-def profile(name: str) -> Profile:
-    found: Profile = _read("profiles", name, Profile)
-    return found
-
-
-def user(name: str) -> UserSpec:
-    found: UserSpec = _read("users", name, UserSpec)
-    return found
+_VALUE: Final = "lower-case letters, digits and . + _ -"
+_AS_IN: Final = 'as in "mine=registry.example/agent:1.2" or "mine=agent"'
+_LONGEST: Final = 300
+_REFERENCE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@-")
 
 
 @cache
-def _read(axis: str, name: str, kind: type[Any]) -> Any:
-    if name not in values(axis):
-        raise WrongInput(f"{axis}: there is no {name!r}", why=known(name, values(axis)))
-    path = shipped("matrix") / axis / f"{name}.toml"
+def _read(path: Path, kind: Any) -> Any:
     file = toml_files.read(path)
-    for own in ("name", "reference"):
-        if own in file.data:
-            raise WrongInput(f"{own} is not written: it is the file's name", where=file.place(own))
-    if not is_value(name):
-        raise WrongInput(f"{name!r} cannot be the value of an axis", where=str(path))
-    data = {**file.data, "name": name}
+    if "name" in file.data:
+        raise WrongInput("name is not written: it is the file's name", where=file.place("name"))
+    if not is_value(path.stem):
+        raise WrongInput(f"{path.stem!r} cannot be the value of an axis", where=str(path), why=_VALUE)
+    data = {**file.data, "name": path.stem}
     if str(data.get("seccomp", "")).startswith(_FILE):
         data["seccomp"] = _seccomp(file, str(data["seccomp"]).removeprefix(_FILE))
     return toml_files.convert(msgspec.structs.replace(file, data=data), kind)

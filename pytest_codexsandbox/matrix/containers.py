@@ -1,27 +1,153 @@
-"""The container axes of a matrix file → environments: every combination. Pure."""
+"""The container axes of a matrix file → cells: every combination, or few that hold every pair of values. Pure."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from math import prod
+from typing import Final
 
-from pytest_codexsandbox.matrix import axes
-from pytest_codexsandbox.matrix.load import Containers
-from pytest_codexsandbox.model.cell import EnvironmentSpec
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix import pairs
+from pytest_codexsandbox.matrix.combine import UNAVAILABLE, Left, Row, Space, narrowed
+from pytest_codexsandbox.matrix.load import Containers, MatrixFile
+from pytest_codexsandbox.matrix.ruling import ENGINE, rules
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.container import ContainerSpec
+from pytest_codexsandbox.model.coverage import AXES, Coverage
 from pytest_codexsandbox.model.ids import cell_id
+from pytest_codexsandbox.model.step import PlannedNothing
 
-Names = tuple[str, str, str, str]  # distro, bubblewrap, profile, user
+INSTALLED: Final = "installed"
+_MOST: Final = 20_000  # combinations without picking: more would not be planned in a minute
+_NAMED: Final = 20  # cells that go away for one reason, before they are counted instead
+WhyNot = Callable[[EnvironmentSpec], str]
 
 
-def specs(asked: Containers, *, arch: str) -> tuple[EnvironmentSpec, ...]:
-    """`arch`: of the machine that the engine runs on."""
-    return tuple(spec(names, arch=arch) for names in product(asked.distros, asked.bwraps, asked.profiles, asked.users))
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    cells: tuple[Cell, ...] = ()
+    not_planned: tuple[PlannedNothing, ...] = ()
+    coverage: Coverage | None = None
 
 
-def spec(names: Names, *, arch: str) -> EnvironmentSpec:
+class Choice:
+    """`left`: values that cannot be had here; `arch`: of the machine that the engine runs on."""
+
+    def __init__(
+        self, matrix: MatrixFile, subjects: Sequence[SubjectSpec], *, arch: str, left: Sequence[Left] = ()
+    ) -> None:
+        assert matrix.containers is not None
+        self._matrix, self._arch, self._left = matrix, arch, tuple(left)
+        self._subjects = {subject.label: subject for subject in subjects}
+        self._specs: dict[Row, EnvironmentSpec] = {}
+        values = {**of_environments(matrix.containers), AXES[-1]: tuple(self._subjects)}
+        made = rules(
+            matrix, subjects, left=left, arch=arch, identify=lambda row: _id([row[axis] for axis in AXES[:-1]])
+        )
+        self.space = Space(values=values, rules=made)
+
+    def chosen(self, strength: int) -> Chosen:
+        """`strength` 0: every combination."""
+        if strength:
+            rows, coverage = pairs.cover(self.space, strength, kept=self.locked(strength))
+            return Chosen(cells=self._cells(rows), not_planned=self._unavailable(), coverage=coverage)
+        if self.combinations > _MOST:
+            raise WrongInput(
+                f"{self._matrix.preset}: {self.combinations:,} cells are too many to plan",
+                next_step="pick some that hold every pair of values: --codex-pairs 2",
+            )
+        whys = {row: self.space.why_not(row) for row in self.space.rows()}
+        away: dict[tuple[str, str], list[Row]] = {}
+        for row, (kind, why) in whys.items():
+            if why and kind != UNAVAILABLE:
+                away.setdefault((kind, why), []).append(row)
+        cells = self._cells([row for row, (_, why) in whys.items() if not why])
+        return Chosen(cells=cells, not_planned=(*self._told(away), *self._unavailable()))
+
+    @property
+    def combinations(self) -> int:
+        return prod(map(len, self.space.values.values()))
+
+    # ---- what was chosen before
+    def locked(self, strength: int) -> tuple[Row, ...]:
+        """The rows of the lock file; one that was made for more than is asked now is of no use."""
+        lock = self._matrix.lock
+        if lock is None or lock.pairs > strength:
+            return ()
+        label = next((one.label for one in self._subjects.values() if one.source == INSTALLED), INSTALLED)
+        return tuple((*row[:-1], label if row[-1] == INSTALLED else row[-1]) for row in lock.cells)
+
+    def to_lock(self, strength: int) -> tuple[Row, ...]:
+        """What is to be locked: as if everything could be had, and whatever the installed Codex is today."""
+        rows, _ = pairs.cover(self.space, strength, kept=self.locked(strength))
+        named = {label: INSTALLED for label, one in self._subjects.items() if one.source == INSTALLED}
+        return tuple((*row[:-1], named.get(row[-1], row[-1])) for row in rows)
+
+    # ---- from names to what they mean
+    def _cells(self, rows: Iterable[Row]) -> tuple[Cell, ...]:
+        return tuple(Cell(environment=self.spec(row[:-1]), subject=self._subjects[row[-1]]) for row in rows)
+
+    def spec(self, names: Row) -> EnvironmentSpec:
+        if names not in self._specs:
+            self._specs[names] = environment(self._matrix, names, arch=self._arch)
+        return self._specs[names]
+
+    def _told(self, away: Mapping[tuple[str, str], Sequence[Row]]) -> Iterator[PlannedNothing]:
+        for (kind, why), rows in away.items():
+            ids = [_cell_id(row) for row in rows]
+            for name in ids if len(ids) <= _NAMED else [f"{len(ids):,} cells, the first {ids[0]}"]:
+                yield PlannedNothing(what=name, why=why, kind=kind)
+
+    def _unavailable(self) -> tuple[PlannedNothing, ...]:
+        return tuple(
+            PlannedNothing(what=" + ".join(one.values.values()), why=one.why, kind=UNAVAILABLE) for one in self._left
+        )
+
+
+def of_environments(asked: Containers) -> dict[str, tuple[str, ...]]:
+    return dict(zip(AXES[:-1], (asked.distros, asked.bwraps, asked.profiles, asked.users), strict=True))
+
+
+def environment(matrix: MatrixFile, names: Row, *, arch: str) -> EnvironmentSpec:
     distro, bwrap, profile, user = names
+    known = matrix.catalogue
     made = ContainerSpec(
-        image=axes.image(distro), bwrap=axes.bwrap(bwrap), profile=axes.profile(profile), user=axes.user(user)
+        image=known.image(distro), bwrap=known.bwrap(bwrap), profile=known.profile(profile), user=known.user(user)
     )
     return EnvironmentSpec(
-        id=cell_id(distro, f"bwrap-{bwrap}", profile, user), backend="docker", distro=distro, profile=profile,
-        user=user, engine="docker", arch=arch, synthetic=made.profile.synthetic, bwrap=bwrap, container=made,
+        id=_id(names), backend="docker", distro=distro, profile=profile, user=user, engine=ENGINE, arch=arch,
+        synthetic=made.profile.synthetic, bwrap=bwrap, container=made,
     )  # fmt: skip
+
+
+def cannot_be_had(matrix: MatrixFile, *, arch: str, why_not: WhyNot) -> tuple[Left, ...]:
+    """Every environment is asked for, and the values that are to blame are named."""
+    if matrix.containers is None:
+        return ()
+    values = of_environments(matrix.containers)
+    asked = {names: why_not(environment(matrix, names, arch=arch)) for names in product(*values.values())}
+    return narrowed({names: why for names, why in asked.items() if why}, values)
+
+
+def spread(cells: Iterable[Cell], hosts: Sequence[str]) -> tuple[Cell, ...]:
+    """Environments over several engines, in turn; an id does not say where."""
+    cells = tuple(cells)
+    if not hosts:
+        return cells
+    theirs = {cell.environment.id: cell.environment for cell in cells if cell.environment.container is not None}
+    placed = {
+        id: msgspec.structs.replace(spec, engine_host=hosts[turn % len(hosts)])
+        for turn, (id, spec) in enumerate(theirs.items())
+    }
+    return tuple(
+        msgspec.structs.replace(cell, environment=placed.get(cell.environment.id, cell.environment)) for cell in cells
+    )
+
+
+def _id(names: Sequence[str]) -> str:
+    distro, bwrap, profile, user = names
+    return cell_id(distro, f"bwrap-{bwrap}", profile, user)
+
+
+def _cell_id(row: Row) -> str:
+    return cell_id(_id(row[:-1]), f"codex-{row[-1]}")

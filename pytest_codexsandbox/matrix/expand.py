@@ -1,15 +1,18 @@
-"""Matrix file → cells: the cross product of what was asked for, less what the file excludes. Pure."""
+"""Matrix file → cells: what was asked for, less what is excluded, cannot be, or cannot be had. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import containers
+from pytest_codexsandbox.matrix.combine import EXCLUDED, Left
+from pytest_codexsandbox.matrix.containers import Choice, Chosen, spread
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix.ruling import placed
 from pytest_codexsandbox.matrix.where import fits
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.ids import as_value, is_value
 from pytest_codexsandbox.model.step import PlannedNothing
 
@@ -17,6 +20,7 @@ from pytest_codexsandbox.model.step import PlannedNothing
 class Expanded(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[Cell, ...]
     not_planned: tuple[PlannedNothing, ...] = ()
+    coverage: Coverage | None = None
 
 
 def cells(
@@ -27,17 +31,26 @@ def cells(
 
 
 def expand(
-    matrix: MatrixFile, *, environments: Mapping[str, EnvironmentSpec], subjects: tuple[SubjectSpec, ...]
+    matrix: MatrixFile,
+    *,
+    environments: Mapping[str, EnvironmentSpec],
+    subjects: tuple[SubjectSpec, ...],
+    pairs: int | None = None,
+    left: Sequence[Left] = (),
+    hosts: Sequence[str] = (),
 ) -> Expanded:
-    """`cells`, and the ones that the file's [[exclude]] took out, with its reason."""
+    """`pairs`: other than the matrix file says; `left`: axis values that cannot be had here; `hosts`: of engines."""
     _labels(subjects)
-    found = [Cell(environment=spec, subject=subject) for spec in _specs(matrix, environments) for subject in subjects]
-    reasons = {cell.id: _excluded(matrix, cell) for cell in found}
-    kept = tuple(cell for cell in found if not reasons[cell.id])
+    started = [Cell(environment=spec, subject=one) for spec in _specs(matrix, environments) for one in subjects]
+    reasons = {cell.id: _excluded(matrix, cell) for cell in started}
+    away = [PlannedNothing(what=cell, why=why, kind=EXCLUDED) for cell, why in reasons.items() if why]
+    contained = _contained(matrix, environments, subjects, pairs=pairs, left=left)
+    kept = [*(cell for cell in started if not reasons[cell.id]), *contained.cells]
+    away += contained.not_planned
     if not kept:
-        raise WrongInput(f"{matrix.preset}: no cell is left", why=next(iter(reasons.values()), "no Codex to measure"))
-    away = tuple(PlannedNothing(what=cell, why=why) for cell, why in reasons.items() if why)
-    return Expanded(cells=kept, not_planned=away)
+        why = "; ".join(dict.fromkeys(f"{one.what}: {one.why}" for one in away[:3])) or "no Codex to measure"
+        raise WrongInput(f"{matrix.preset}: no cell is left", why=why)
+    return Expanded(cells=spread(kept, hosts), not_planned=tuple(away), coverage=contained.coverage)
 
 
 def _specs(matrix: MatrixFile, environments: Mapping[str, EnvironmentSpec]) -> list[EnvironmentSpec]:
@@ -46,9 +59,26 @@ def _specs(matrix: MatrixFile, environments: Mapping[str, EnvironmentSpec]) -> l
         if name not in environments:
             raise WrongInput(f"there is no environment {name!r} here", why=known(name, list(environments)))
         specs.append(environments[name])
-    if matrix.containers is not None:
-        specs += containers.specs(matrix.containers, arch=next((one.arch for one in environments.values()), ""))
     return specs
+
+
+def _contained(
+    matrix: MatrixFile,
+    environments: Mapping[str, EnvironmentSpec],
+    subjects: Sequence[SubjectSpec],
+    *,
+    pairs: int | None,
+    left: Sequence[Left],
+) -> Chosen:
+    if matrix.containers is None or not subjects:
+        return Chosen()
+    choice = Choice(matrix, subjects, arch=arch_of(environments), left=left)
+    return choice.chosen(matrix.containers.pairs if pairs is None else pairs)
+
+
+def arch_of(environments: Mapping[str, EnvironmentSpec]) -> str:
+    """Engines run on machines like this one."""
+    return next((one.arch for one in environments.values()), "")
 
 
 def _labels(subjects: tuple[SubjectSpec, ...]) -> None:
@@ -68,9 +98,7 @@ def _labels(subjects: tuple[SubjectSpec, ...]) -> None:
 
 
 def _excluded(matrix: MatrixFile, cell: Cell) -> str:
-    subject = cell.subject
-    version = subject.as_version or subject.release or subject.label
     for exclude in matrix.exclude:
-        if fits(exclude.where, cell.axes, version=version):
+        if fits(exclude.where, cell.axes, version=placed(cell.subject)):
             return exclude.why
     return ""

@@ -1,21 +1,4 @@
-"""Matrix files: `matrix/presets/*.toml`, and a user's own by path.
-
-description  = "this machine and the Codex that is installed on it"
-environments = ["local"]            # what is started; here: this machine
-releases     = ["installed"]        # Codex releases, and "installed"
-doors        = ["sandbox"]          # optional
-policies     = ["workspace-write"]  # optional; omitted: all of them
-
-[containers]                        # optional: one environment for each combination of
-distros  = ["debian-bookworm"]      #   matrix/distros/*.toml
-bwraps   = ["distro", "none"]       #   matrix/bwrap/*.toml
-profiles = ["docker-default"]       #   matrix/profiles/*.toml
-users    = ["root", "u1000"]        #   matrix/users/*.toml
-
-[[exclude]]                         # optional: cells that are not wanted; `where` as in files of deviations
-where = { codex = "<0.100", arch = "aarch64" }
-why   = "no build for this architecture"
-"""
+"""Matrix files: `matrix/presets/*.toml`, and a user's own by path. See docs/reference/matrix-files.md."""
 
 from pathlib import Path
 from typing import Final
@@ -24,15 +7,19 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import axes, toml_files
+from pytest_codexsandbox.matrix import axes, locked, toml_files
+from pytest_codexsandbox.matrix.axes import Catalogue
+from pytest_codexsandbox.matrix.locked import Lock
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where import AXES, range_fault, values
+from pytest_codexsandbox.model.coverage import WORDS
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.registry import CONTROLS, names, shipped
 
 ENVIRONMENTS: Final = ("local",)
 INSTALLED: Final = "installed"
+_PAIRS: Final = "2: cells that hold every pair of values; 3: every triple; left out: every combination"
 
 
 class Exclude(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,10 +30,12 @@ class Exclude(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Containers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names of axis values."""
 
-    distros: tuple[str, ...]
+    distros: tuple[str, ...] = ()
+    images: tuple[str, ...] | dict[str, str] = ()  # a user's own: they are distros as well
     bwraps: tuple[str, ...] = ("distro",)
     profiles: tuple[str, ...] = ("docker-default",)
     users: tuple[str, ...] = ("root",)
+    pairs: int = 0  # 2: few cells that hold every pair of values; 3: every triple; 0: every combination
 
 
 class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,6 +57,9 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
     releases: tuple[str, ...]
     exclude: tuple[Exclude, ...] = ()
     containers: Containers | None = None
+    catalogue: Catalogue = axes.SHIPPED
+    path: Path | None = None
+    lock: Lock | None = None
 
     @property
     def name(self) -> str:
@@ -76,18 +68,21 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def presets() -> tuple[str, ...]:
     """The names that `--codex-matrix=` takes."""
-    return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
+    return tuple(sorted(path.stem for path in _folder().glob("*.toml") if not path.name.endswith(locked.SUFFIX)))
 
 
 def load(name_or_path: str) -> MatrixFile:
     path = _find(name_or_path)
     file = toml_files.read(path)
     written = toml_files.convert(file, _Written)
-    _check(file, written)
+    catalogue = _catalogue(file, written.containers)
+    containers = _with_images(written.containers, catalogue)
+    _check(file, msgspec.structs.replace(written, containers=containers), catalogue)
     return MatrixFile(
         preset=name_or_path, description=written.description, environments=written.environments,
         doors=written.doors, policies=written.policies, releases=written.releases, exclude=written.exclude,
-        containers=written.containers,
+        containers=containers, catalogue=catalogue, path=path,
+        lock=locked.read(locked.path_of(path)) if containers is not None else None,
     )  # fmt: skip
 
 
@@ -109,13 +104,39 @@ def _find(name_or_path: str) -> Path:
     )  # fmt: skip
 
 
-def _check(file: TomlFile, written: _Written) -> None:
+def _catalogue(file: TomlFile, asked: Containers | None) -> Catalogue:
+    """A user's own values lie beside their matrix file; the folders beside ours are the shipped ones."""
+    written = asked.images if asked is not None else ()
+    split = written.items() if isinstance(written, dict) else [_halves(file, text) for text in written]
+    place = file.place("images")
+    images = tuple(axes.of_reference(name, reference, where=place) for name, reference in split)
+    own = file.path.parent.resolve() != _folder().resolve()
+    return Catalogue(beside=file.path.parent.resolve() if own else None, images=images)
+
+
+def _halves(file: TomlFile, text: str) -> tuple[str, str]:
+    name, sign, reference = text.partition("=")
+    if not sign:
+        raise WrongInput(
+            f"images: {text!r} is no NAME=IMAGE",
+            where=file.place("images"),
+            why='as in "mine=registry.example/agent:1.2"',
+        )
+    return name.strip(), reference.strip()
+
+
+def _with_images(asked: Containers | None, catalogue: Catalogue) -> Containers | None:
+    if asked is None:
+        return None
+    return msgspec.structs.replace(asked, distros=(*asked.distros, *(image.name for image in catalogue.images)))
+
+
+def _check(file: TomlFile, written: _Written, catalogue: Catalogue) -> None:
     doors = tuple(name for name in names("doors") if name not in CONTROLS)
     if written.containers is None or written.environments:
         _axis(file, "environments", written.environments, ENVIRONMENTS)
     if written.containers is not None:
-        for key, folder in (("distros", "distros"), ("bwraps", "bwrap"), ("profiles", "profiles"), ("users", "users")):
-            _axis(file, key, getattr(written.containers, key), axes.values(folder))
+        _containers(file, written.containers, catalogue)
     _axis(file, "doors", written.doors, doors)
     _axis(file, "policies", written.policies, tuple(POLICIES))
     _axis(file, "releases", written.releases, None)
@@ -123,6 +144,18 @@ def _check(file: TomlFile, written: _Written) -> None:
         _release(file, release)
     for index, exclude in enumerate(written.exclude):
         _exclude(file, index, exclude)
+
+
+def _containers(file: TomlFile, asked: Containers, catalogue: Catalogue) -> None:
+    for key, folder, read in (
+        ("distros", "distros", catalogue.image), ("bwraps", "bwrap", catalogue.bwrap),
+        ("profiles", "profiles", catalogue.profile), ("users", "users", catalogue.user),
+    ):  # fmt: skip
+        _axis(file, key, getattr(asked, key), catalogue.values(folder))
+        for name in getattr(asked, key):
+            read(name)  # what is wrong in its file is said now
+    if asked.pairs not in (0, *WORDS):
+        raise WrongInput(f"pairs is {asked.pairs}", where=file.place("pairs"), why=_PAIRS)
 
 
 def _axis(file: TomlFile, key: str, asked: tuple[str, ...], exist: tuple[str, ...] | None) -> None:

@@ -1,11 +1,17 @@
 """What a container environment is made of: an image, a bubblewrap, a security profile and a user. Data only."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
+USUAL_CAPABILITIES: Final = (
+    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW", "SETFCAP",
+    "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+)  # fmt: skip
+SYNTHETIC: Final = "synthetic-"  # how the name of a profile begins that manufactures a refusal, and of no other
 
-class ImageSpec(msgspec.Struct, frozen=True, kw_only=True):
+
+class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A distribution. One of two providers gives its base, the same second stage makes it ours."""
 
     name: str  # the axis value: `debian-bookworm`
@@ -22,7 +28,7 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True):
     reference: str = ""  # an image that is there already, by name or id: neither pulled nor built
 
 
-class BwrapSpec(msgspec.Struct, frozen=True, kw_only=True):
+class BwrapSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The bubblewrap that a program finds as /usr/bin/bwrap."""
 
     name: str  # the axis value: `distro`, `none`, `0.8.0`, `0.8.0-setuid`
@@ -40,7 +46,7 @@ class BwrapSpec(msgspec.Struct, frozen=True, kw_only=True):
         return self.source in ("static", "wheel")
 
 
-class UserSpec(msgspec.Struct, frozen=True, kw_only=True):
+class UserSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who runs Codex."""
 
     name: str  # the axis value: `root`, `u1000`, `u1000-nopasswd`
@@ -49,14 +55,14 @@ class UserSpec(msgspec.Struct, frozen=True, kw_only=True):
     passwd: bool = True  # whether the password file knows this uid
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an engine is asked to confine the container with, in the engine's own terms."""
 
     name: str
     summary: str = ""
     seccomp: str = ""  # "" the engine's default, `unconfined`, else the JSON text
-    cap_add: tuple[str, ...] = ()
-    cap_drop: tuple[str, ...] = ()
+    cap_add: tuple[str, ...] = ()  # to the usual ones, or `ALL`
+    cap_drop: tuple[str, ...] = ()  # from the usual ones, or `ALL`
     no_new_privileges: bool = False
     masked_paths: bool = True  # the engine hides parts of /proc and makes others read-only
     apparmor: str = ""
@@ -64,9 +70,26 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     network: Literal["none", "own"] = "none"
     pids_limit: int = 0
     memory: int = 0
-    userns: str = ""
+    userns: Literal["", "remap"] = ""  # the engine's own (dockerd --userns-remap), else none
     synthetic: bool = False  # a refusal that is manufactured
-    expect: dict[str, str] = {}  # fact → its value inside; another one means that the profile did not take effect
+    expect: dict[str, str] = {}  # fact → its value inside, beside those that the words above imply
+
+    def __post_init__(self) -> None:
+        if self.synthetic != self.name.startswith(SYNTHETIC):
+            raise ValueError(f"a profile is called `{SYNTHETIC}…` if `synthetic` is true, and only then")
+
+    @property
+    def has_filter(self) -> bool:
+        """One of its own, not the engine's."""
+        return self.seccomp not in ("", "unconfined")
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """What a process in there may ever have, by name. The same on every engine, whatever its own default is."""
+        if "ALL" in self.cap_add:
+            return ("ALL",)
+        left = () if "ALL" in self.cap_drop else USUAL_CAPABILITIES
+        return tuple(sorted({*left, *self.cap_add} - set(self.cap_drop)))
 
 
 class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):

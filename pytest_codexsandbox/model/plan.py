@@ -3,6 +3,7 @@
 import msgspec
 
 from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.step import Key, PlannedNothing
 
@@ -14,3 +15,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[Key, ...]  # sorted as they will run: cell, door, policy, then the scenario's order
     not_applicable: dict[str, str] = {}  # str(key) → reason, known from data before anything starts
     not_planned: tuple[PlannedNothing, ...] = ()
+    coverage: Coverage | None = None  # where cells were picked by pairs

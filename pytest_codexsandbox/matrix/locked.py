@@ -1,0 +1,65 @@
+"""Lock files: the cells that were picked from a matrix file, so that the next run measures the same ones.
+
+`mine.lock.toml` lies beside `mine.toml`. Rows stay while their values do; a new value only adds rows, and a value that
+went away takes its rows along. `codexsandbox plan ./mine.toml --update-lock` writes it.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.model.coverage import AXES, WORDS
+
+SUFFIX: Final = ".lock.toml"
+Row = tuple[str, ...]
+
+
+class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pairs: int  # of how many values at once the cells hold every combination
+    cells: tuple[Row, ...]
+
+
+def path_of(matrix_file: Path) -> Path:
+    return matrix_file.with_name(matrix_file.stem + SUFFIX)
+
+
+def read(path: Path) -> Lock | None:
+    """Nothing where nothing is locked."""
+    if not path.is_file():
+        return None
+    file = toml_files.read(path)
+    lock = toml_files.convert(file, Lock)
+    if lock.pairs not in WORDS:
+        raise WrongInput("pairs is 2 or 3", where=file.place("pairs"))
+    for row in lock.cells:
+        if len(row) != len(AXES):
+            raise WrongInput(
+                f"cells: {', '.join(row)} has {len(row)} values", where=file.place("cells"), why=f"each has {_NAMES}",
+                next_step="codexsandbox plan PRESET|FILE --update-lock",
+            )  # fmt: skip
+    return lock
+
+
+def write(path: Path, pairs: int, rows: Iterable[Row]) -> None:
+    """Sorted, one row on a line: a change of the axes is a few lines of a diff."""
+    lines = [f"  [{', '.join(_quoted(value) for value in row)}]," for row in sorted(set(rows))]
+    text = "\n".join([_HEAD, f"pairs = {pairs}", f"cells = [ # {_NAMES}", *lines, "]", ""])
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as fault:
+        raise WrongInput(
+            "the lock file cannot be written", where=str(path), why=fault.strerror or str(fault)
+        ) from fault
+
+
+def _quoted(value: str) -> str:
+    """Axis values have no character that TOML would want escaped."""
+    return f'"{value}"'
+
+
+_NAMES: Final = ", ".join(AXES)
+_HEAD: Final = "# Written by `codexsandbox plan … --update-lock`: which cells were picked. What is here stays."
