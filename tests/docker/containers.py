@@ -1,22 +1,31 @@
 """Specs of containers for tests."""
 
+import tomllib
 from typing import Any
 
 import msgspec
 
 from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.matrix.containers import spec
 from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
+from pytest_codexsandbox.registry import shipped
 
 DISTRO = "debian-bookworm"
 
 
-def container(
-    *, distro: str = DISTRO, bwrap: str = "distro", profile: str = "seccomp-unconfined-systempaths",
-    user: str = "root", **changes: Any,
-) -> EnvironmentSpec:  # fmt: skip
-    """`changes` are of the profile."""
-    made = spec((distro, bwrap, profile, user), arch=this_machine().arch)
-    assert made.container is not None
-    changed = msgspec.structs.replace(made.container.profile, **changes)
-    return msgspec.structs.replace(made, container=msgspec.structs.replace(made.container, profile=changed))
+def container(*, distro: str = DISTRO, user: str = "root", **changes: Any) -> EnvironmentSpec:
+    """Without any syscall filter and with nothing hidden; `changes` are of the profile."""
+    written = tomllib.loads((shipped("matrix") / "distros" / f"{distro}.toml").read_text())
+    image = msgspec.convert({**written, "name": distro}, ImageSpec)
+    uid = {"root": 0, "u1000": 1000}[user]
+    words: dict[str, Any] = {"name": "open", "seccomp": "unconfined", "masked_paths": False, **changes}
+    made = ContainerSpec(
+        image=image,
+        bwrap=BwrapSpec(name="distro"),
+        profile=Profile(**words),
+        user=UserSpec(name=user, uid=uid, gid=uid),
+    )
+    return EnvironmentSpec(
+        id=f"{distro}~bwrap-distro~open~{user}", backend="docker", distro=distro, profile="open", user=user,
+        engine="docker", arch=this_machine().arch, container=made,
+    )  # fmt: skip

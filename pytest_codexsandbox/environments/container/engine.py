@@ -1,12 +1,14 @@
 """One engine, through the Docker SDK. Every fault of it becomes words of ours with the engine's own in them."""
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 import docker
+import docker.constants
 import docker.errors
 import requests
 from docker.utils import kwargs_from_env
@@ -14,6 +16,7 @@ from docker.utils import kwargs_from_env
 from pytest_codexsandbox.errors import MachineFault, NotHad
 
 _TIMEOUT: Final = 60  # for one answer of the engine
+_GOING: Final = 20.0  # for a container to go
 _OLDEST: Final = "1.40"
 _START_IT: Final = (
     "start it (systemctl start docker, or: dockerd &), or name another: DOCKER_HOST=unix:///run/podman/podman.sock"
@@ -30,7 +33,14 @@ class Engine:
         with _in_words("the container engine does not answer", self.host):
             settings = {} if host else kwargs_from_env()
             settings["base_url"] = self.host
-            self.api = docker.APIClient(version="auto", timeout=timeout, **settings)
+            _answers(self.host, timeout)
+            self.api = docker.APIClient(version=_spoken(settings, timeout), timeout=timeout, **settings)
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         self.api.close()
@@ -86,6 +96,13 @@ class Engine:
         except MachineFault as problem:
             if "already in progress" not in problem.why:
                 raise
+        limit = time.monotonic() + _GOING
+        while self.state(container):  # the engine may still be at it by itself
+            if time.monotonic() > limit:
+                raise MachineFault(
+                    f"the container engine did not remove a container within {_GOING:.0f} s", where=container[:12]
+                )
+            time.sleep(0.01)
 
     def remove_network(self, network: str) -> None:
         try:
@@ -103,6 +120,29 @@ class Engine:
             )  # fmt: skip
             found = [(event["Action"], event["Actor"]["Attributes"]) for event in noted]
         return tuple(" ".join(filter(None, (what, more.get("signal") or more.get("exitCode")))) for what, more in found)
+
+
+def _answers(host: str, timeout: float) -> None:
+    """Asked by hand first: the client leaves a socket open, and a warning, when nobody is there or nobody speaks."""
+    if not host.startswith("unix://"):
+        return
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(timeout)
+        asking.connect(host.removeprefix("unix://"))
+        asking.sendall(b"GET /_ping HTTP/1.0\r\nHost: engine\r\n\r\n")
+        if not asking.recv(16).startswith(b"HTTP/"):
+            raise OSError("what listens there does not speak HTTP")
+
+
+def _spoken(settings: dict[str, Any], timeout: int) -> str:
+    """The newest version of the API that both speak. A client that asks by itself leaves its socket open on failure."""
+    asking = docker.APIClient(version=_OLDEST, timeout=timeout, **settings)
+    try:
+        theirs = str(asking.version(api_version=False)["ApiVersion"])
+    finally:
+        asking.close()
+    ours = docker.constants.DEFAULT_DOCKER_API_VERSION
+    return min(theirs, ours, key=lambda version: tuple(map(int, version.split("."))))
 
 
 def default_host() -> str:

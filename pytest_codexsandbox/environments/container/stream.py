@@ -23,7 +23,7 @@ class Attached:
         self.reading: IO[bytes] = cast(IO[bytes], _Reading(self._socket, self.errors))
 
     def close(self) -> None:
-        for closing in (self._socket, self._response):
+        for closing in (self._response, self._socket):
             try:
                 closing.close()
             except OSError:

@@ -1,0 +1,40 @@
+"""An image goes from one engine to another: what was made once is not made again on every host of a pool."""
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.errors import MachineFault
+
+_PATIENCE: Final = 900.0
+_PIECE: Final = 4 << 20
+
+
+def ship(image: str, *, home: Engine, there: Engine, cache: Path) -> None:
+    """Nothing when it is there already. Many workers may want it at once: one sends it, the others wait."""
+    if there.image_id(image):
+        return
+    lock = cache / "locks" / f"ship-{hashlib.sha256(f'{there.host} {image}'.encode()).hexdigest()[:16]}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(lock, timeout=_PATIENCE):
+            if not there.image_id(image):
+                _send(image, home, there)
+    except Timeout as problem:
+        raise MachineFault(
+            f"waited {_PATIENCE:.0f} s for another process that sends this image", where=f"{image} to {there.host}"
+        ) from problem
+
+
+def _send(image: str, home: Engine, there: Engine) -> None:
+    with home.asked(f"give the image {image}"):
+        pieces = home.api.get_image(image, chunk_size=_PIECE)
+    with there.asked(f"take the image {image}"):
+        for said in there.api.load_image(pieces):
+            if "error" in said:
+                raise MachineFault("the container engine did not take the image", where=there.host, why=said["error"])
+    if not there.image_id(image):
+        raise MachineFault("the image was sent, and has another name there", where=f"{image} at {there.host}")

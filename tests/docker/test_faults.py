@@ -1,0 +1,205 @@
+"""What goes wrong with engines and containers is told in words, costs its own cells only, and leaves nothing."""
+
+import gc
+import os
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
+from pytest_codexsandbox.environments.container.backend import ContainerBackend
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.ports import Environment
+from tests.docker.containers import container
+from tests.docker.engines import own_engine
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as place:
+        yield Path(place)
+
+
+@contextmanager
+def opened(spec: EnvironmentSpec, folder: Path) -> Iterator[Environment]:
+    backend = ContainerBackend()
+    with backend.open(spec, folder / "e") as environment:
+        yield environment
+    assert backend.audit() == ()
+
+
+def ours(engine: Engine) -> list[str]:
+    """Containers of this process."""
+    return [left.id for left in find(engine) if left.owner.pid == os.getpid()]
+
+
+BAD = '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["mount"], "action": "SCMP_ACT_NO_SUCH"}]}'
+
+
+# ---- engines that do not answer
+def test_no_engine_is_said_with_what_to_do(folder: Path) -> None:
+    with pytest.raises(MachineFault) as raised:
+        Engine(f"unix://{folder}/nobody.sock", timeout=5)
+    assert "No such file" in raised.value.why
+    assert "DOCKER_HOST" in raised.value.next_step
+
+
+def test_a_stale_socket_is_said(folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(folder / "stale.sock"))
+    with pytest.raises(MachineFault) as raised:
+        Engine(f"unix://{folder}/stale.sock", timeout=5)
+    assert "refused" in raised.value.why.lower()
+
+
+def test_an_engine_that_hangs_does_not_hang_us(folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(folder / "deaf.sock"))
+        deaf.listen(5)
+        began = time.monotonic()
+        with pytest.raises(MachineFault) as raised:
+            Engine(f"unix://{folder}/deaf.sock", timeout=2)
+    assert time.monotonic() - began < 20
+    assert "timed out" in str(raised.value).lower()
+
+
+def test_an_image_that_is_not_there_is_said(folder: Path) -> None:
+    spec = container()
+    assert spec.container is not None
+    image = msgspec.structs.replace(spec.container.image, reference="codexsandbox-no-such-image:1")
+    spec = msgspec.structs.replace(spec, container=msgspec.structs.replace(spec.container, image=image))
+    with pytest.raises(NotHad) as raised, opened(spec, folder):
+        pass
+    assert "codexsandbox-no-such-image:1" in str(raised.value)
+
+
+def test_a_profile_that_the_engine_refuses_is_said_in_its_words_and_leaves_nothing(folder: Path) -> None:
+    with (
+        pytest.raises(MachineFault) as raised,
+        opened(container(seccomp=BAD), folder),
+    ):
+        pass
+    assert "seccomp" in raised.value.why.lower()
+    with Engine() as engine:
+        assert ours(engine) == []
+
+
+# ---- containers that die
+def test_a_container_that_somebody_kills_is_lost_and_says_who(folder: Path) -> None:
+    with opened(container(), folder) as environment:
+        done = _meanwhile(environment, "docker kill")
+    assert done.ended == "lost"
+    assert "told the engine to end the container" in done.error
+
+
+def test_a_hand_that_is_killed_is_lost_and_nobody_is_accused(folder: Path) -> None:
+    with opened(container(), folder) as environment:
+        done = _meanwhile(environment, "kill")
+    assert done.ended == "lost"
+    assert "its first process ended: die 137" in done.error
+
+
+def test_memory_that_runs_out_in_a_command_is_told_and_the_next_one_runs(folder: Path) -> None:
+    with opened(container(memory=96 << 20), folder) as environment:
+        with fresh(environment) as world:
+            done = environment.run(python(world, "x = bytearray(300_000_000)"))
+        assert (done.ended, done.signal, done.oom_kills) == ("signal", 9, 1)
+        after = sh(environment, "echo still here")
+        assert (after.stdout, after.oom_kills) == (b"still here\n", 0)
+
+
+def test_a_plain_crash_is_no_lack_of_memory(folder: Path) -> None:
+    with opened(container(memory=96 << 20), folder) as environment:
+        done = sh(environment, "kill -9 $$")
+    assert (done.ended, done.signal, done.oom_kills) == ("signal", 9, 0)
+
+
+def test_processes_that_run_out_are_the_commands_own_trouble(folder: Path) -> None:
+    with opened(container(pids_limit=24), folder) as environment:
+        done = sh(environment, "i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i+1)); done; wait", timeout=30)
+        assert b"fork" in done.stderr.lower() or b"resource" in done.stderr.lower()
+        assert sh(environment, "echo still here").stdout == b"still here\n"
+
+
+def test_a_disk_that_is_full_is_the_commands_own_trouble(folder: Path) -> None:
+    with opened(container(), folder) as environment:
+        done = sh(environment, 'head -c 3000000000 /dev/zero > "$PWD/big"; echo rc $?', timeout=60)
+        assert b"No space left" in done.stderr
+        assert sh(environment, "echo room > there; cat there").stdout == b"room\n"
+
+
+def test_a_hundred_megabytes_of_bytes_arrive(folder: Path) -> None:
+    with opened(container(), folder) as environment, fresh(environment) as world:
+        script = "import os\nfor _ in range(100): os.write(1, bytes(range(250)) * 4194 + bytes(1000))"
+        done = environment.run(python(world, script, output_limit=1 << 30))
+    assert done.stdout_total == len(done.stdout)
+    assert done.stdout_total > 100_000_000
+    assert done.stdout.count(0xFF.to_bytes()) == 0
+    assert bytes(range(250)) in done.stdout
+
+
+# ---- engines that die
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the client's own socket, see the end
+def test_an_engine_that_is_killed_in_the_middle_loses_its_calls_and_sweep_finds_the_rest(folder: Path) -> None:
+    with own_engine() as engine:
+        spec = msgspec.structs.replace(container(), engine_host=engine.host)
+        backend = ContainerBackend()
+        with pytest.raises(CodexSandboxError), backend.open(spec, folder / "e") as environment:
+            assert sh(environment, "echo there").stdout == b"there\n"
+            engine.stop(9)
+            sh(environment, "echo gone")
+            raise MachineFault("what was running when the engine died is over")
+        assert [leak for leak in backend.audit() if "unknown" in leak]
+        engine.start()
+        with Engine(engine.host) as there:
+            for left in find(there):
+                assert left.owner.pid == os.getpid()
+                there.remove(left.id)
+        assert backend.audit() == ()
+    gc.collect()  # the Docker client leaves its socket open when nobody is there to be connected to
+
+
+def test_an_engine_that_sees_none_of_our_files_gets_everything_sent(folder: Path) -> None:
+    """As one on another machine: the hand, Codex and the image arrive through its API."""
+    from pytest_codexsandbox.registry import cache_folder
+
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with own_engine(hide=(cache_folder(),)) as engine:
+        spec = msgspec.structs.replace(container(), engine_host=engine.host)
+        with opened(spec, folder) as environment:
+            assert sh(environment, "echo from afar").stdout == b"from afar\n"
+        with Engine(engine.host) as there:
+            assert there.api.volumes(filters={"label": "org.codexsandbox.kind=supply"})["Volumes"]
+
+
+def _meanwhile(environment: Environment, how: str) -> Finished:
+    """A command runs for long; its container gets killed after a moment."""
+    engine = Engine()
+    (mine,) = ours(engine)
+
+    def kill() -> None:
+        time.sleep(0.5)
+        if how == "kill":
+            os.kill(engine.api.inspect_container(mine)["State"]["Pid"], 9)
+        else:
+            subprocess.run(("docker", "kill", mine), check=True, capture_output=True)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        return environment.run(Command(argv=("/bin/sleep", "60"), cwd="/", env={}, timeout=GENEROUS))
+    finally:
+        killer.join()
+        engine.close()
