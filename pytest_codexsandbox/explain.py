@@ -7,6 +7,7 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.derived import (
+    ANOTHER_BWRAP,
     ETC_CODEX,
     HARNESS,
     KILLED,
@@ -19,6 +20,7 @@ from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.judge import START
 from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
 from pytest_codexsandbox.diagnosis.match import match
+from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -42,6 +44,8 @@ def diagnose(
     """
     if record.verdict not in EXPLAINED:
         return None
+    if record.blocked_by == BLOCKED_BY:
+        return msgspec.structs.replace(ANOTHER_BWRAP, quote=record.reason.partition(": ")[2][:300])
     known = [known for known in (shipped() if fingerprints is None else fingerprints) if not known.note]
     told = flat(facts)
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))

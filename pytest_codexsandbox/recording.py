@@ -104,7 +104,7 @@ class Recording:
             key=key, verdict=result.verdict, direction=result.direction, reason=result.reason,
             evidence=tuple(trial.rows), diagnosis=trial.started.diagnosis if blocked else None,
             calls=tuple(dict.fromkeys(seen.id for seen in (*trial.seen, *trial.control))),
-            blocked_by="start.sandbox-is-on" if blocked else "",
+            blocked_by=result.blocked_by,
         )  # fmt: skip
 
     def _finish(self, item: pytest.Item, record: Record) -> Record:

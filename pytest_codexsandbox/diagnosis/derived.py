@@ -24,6 +24,14 @@ ETC_CODEX: Final = Diagnosis(
     "or refused, what the policy does not.",
     remedy="Look at what it sets ({names}), or run where /etc/codex does not exist: only then is this about Codex.",
 )
+ANOTHER_BWRAP: Final = Diagnosis(
+    fingerprint="another-bwrap-was-used",
+    verdict="not-sandbox",
+    cause="Codex did not take the bubblewrap that was asked for, and set its sandbox up with another one: what holds "
+    "there says nothing about the one that was asked for.",
+    remedy="A Codex from 0.129 on leaves a bubblewrap aside whose --help lacks --perms, or that does not run for this "
+    "user. Ask for one that it takes, for `none` (what Codex brings), or for `as-chosen` (whichever it takes).",
+)
 TIMED_OUT: Final = Diagnosis(
     fingerprint="",
     cause="The call did not end in its time, and the harness ended it: Codex hangs, or this machine is slow.",
@@ -45,4 +53,4 @@ HARNESS: Final = Diagnosis(
     cause="no fingerprint fits; the harness could not tell, so this says nothing about Codex",
     remedy="run it again; `codexsandbox doctor` says what this machine lacks; if it stays, report it with the journal",
 )
-DERIVED: Final = (NO_SANDBOX, LET_THROUGH)
+DERIVED: Final = (NO_SANDBOX, LET_THROUGH, ANOTHER_BWRAP)

@@ -9,7 +9,9 @@ The pytest outcome can make a verdict worse, never better. The rules, the first 
    start promise does not see      → violates (leak)
 3. a row was not held although its control was                       → violates, in the worst direction
 4. no row; a row without a call or a control; a control that failed; a scenario that failed → broken
-5. everything held: conforms; under a policy without a sandbox: unconfined
+5. everything held, in a sandbox of another bubblewrap than the one that was asked for → blocked; where a release of
+   bubblewrap was asked for and this Codex starts none → n/a
+6. everything held: conforms; under a policy without a sandbox: unconfined
 """
 
 from collections.abc import Sequence
@@ -17,6 +19,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.start import Started
@@ -24,6 +27,8 @@ from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
 
 Outcome = Literal["passed", "failed", "skipped", "error"]
 START: Final = "start"  # the topic that promises the sandbox itself
+TRUST: Final = "trust"  # the topic that is about the harness
+ANOTHER: Final = "another bubblewrap was used than asked for"
 _BROKEN_MEANS: Final[dict[str, Direction]] = {  # of a row that does not say it
     "boundary": "leak", "capability": "denied", "claim": "wrong-claim", "hygiene": "litter", "generator": "wrong-claim",
 }  # fmt: skip
@@ -33,6 +38,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     direction: Direction
     reason: str  # one line
+    blocked_by: str = ""  # of what is blocked: the promise, or what else is not as it was asked for
 
 
 def judge(
@@ -50,6 +56,7 @@ def judge(
         _by_start(promise, started, sandboxed)
         or _by_violation(promise, evidence)
         or _by_doubt(evidence, outcome, message)
+        or _by_bwrap(promise, started, sandboxed)
         or _held(promise, evidence, started, sandboxed)
     )
 
@@ -66,7 +73,9 @@ def _by_start(promise: Promise, started: Started, sandboxed: bool) -> Judged | N
     if sandboxed and started.alone:
         return _violates("leak", f"no sandbox was on in this call, although it was on in the others: {started.why}")
     told = "the sandbox does not start" if started.state == "failed" else "no sandbox was on"
-    return Judged(verdict=Verdict.BLOCKED, direction="", reason=f"{told}: {started.why}")
+    return Judged(
+        verdict=Verdict.BLOCKED, direction="", reason=f"{told}: {started.why}", blocked_by="start.sandbox-is-on"
+    )
 
 
 def _start_promise(started: Started, sandboxed: bool) -> Judged | None:
@@ -104,6 +113,18 @@ def _by_doubt(evidence: Sequence[Evidence], outcome: Outcome, message: str) -> J
             return _broken(f"the control failed: {row.control} (promised: {row.claim}; saw: {row.saw})")
     if outcome != "passed":
         return _broken(f"every row held, and the scenario still {_ended(outcome)}{_tail(message)}")
+    return None
+
+
+def _by_bwrap(promise: Promise, started: Started, sandboxed: bool) -> Judged | None:
+    """What held, held in a sandbox of another bubblewrap: about the one that was asked for nothing is known."""
+    if not sandboxed or promise.topic == TRUST:
+        return None
+    if started.another:
+        reason = f"{ANOTHER}: {started.another}"
+        return Judged(verdict=Verdict.BLOCKED, direction="", reason=reason, blocked_by=BLOCKED_BY)
+    if started.without_say:
+        return Judged(verdict=Verdict.NOT_APPLICABLE, direction="", reason=f"by probe: {started.without_say}")
     return None
 
 

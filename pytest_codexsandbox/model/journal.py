@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.model.bwrap import BwrapUsed
+from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.promise import Kind, Severity
 from pytest_codexsandbox.model.record import Record
@@ -59,6 +61,7 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     promises: tuple[PromiseRow, ...]
     keys: tuple[Key, ...]
     not_planned: tuple[PlannedNothing, ...] = ()
+    coverage: Coverage | None = None  # where cells were picked by pairs
 
 
 class EnvironmentLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="environment"):
@@ -90,6 +93,8 @@ class CallLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     interrupt_after: float = 0.0
     timeout: float = 0.0
     control: bool = False
+    bwrap_used: BwrapUsed | None = None  # what set up its sandbox, as it was seen from outside
+    another_bwrap: str = ""  # where it was not the one that was asked for: what, and what instead
 
 
 class ResultLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="result"):
@@ -117,6 +122,16 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", ta
         )  # fmt: skip
 
 
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cell took, so that the next plan knows."""
+
+    cell: str
+    environment: str
+    subject: str
+    seconds: float
+    calls: int  # of Codex, controls not counted
+
+
 class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="end"):
     finished: str
     exit: int
@@ -125,6 +140,7 @@ class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="
     seconds: float = 0.0
     seconds_in_codex: float = 0.0
     leaks: tuple[str, ...] = ()
+    cells: tuple[Spent, ...] = ()
 
 
 Line = RunLine | PlanLine | EnvironmentLine | SubjectLine | CallLine | ResultLine | EndLine

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from pytest_codexsandbox.model.bwrap import BwrapUsed
 from pytest_codexsandbox.model.record import Diagnosis
 
 
@@ -16,4 +17,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""  # bwrap | landlock | seccomp
     call: str = ""
     diagnosis: Diagnosis | None = None  # when failed
+    bwrap: BwrapUsed | None = None  # what set it up, where that could be seen
+    another: str = ""  # it was set up by another bubblewrap than was asked for: what holds is not measured
+    without_say: str = ""  # a bubblewrap was asked for, and this Codex starts none
     alone: bool = False  # of a promise's own call, beside a battery of the same policy that was confined

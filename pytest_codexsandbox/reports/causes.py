@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
@@ -109,6 +110,8 @@ def _cause_of(record: Record, blockers: Mapping[tuple[str, ...], Record]) -> tup
     match record.verdict:
         case Verdict.VIOLATES:
             return ("violates", record.direction, *(told or ("", record.key.promise)))
+        case Verdict.BLOCKED if record.blocked_by == BLOCKED_BY:
+            return ("blocked", record.reason)  # what was asked for, and what was used instead
         case Verdict.BLOCKED:
             return ("blocked", *(told or ("", source.reason)))
         case Verdict.EXPECTED | Verdict.STALE:

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from pytest_codexsandbox.model.bwrap import BLOCKED_BY, used
 from pytest_codexsandbox.model.journal import CallLine, CellRow, EnvironmentLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal, count
-from pytest_codexsandbox.model.observation import Link
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -107,7 +107,9 @@ def counts(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
     terms = [f"{found[verdict]:,} {_term(verdict, word, leaks)}" for verdict, word in _COUNTED if found[verdict]]
     zero = [] if found[Verdict.VIOLATES] else ["0 violates"]
     unmeasured = found[Verdict.BLOCKED] + found[Verdict.BROKEN]
-    tail = [*zero, f"{unmeasured:,} not measured", *_times(journal)]
+    other = sum(1 for record in states.values() if record.blocked_by == BLOCKED_BY)
+    told = f" ({other:,} with another bubblewrap than asked for)" if other else ""
+    tail = [*zero, f"{unmeasured:,} not measured{told}", *_times(journal)]
     sums = [f"+ {term}" if place else term for place, term in enumerate(terms or ["0"])]
     return [f"{len(states):,} planned =", *sums, *(f"· {part}" for part in tail)]
 
@@ -171,12 +173,9 @@ def _sandboxed(call: CallLine) -> bool:
 def _way(call: CallLine) -> str:
     if not call.observation.readings:
         return "not seen from outside (no probe was held)"
-    bwrap = bwrap_of(call)
-    if bwrap is not None:
-        digest = f"sha256 {bwrap.sha256[:12]}" if bwrap.sha256 else "its digest is not known"
-        if bwrap.exe.endswith("/codex-resources/bwrap"):
-            return f"set up by Codex' own bwrap ({digest})"
-        return f"set up by bwrap {bwrap.exe} ({digest})"
+    found = call.bwrap_used or used(call.observation.readings)
+    if found is not None and found.kind != "none":
+        return f"set up by {found.told}"
     reading = call.observation.readings[0]
     own = [name for name, inode in reading.namespaces.items() if reading.hand_namespaces.get(name, inode) != inode]
     marks = [f"own {', '.join(sorted(own))} namespace"] if own else []
@@ -186,21 +185,7 @@ def _way(call: CallLine) -> str:
     return f"no bwrap ({'; '.join(marks) or privileges})"
 
 
-def bwrap_of(call: CallLine) -> Link | None:
-    """The bubblewrap between Codex and the probe, as the kernel named it while the probe was held."""
-    links = [link for reading in call.observation.readings for link in reading.chain]
-    return next((link for link in links if link.name == "bwrap" or link.exe.rpartition("/")[2] == "bwrap"), None)
-
-
 def _in_vain(journal: Journal) -> list[str]:
-    """Cells whose bubblewrap was named, and calls in which another one ran."""
-    asked = {cell.id: cell.axes.get("bwrap", "as-chosen") for cell in journal.plan.cells}
-    other: dict[str, int] = {}
-    for call in journal.calls:
-        wanted = asked.get(call.cell, "as-chosen")
-        if wanted == "as-chosen" or call.control or not call.observation.readings or not _sandboxed(call):
-            continue
-        found = bwrap_of(call)
-        if found is None or wanted not in (found.exe, found.sha256, found.name):
-            other[wanted] = other.get(wanted, 0) + 1
-    return [f"asked for bwrap {wanted} and not used in {many(count, 'call')}" for wanted, count in other.items()]
+    """Calls whose sandbox was set up by another bubblewrap than the cell's."""
+    found = Counter(call.another_bwrap for call in journal.calls if call.another_bwrap)
+    return [f"{told} in {many(count, 'call')}: not counted as measured" for told, count in found.items()]

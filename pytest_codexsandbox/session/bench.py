@@ -1,7 +1,7 @@
 """The workbench of one worker: every environment, subject, battery and control once, whoever asks first."""
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -11,6 +11,7 @@ import msgspec
 from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.start import assess
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.model.bwrap import another, used, without_say
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.journal import CallLine, EnvironmentLine, Line, SubjectLine
 from pytest_codexsandbox.model.observation import Observation
@@ -183,23 +184,41 @@ class Bench:
         return observations
 
     def _line(self, cell: Cell, observation: Observation, call: Any, *, control: bool) -> CallLine:
+        asked_for_one = not control and POLICIES[observation.policy].sandboxed
+        facts = self._told(cell.environment) if asked_for_one else {}
+        found = used(observation.readings, facts) if asked_for_one else None
         return CallLine(
             id=observation.id, environment=self.environment_id(cell.environment),
             subject=self.subject_id(cell.subject), cell=cell.id, observation=observation, control=control,
             stdin=_base64(call.stdin), interrupt_after=call.interrupt_after, timeout=call.timeout,
+            bwrap_used=found, another_bwrap=another(found, facts),
         )  # fmt: skip
 
     def _assess(self, cell: Cell, door: str, policy: str, group: str) -> Started:
         controls = self.control(cell, group)
         spec = cell.environment
-        facts = self._once(("facts", spec.id), lambda: flat(dict(self.environment(spec).facts())))
+        facts = self._once(("facts", spec.id), lambda: flat(self._told(spec)))
+        sandboxed, seen = POLICIES[policy].sandboxed, self.seen(cell, door, policy, group)
         states = [
-            assess(
-                observation, controls[min(copy, len(controls) - 1)], sandboxed=POLICIES[policy].sandboxed, facts=facts
-            )
-            for copy, observation in enumerate(self.seen(cell, door, policy, group))
+            assess(observation, controls[min(copy, len(controls) - 1)], sandboxed=sandboxed, facts=facts)
+            for copy, observation in enumerate(seen)
         ]
-        return min(states, key=lambda state: ("off", "failed", "unknown", "on").index(state.state))
+        worst = min(states, key=lambda state: ("off", "failed", "unknown", "on").index(state.state))
+        return by_bwrap(worst, seen, self._told(spec)) if sandboxed else worst
+
+    def _told(self, spec: EnvironmentSpec) -> dict[str, Any]:
+        """The facts of an environment, once: those of one that is started anew are the same."""
+        return self._once(("told", spec.id), lambda: dict(self.environment(spec).facts()))
+
+
+def by_bwrap(started: Started, seen: Sequence[Observation], facts: Mapping[str, Any]) -> Started:
+    """With what set up each of these sandboxes; of several calls the first that is not as it was asked for decides."""
+    found = [used(observation.readings, facts) for observation in seen]
+    return msgspec.structs.replace(
+        started, bwrap=next(filter(None, found), None),
+        another=next(filter(None, (another(one, facts) for one in found)), ""),
+        without_say=next(filter(None, (without_say(one, facts) for one in found)), ""),
+    )  # fmt: skip
 
 
 def _planned_promises(plan: Plan) -> Mapping[str, tuple[Promise, ...]]:

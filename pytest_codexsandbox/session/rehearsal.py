@@ -57,6 +57,7 @@ def _started(bench: Bench, key: Key, promise: Promise) -> Started:
     own = bench.started(cell, key.door, key.policy, group)
     if own.state == "off" and shared.state == "on":
         return msgspec.structs.replace(own, alone=True)
+    shared = msgspec.structs.replace(shared, another=own.another or shared.another)
     if own.state in ("failed", "unknown") and promise.kind == "boundary":
         return msgspec.structs.replace(own, state="unknown", why=f"in this promise's own call: {own.why}")
     return shared
@@ -129,6 +130,7 @@ def _record(bench: Bench, key: Key, functions: Mapping[str, Callable[..., object
     return Record(
         key=key, verdict=verdict.verdict, direction=verdict.direction, reason=verdict.reason,
         evidence=tuple(trial.rows), calls=tuple(observation.id for observation in trial.seen),
+        blocked_by=verdict.blocked_by,
     )  # fmt: skip
 
 

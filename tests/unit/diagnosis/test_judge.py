@@ -2,11 +2,13 @@
 
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.diagnosis.judge import Judged, Outcome, judge
+from pytest_codexsandbox.diagnosis.judge import ANOTHER, Judged, Outcome, judge
+from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.start import Started
@@ -257,3 +259,48 @@ def test_one_more_row_never_makes_a_verdict_better_than_what_was_there(
     after = any_verdict(of, outcome, (*evidence, extra), start, sandboxed)
     if evidence:
         assert WORST_FIRST.index(after.verdict) <= WORST_FIRST.index(before.verdict)
+
+
+# ---- the bubblewrap that was asked for
+OTHER = msgspec.structs.replace(started(), another="asked for bubblewrap 0.4.1, used Codex' own bwrap (sha256 aa)")
+NO_SAY = msgspec.structs.replace(started(), without_say="this Codex sets up its sandbox without a bubblewrap")
+
+
+def judged_in(
+    how: Started, evidence: tuple[Evidence, ...] = (row(),), of: str = "filesystem.outside-refused"
+) -> Judged:
+    found = promise(of, needs="nothing" if of.startswith(("start", "trust")) else "sandbox")
+    return judge(found, outcome="passed", message="", evidence=evidence, started=how, sandboxed=True)
+
+
+@pytest.mark.parametrize("of", ["filesystem.outside-refused", "start.sandbox-is-on"])
+def test_what_holds_in_the_sandbox_of_another_bubblewrap_is_not_measured(of: str) -> None:
+    found = judged_in(OTHER, of=of)
+    assert (found.verdict, found.blocked_by) == (Verdict.BLOCKED, BLOCKED_BY)
+    assert found.reason == f"{ANOTHER}: {OTHER.another}"
+
+
+def test_what_the_sandbox_of_another_bubblewrap_lets_through_is_red_all_the_same() -> None:
+    found = judged_in(OTHER, (row(held=False, direction="leak", saw="it was written"),))
+    assert (found.verdict, found.direction) == (Verdict.VIOLATES, "leak")
+
+
+def test_a_doubt_is_a_doubt_whichever_bubblewrap_it_was() -> None:
+    assert judged_in(OTHER, (row(control_held=False),)).verdict is Verdict.BROKEN
+    assert judged_in(NO_SAY, ()).verdict is Verdict.BROKEN
+
+
+def test_the_harness_own_promise_holds_whichever_bubblewrap_it_was() -> None:
+    assert judged_in(OTHER, of="trust.control-and-canaries").verdict is Verdict.CONFORMS
+
+
+def test_where_no_bubblewrap_takes_part_a_release_of_it_does_not_apply() -> None:
+    found = judged_in(NO_SAY)
+    assert found.verdict is Verdict.NOT_APPLICABLE
+    assert "without a bubblewrap" in found.reason
+
+
+def test_without_a_sandbox_nobody_asks_for_a_bubblewrap() -> None:
+    off = msgspec.structs.replace(started("off"), another=OTHER.another, without_say=NO_SAY.without_say)
+    found = judge(promise(), outcome="passed", message="", evidence=(row(),), started=off, sandboxed=False)
+    assert found.verdict is Verdict.UNCONFINED

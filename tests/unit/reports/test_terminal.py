@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.model.journal import CellRow
+from pytest_codexsandbox.diagnosis.judge import ANOTHER
+from pytest_codexsandbox.model.bwrap import BLOCKED_BY, BwrapUsed
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -189,13 +190,29 @@ def test_calls_side_by_side_take_longer_than_the_clock() -> None:
     assert "5.0 s · 22.7 s in Codex, calls side by side counted each" in text
 
 
-def test_asked_for_and_not_used_is_said() -> None:
-    one = journals.cell()
-    axes = one.axes | {"bwrap": "0.8.0"}
-    keys = journals.keys_of([one], policies=("read-only",))
-    asked = CellRow(id=one.id, environment=one.environment, subject=one.subject, axes=axes)
-    made = journals.journal(map(journals.usual, keys), cells=[asked])
-    assert "asked for bwrap 0.8.0 and not used in 1 call" in screen(made)
+def test_asked_for_and_not_used_is_said_and_is_counted_as_not_measured() -> None:
+    told = "asked for bubblewrap 0.4.1, used Codex' own bwrap (sha256 1f2e3d4c5b6a)"
+    keys = journals.keys_of([journals.cell()], policies=("read-only", "workspace-write"))
+    records = [
+        journals.record(key, Verdict.BLOCKED, blocked_by=BLOCKED_BY, reason=f"{ANOTHER}: {told}") for key in keys
+    ]
+    calls = [
+        msgspec.structs.replace(journals.call(journals.cell().id, policy), another_bwrap=told)
+        for policy in ("read-only", "workspace-write")
+    ]
+    text = screen(journals.journal(records, calls=calls), width=200)
+    assert f"sandbox: {told} in 2 calls: not counted as measured" in text
+    assert f"{len(keys)} not measured ({len(keys)} with another bubblewrap than asked for)" in text
+    assert f"{ANOTHER}, {len(keys)} results blocked" in text
+    assert text.count("results blocked") == 1
+
+
+def test_what_was_used_is_told_with_its_version() -> None:
+    used = BwrapUsed(kind="found", path="/usr/bin/bwrap", sha256="ab" * 32, version="bubblewrap 0.8.0")
+    key = journals.keys_of([journals.cell()], policies=("read-only",))[0]
+    call = msgspec.structs.replace(journals.call(key.cell, key.policy), bwrap_used=used)
+    text = screen(journals.journal([journals.usual(key)], calls=[call]), width=200)
+    assert "set up by bubblewrap 0.8.0, /usr/bin/bwrap (sha256 abababababab) in 1 of 1 sandboxed call" in text
 
 
 VERDICTS = st.sampled_from(list(Verdict))

@@ -1,0 +1,96 @@
+"""Which bubblewrap set up a sandbox, as the kernel named it from outside, against the one that was asked for. Pure.
+
+What counts as asked for (`facts["bwrap_asked"]` of an environment; without it, nobody was):
+    distro, an upstream release   the file at /usr/bin/bwrap, by its digest
+    none                          whatever Codex brings: its own file, or what is compiled into it
+    as-chosen                     whatever Codex chooses
+A Codex that confines by Landlock starts none: to it a release of bubblewrap means nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.observation import Link, Reading
+
+BLOCKED_BY: Final = "bwrap-as-asked"  # what `blocked_by` of a record says where another one was used
+_OWN_FILE: Final = "/codex-resources/bwrap"
+
+
+class BwrapUsed(msgspec.Struct, frozen=True, kw_only=True):
+    kind: Literal["found", "brought", "compiled-in", "none", "mixed"]  # brought: the file beside Codex
+    path: str = ""
+    sha256: str = ""  # of the running file; "" where it cannot be read
+    version: str = ""  # of the one that is found on PATH
+
+    @property
+    def told(self) -> str:
+        digest = f"sha256 {self.sha256[:12]}" if self.sha256 else "its digest is not known"
+        match self.kind:
+            case "found":
+                return f"{f'{self.version}, ' if self.version else 'bwrap '}{self.path or 'unreadable'} ({digest})"
+            case "brought":
+                return f"Codex' own bwrap ({digest})"
+            case "compiled-in":
+                return "the bubblewrap that is compiled into Codex"
+            case "mixed":
+                return "several, one within the other"
+            case _:
+                return "none"
+
+
+def links_of(readings: Sequence[Reading]) -> tuple[Link, ...]:
+    """The bubblewraps between Codex and the probe, in their order."""
+    links = (link for reading in readings for link in reading.chain)
+    return tuple(link for link in links if link.name == "bwrap" or link.exe.rpartition("/")[2] == "bwrap")
+
+
+def used(readings: Sequence[Reading], facts: Mapping[str, Any] | None = None) -> BwrapUsed | None:
+    """None where nobody could look. `facts`: of the environment, for the version."""
+    if not readings:
+        return None
+    links = links_of(readings)
+    if not links:
+        return BwrapUsed(kind="compiled-in" if any(map(_has_own_mounts, readings)) else "none")
+    known = [link for link in links if link.sha256] or list(links)  # the inner one of a set-uid pair is unreadable
+    first = known[0]
+    if len({link.sha256 for link in known}) > 1:
+        return BwrapUsed(kind="mixed")
+    brought = first.exe.endswith(_OWN_FILE)
+    there = (facts or {}).get("bwrap") or {}
+    same = bool(first.sha256) and there.get("sha256") == first.sha256
+    return BwrapUsed(
+        kind="brought" if brought else "found", path=first.exe, sha256=first.sha256,
+        version=str(there.get("version", "")) if same and not brought else "",
+    )  # fmt: skip
+
+
+def another(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
+    """`asked for 0.4.1, used …` where the sandbox was set up by another one than asked for; else ""."""
+    asked = facts.get("bwrap_asked") or {}
+    if found is None or found.kind == "none" or not asked or asked.get("free"):
+        return ""
+    if asked.get("source") == "none":
+        as_asked = found.kind in ("brought", "compiled-in")
+    else:
+        as_asked = found.kind == "found" and bool(found.sha256) and found.sha256 == asked.get("sha256")
+    return "" if as_asked else f"asked for {_name(asked)}, used {found.told}"
+
+
+def without_say(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
+    """Why a release of bubblewrap that was asked for means nothing to this Codex; else ""."""
+    asked = facts.get("bwrap_asked") or {}
+    if found is None or found.kind != "none" or asked.get("source") not in ("static", "wheel"):
+        return ""
+    return f"this Codex sets up its sandbox without a bubblewrap, so {_name(asked)} has no part in it"
+
+
+def _name(asked: Mapping[str, Any]) -> str:
+    name, version = str(asked.get("name", "")), str(asked.get("version", ""))
+    return f"{name} ({version})" if asked.get("source") == "distro" and version else f"bubblewrap {name}"
+
+
+def _has_own_mounts(reading: Reading) -> bool:
+    inside, outside = reading.namespaces.get("mnt", ""), reading.hand_namespaces.get("mnt", "")
+    return bool(inside and outside) and inside != outside
