@@ -13,26 +13,28 @@ from typing import Callable, Final  # noqa: UP035
 from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
 
 ANSWER: Final = "192.0.2.7"  # for any name: a documentation address that nobody else gives
+UNKNOWN: Final = "invalid"  # the top of every name that does not exist (RFC 6761)
 _LONGEST: Final = 16 * 1024
 _A: Final = 1
+_DNS: Final = 53
 
 
 class Rigs:
     """All of an environment. `values` are the placeholders that name them."""
 
-    def __init__(self, loop: Loop, folder: str, word: str) -> None:
+    def __init__(self, loop: Loop, folder: str, word: str, *, resolver: bool = False) -> None:
         self._loop = loop
         self._arrived: collections.deque[tuple[str, str]] = collections.deque(maxlen=50_000)
         self._open: list[socket.socket] = []
         http = self._listen(socket.AF_INET, ("127.0.0.1", 0), lambda one: self._serve(one, "http", _http))
-        udp, tcp = self._dns_pair()
-        self._loop.watch(udp.fileno(), READ, lambda: self._datagram(udp))
-        self._accept_from(tcp, lambda one: self._serve(one, "dns-tcp", _dns_over_tcp))
+        port = self._answer_names(self._dns_pair())
+        if resolver:  # the one that the system's own name service asks
+            self._answer_names(self._bound(_DNS))
         path = os.path.join(folder, "rig.sock")
         self._listen_below(folder, "rig.sock")
         name = f"codexsandbox-{word}"
         self._listen(socket.AF_UNIX, "\0" + name, lambda one: self._serve(one, "abstract", _echo))
-        self.values = {"HTTP": str(http), "DNS": str(udp.getsockname()[1]), "UNIX": path, "ABSTRACT": name}
+        self.values = {"HTTP": str(http), "DNS": str(port), "UNIX": path, "ABSTRACT": name}
 
     def arrivals(self, token: str) -> list[str]:
         """The rigs that this very word reached, in order, each once."""
@@ -60,21 +62,33 @@ class Rigs:
         finally:
             os.close(here)
 
+    def _answer_names(self, pair: tuple[socket.socket, socket.socket]) -> int:
+        udp, tcp = pair
+        udp.setblocking(False)
+        self._open.append(udp)
+        self._loop.watch(udp.fileno(), READ, lambda: self._datagram(udp))
+        self._accept_from(tcp, lambda one: self._serve(one, "dns-tcp", _dns_over_tcp))
+        return int(udp.getsockname()[1])
+
     def _dns_pair(self) -> tuple[socket.socket, socket.socket]:
         """UDP and TCP on one port."""
         for _ in range(50):
-            udp, tcp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET)
-            udp.bind(("127.0.0.1", 0))
             try:
-                tcp.bind(udp.getsockname())
+                return self._bound(0)
             except OSError:
-                udp.close()
-                tcp.close()
                 continue
-            udp.setblocking(False)
-            self._open.append(udp)
-            return udp, tcp
         raise OSError("no port that is free for UDP and TCP")
+
+    def _bound(self, port: int) -> tuple[socket.socket, socket.socket]:
+        udp, tcp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET)
+        try:
+            udp.bind(("127.0.0.1", port))
+            tcp.bind(udp.getsockname())
+        except OSError as problem:
+            udp.close()
+            tcp.close()
+            raise OSError(problem.errno, f"names cannot be answered on port {port or 'any'}: {problem}") from problem
+        return udp, tcp
 
     def _accept_from(self, server: socket.socket, serve: Callable[[socket.socket], None]) -> None:
         server.setblocking(False)
@@ -163,7 +177,9 @@ def _dns(question: bytes) -> tuple[str, bytes] | None:
     asked = question[12 : at + 5]
     if len(asked) != at + 5 - 12:
         return None
-    is_address = int.from_bytes(asked[-4:-2], "big") == _A
-    head = question[:2] + b"\x85\x80\0\1" + (b"\0\1" if is_address else b"\0\0") + b"\0\0\0\0"
+    unknown = labels[-1:] == [UNKNOWN]
+    is_address = int.from_bytes(asked[-4:-2], "big") == _A and not unknown
+    flags = b"\x85\x83" if unknown else b"\x85\x80"
+    head = question[:2] + flags + b"\0\1" + (b"\0\1" if is_address else b"\0\0") + b"\0\0\0\0"
     record = b"\xc0\x0c\0\1\0\1\0\0\0\x01\0\4" + socket.inet_aton(ANSWER) if is_address else b""
     return ".".join(labels), head + asked + record

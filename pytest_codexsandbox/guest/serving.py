@@ -34,7 +34,8 @@ class Hand:
         alone = self._own_tmp is not None or body["own_tmp"] == "already"  # nobody else is in this /tmp
         self._alone = alone
         self._turn = None if alone else Turn(self.loop, longest=body["turn_timeout"])
-        self._rigs = Rigs(self.loop, self.folder, self.word)
+        self._resolver: bool = body.get("resolver", False)  # whether the system's own name service asks us
+        self._rigs = Rigs(self.loop, self.folder, self.word, resolver=self._resolver)
         values = {**self._rigs.values, "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py")}
         self._worlds = Worlds(self.folder, self.word, values, own_tmp=alone)
         self._worlds.attach(self.loop)
@@ -218,7 +219,8 @@ class Hand:
         reply(left=self._worlds.clear(self._worlds.get(body["world"]), quiet=not self.scopes.live))
 
     def do_facts(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        reply(facts={**facts.facts(os.environ.get("PATH", "")), "private_tmp": self._alone})
+        told = facts.facts(os.environ.get("PATH", ""))
+        reply(facts={**told, "private_tmp": self._alone, "resolver": "ours" if self._resolver else "the system's"})
 
     # ---- the end
     def do_bye(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:

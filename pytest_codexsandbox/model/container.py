@@ -5,8 +5,8 @@ from typing import Final, Literal
 import msgspec
 
 USUAL_CAPABILITIES: Final = (
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW", "SETFCAP",
-    "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW",
+    "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
 )  # fmt: skip
 SYNTHETIC: Final = "synthetic-"  # how the name of a profile begins that manufactures a refusal, and of no other
 
@@ -15,17 +15,20 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A distribution. One of two providers gives its base, the same second stage makes it ours."""
 
     name: str  # the axis value: `debian-bookworm`
-    family: Literal["debian", "fedora", "alpine", "arch", "opensuse"] = "debian"
+    family: Literal["debian", "fedora", "alpine", "arch", "opensuse", "busybox"] = "debian"  # how packages get in
     pull: str = ""  # what a registry calls it
     suite: str = ""  # what its archive calls it; "" where it cannot be bootstrapped
     mirror: str = ""  # "" for the bootstrap tool's own default
     components: tuple[str, ...] = ("main",)
-    keyring: str = ""
+    only: tuple[str, ...] = ()  # packages that are unpacked in the place of a whole system
+    keyring: str = ""  # the file by which its archive is trusted
+    keyring_package: str = ""  # what brings that file
+    signed_by: tuple[str, ...] = ()  # fingerprints: a keyring that the archive gives itself counts when it has these
     expired: bool = False  # its Release file may have run out
-    install: str = ""  # the shell line that installs the packages named by `$PACKAGES`
+    bubblewrap: str = "bubblewrap"  # its package; "" where it has none
     packages: tuple[str, ...] = ()  # beside bubblewrap
     musl: bool = False
-    reference: str = ""  # an image that is there already, by name or id: neither pulled nor built
+    reference: str = ""  # an image of the user's, by name or id: taken as it is, nothing is added to it
 
 
 class BwrapSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

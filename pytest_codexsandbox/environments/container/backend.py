@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.container import labels, recipe, runtime
+from pytest_codexsandbox.environments.container import labels, networks, readback, recipe, runtime, users
 from pytest_codexsandbox.environments.container.bwrap import Layer
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images
@@ -58,13 +58,27 @@ class ContainerBackend:
         with ExitStack() as stack:
             engine = Engine(spec.engine_host or self._host)
             stack.callback(engine.close)
-            image = _image(engine, asked, cache)
+            _refuse(engine, asked)
+            image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
             supplies, places = _supplies(brought, cache)
             mounts = Supplier(engine, cache).mounts(supplies, image)
             container = _Container(engine, spec, asked, image, Layer(engine, asked, cache))
             self._words[container.word] = engine.host
+            network = networks.NONE
+            if asked.profile.network == "own":
+                hand = [mount for mount in mounts if mount["Target"] == runtime.INSIDE]
+                network = stack.enter_context(networks.own(engine, container.word, image, hand))
             stack.callback(container.remove)
-            yield stack.enter_context(container.started(mounts, places))
+            yield stack.enter_context(container.started(mounts, places, network))
+
+
+def _refuse(engine: Engine, asked: ContainerSpec) -> None:
+    """What cannot be had of this engine, whatever it is asked."""
+    if asked.profile.userns and not engine.has("userns"):
+        raise NotHad(
+            "this engine has no user namespace for its containers", where=engine.host,
+            next_step="another engine: dockerd --userns-remap=default",
+        )  # fmt: skip
 
 
 def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
@@ -103,18 +117,21 @@ class _Container:
         self._id = ""
 
     @contextmanager
-    def started(self, mounts: list[dict[str, Any]], places: dict[str, str]) -> Iterator["ContainerEnvironment"]:
-        config = recipe.host_config(self._asked, mounts)
+    def started(
+        self, mounts: list[dict[str, Any]], places: dict[str, str], network: networks.Network
+    ) -> Iterator["ContainerEnvironment"]:
+        config = recipe.host_config(self._asked, mounts, network=network.mode)
         self._id = self._engine.create(
             self._bwrap.image(self._image), _ARGV, config, Labels=labels.labels("environment", self.word),
-            OpenStdin=True, StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False, WorkingDir="/",
-            Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname="codexsandbox", **recipe.identity(self._asked),
+            OpenStdin=True, StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False,
+            WorkingDir="/", Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname="codexsandbox", **network.words,
+            **recipe.identity(self._asked),
         )  # fmt: skip
         self._bwrap.lay(self._id)
         attached = self._attach()
         try:
             self._engine.start(self._id)
-            yield from self._serving(attached, places)
+            yield from self._serving(attached, places, network.facts)
         finally:
             attached.close()
 
@@ -123,21 +140,29 @@ class _Container:
         with self._engine.asked("attach to the container"):
             return Attached(self._engine.api.attach_socket(self._id, words))
 
-    def _serving(self, attached: Attached, places: dict[str, str]) -> Iterator["ContainerEnvironment"]:
+    def _serving(
+        self, attached: Attached, places: dict[str, str], more: Mapping[str, Any]
+    ) -> Iterator["ContainerEnvironment"]:
         client = HandClient(
             attached.writing, attached.reading, name=self._spec.id, explain=lambda: self._explained(attached)
         )
         try:
             body, _ = client.ask(
-                "hello", watch_parent=False, folder=recipe.WORLDS, word=self.word, own_tmp="already", turn_timeout=60.0
-            )
-            facts = {**body["facts"], "image": self._image, **self._bwrap.facts(body["facts"], self._id)}
+                "hello", watch_parent=False, folder=recipe.WORLDS, word=self.word, own_tmp="already", turn_timeout=60.0,
+                resolver=self._spec.resolver == readback.OURS,
+            )  # fmt: skip
+            readback.check(self._spec, body["facts"], nested=self._nested)
+            facts = {**body["facts"], **more, "image": self._image, **self._bwrap.facts(body["facts"], self._id)}
             yield ContainerEnvironment(self._spec, client, facts, places)
         finally:
             with suppress(MachineFault, TimeoutError):
                 client.ask("bye")
             client.close()
             client.join(_ENDING)
+
+    def _nested(self) -> bool:
+        """Whether the engine lives in a user namespace: it says so, or we do as well."""
+        return self._engine.has("rootless") or not readback.is_plain_map()
 
     def _explained(self, attached: Attached) -> str:
         """How the engine says that the container ended, and what the hand said last."""

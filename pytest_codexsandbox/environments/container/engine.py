@@ -52,6 +52,11 @@ class Engine:
             version: dict[str, Any] = self.api.version()
         return {**told, "EngineVersion": version.get("Version", ""), "Components": version.get("Components", [])}
 
+    def has(self, option: str) -> bool:
+        """Whether it was started with that security option: `userns`, `rootless`, `apparmor`, …"""
+        told = self.about().get("SecurityOptions") or ()
+        return any(f"name={option}" in words.split(",") for words in told)
+
     @contextmanager
     def asked(self, what: str) -> Iterator[None]:
         with _in_words(f"the container engine did not {what}", self.host):

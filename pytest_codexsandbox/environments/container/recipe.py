@@ -8,10 +8,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pytest_codexsandbox.environments.container import filters
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 
 WORLDS: Final = "/srv/codexsandbox"  # absent from every image: only there does an engine honour the mode of a tmpfs
+_LARGEST: Final = 1 << 30  # of all worlds together: what runs away fills its own container, not the host's memory
 _CAPABILITY: Final = re.compile(r"ALL|[A-Z][A-Z_]{1,40}")
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -21,16 +23,17 @@ def host_config(spec: ContainerSpec, mounts: list[dict[str, Any]], *, network: s
     config: dict[str, Any] = {
         "NetworkMode": network,
         "Mounts": mounts,
-        "Tmpfs": {WORLDS: "rw,exec,nosuid,nodev,mode=1777", **_writable_places(profile)},
+        "Tmpfs": {WORLDS: f"rw,exec,nosuid,nodev,mode=1777,size={_LARGEST}", **_writable_places(profile)},
         "SecurityOpt": security_options(profile),
-        "CapAdd": [_capability(name) for name in profile.cap_add],
-        "CapDrop": [_capability(name) for name in profile.cap_drop],
+        **_capabilities(profile),
         "ReadonlyRootfs": profile.read_only,
         "Privileged": False,
         "AutoRemove": True,
         "LogConfig": {"Type": "none", "Config": {}},
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
         "OomScoreAdj": 0,
+        "UsernsMode": "" if profile.userns else "host",  # without a wish also the one of an engine that has another
+        **_names(),
     }
     if not profile.masked_paths:
         config |= {"MaskedPaths": [], "ReadonlyPaths": []}
@@ -38,13 +41,12 @@ def host_config(spec: ContainerSpec, mounts: list[dict[str, Any]], *, network: s
         config["PidsLimit"] = profile.pids_limit
     if profile.memory:
         config |= {"Memory": profile.memory, "MemorySwap": profile.memory}
-    if profile.userns:
-        config["UsernsMode"] = _word("userns", profile.userns)
     return config
 
 
 def security_options(profile: Profile) -> list[str]:
-    options = [f"seccomp={profile.seccomp}"] if profile.seccomp else []
+    filter = filters.marked(profile.seccomp, where=profile.name) if profile.has_filter else profile.seccomp
+    options = [f"seccomp={filter}"] if filter else []
     options += ["no-new-privileges:true"] if profile.no_new_privileges else []
     options += [f"apparmor={_word('apparmor', profile.apparmor)}"] if profile.apparmor else []
     return options
@@ -59,11 +61,22 @@ def _writable_places(profile: Profile) -> dict[str, str]:
     return {"/tmp": "rw,exec,nosuid,nodev,mode=1777"} if profile.read_only else {}
 
 
+def _names() -> dict[str, Any]:
+    """Names are asked of the hand, on the loopback: so it may listen there whoever it is."""
+    return {"Dns": ["127.0.0.1"], "DnsSearch": ["."], "Sysctls": {"net.ipv4.ip_unprivileged_port_start": "0"}}
+
+
+def _capabilities(profile: Profile) -> dict[str, list[str]]:
+    """All of them by name, so that they are the same whatever an engine's own default is."""
+    has = [_capability(name) for name in profile.capabilities]
+    drops = [_capability(name) for name in profile.cap_drop]
+    return {"CapAdd": has, "CapDrop": drops if has == ["ALL"] else ["ALL"]}
+
+
 def _capability(name: str) -> str:
-    plain = name.upper().removeprefix("CAP_")
-    if not _CAPABILITY.fullmatch(plain):
-        raise WrongInput(f"{name!r} is no capability")
-    return plain
+    if not _CAPABILITY.fullmatch(name) or name.startswith("CAP_"):
+        raise WrongInput(f"{name!r} is no capability", why="as in SYS_ADMIN, or ALL")
+    return name
 
 
 def _word(what: str, value: str) -> str:

@@ -1,0 +1,53 @@
+"""Filters of system calls that are given to an engine as text, each with a mark of its own in it.
+
+An engine may ignore a filter, or load another one, without a word. So every filter of ours also answers one system call
+that no kernel has had for a decade with four numbers made of the filter's own text; the hand asks for them inside.
+"""
+
+import hashlib
+import json
+from typing import Any, Final
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.guest.answers import MARK, MARK_WORDS
+
+_CALL: Final = "nfsservctl"
+_LEAST, _MOST = 200, 4095  # no kernel has these errnos; above them no filter can answer
+
+
+def marked(text: str, *, where: str) -> str:
+    """The filter with its mark."""
+    profile = _parsed(text, where)
+    rules = [_without(rule) for rule in profile["syscalls"]]
+    for place, number in enumerate(_numbers(text)):
+        args = [{"index": index, "value": value, "op": "SCMP_CMP_EQ"} for index, value in ((0, MARK), (1, place))]
+        rules.append({"names": [_CALL], "action": "SCMP_ACT_ERRNO", "errnoRet": number, "args": args})
+    return json.dumps({**profile, "syscalls": [rule for rule in rules if rule["names"]]})
+
+
+def mark_of(text: str) -> str:
+    """What the hand reads back where that filter is in force."""
+    return "-".join(map(str, _numbers(text)))
+
+
+def _numbers(text: str) -> list[int]:
+    digest = hashlib.sha256(text.encode()).digest()
+    pieces = [int.from_bytes(digest[4 * place : 4 * place + 4], "big") for place in range(MARK_WORDS)]
+    return [_LEAST + piece % (_MOST - _LEAST) for piece in pieces]
+
+
+def _parsed(text: str, where: str) -> dict[str, Any]:
+    try:
+        profile = json.loads(text)
+    except ValueError as problem:
+        raise WrongInput("a seccomp profile is not JSON", where=where, why=str(problem)) from problem
+    if not isinstance(profile, dict) or "defaultAction" not in profile or not isinstance(profile.get("syscalls"), list):
+        raise WrongInput("a seccomp profile needs a defaultAction and a list of syscalls", where=where)
+    if not all(isinstance(rule, dict) and isinstance(rule.get("names"), list) for rule in profile["syscalls"]):
+        raise WrongInput("every rule of a seccomp profile needs a list of names", where=where)
+    return profile
+
+
+def _without(rule: dict[str, Any]) -> dict[str, Any]:
+    """A rule for all calls of that name would win over the mark's."""
+    return {**rule, "names": [name for name in rule["names"] if name != _CALL]}

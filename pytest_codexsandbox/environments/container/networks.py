@@ -1,0 +1,102 @@
+"""A network of a container's own, for a profile that asks for one: the engine's name service, one neighbour that has a
+name there, and no way out. What leads nowhere cannot leak: the host has no address in it either, where an engine can
+be told so."""
+
+import ipaddress
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.environments.container import labels, runtime
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.stream import Attached
+from pytest_codexsandbox.errors import MachineFault
+
+NEIGHBOUR: Final = "neighbour.codexsandbox.test"
+RANGE: Final = ipaddress.ip_network("198.18.0.0/15")  # kept free for tests of networks (RFC 2544)
+_PREFIX: Final = 29
+_NO_HOST: Final = {"com.docker.network.bridge.inhibit_ipv4": "true"}
+_TRIES: Final = 8
+_WAIT: Final = (runtime.PYTHON, "-I", "-S", "-c", "import sys; sys.stdin.buffer.read()")
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """What a container is connected to."""
+
+    mode: str = "none"
+    neighbour: str = ""  # its address
+
+    @property
+    def words(self) -> Mapping[str, Any]:
+        """For the creation of a container."""
+        return {"NetworkingConfig": {"EndpointsConfig": {self.mode: {}}}} if self.neighbour else {}
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return {"neighbour": self.neighbour} if self.neighbour else {}
+
+
+NONE: Final = Network()
+
+
+@contextmanager
+def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any]]) -> Iterator[Network]:
+    """`mounts`: at least the hand's Python, which is all that runs in the neighbour."""
+    with ExitStack() as stack:
+        name = _made(engine, word)
+        stack.callback(engine.remove_network, name)
+        config = {
+            "NetworkMode": name, "Mounts": list(mounts), "AutoRemove": True, "ReadonlyRootfs": True, "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges:true"], "LogConfig": {"Type": "none", "Config": {}},
+        }  # fmt: skip
+        container = engine.create(
+            image, _WAIT, config, Labels=labels.labels("environment", word), OpenStdin=True, StdinOnce=True,
+            AttachStdin=True, Tty=False, Entrypoint=[], User="65534:65534", WorkingDir="/",
+            NetworkingConfig={"EndpointsConfig": {name: {"Aliases": [NEIGHBOUR]}}},
+        )  # fmt: skip
+        stack.callback(engine.remove, container)
+        with engine.asked("attach to the neighbour"):
+            tether = Attached(engine.api.attach_socket(container, {"stdin": 1, "stream": 1}))
+        stack.callback(tether.close)  # it lives no longer than we do
+        engine.start(container)
+        yield Network(mode=name, neighbour=_address(engine, container, name))
+
+
+def _made(engine: Engine, word: str) -> str:
+    """A name of our own, so that nothing else has to be remembered."""
+    name = f"codexsandbox-{word}"
+    options: dict[str, str] = _NO_HOST
+    for left in reversed(range(_TRIES)):
+        config = {"Driver": "default", "Config": [{"Subnet": _subnet()}]}
+        try:
+            with engine.asked("make a network"):
+                engine.api.create_network(
+                    name, driver="bridge", internal=True, options=options, ipam=config, enable_ipv6=False,
+                    labels=labels.labels("network", word),
+                )  # fmt: skip
+            return name
+        except MachineFault as problem:
+            if not left:
+                raise
+            if "option" in problem.why:  # an engine that cannot leave the host out still has no route out
+                options = {}
+            elif "overlap" not in problem.why and "already used" not in problem.why:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _subnet() -> str:
+    number = random.SystemRandom().randrange(2 ** (_PREFIX - RANGE.prefixlen))
+    return f"{RANGE.network_address + (number << (32 - _PREFIX))}/{_PREFIX}"
+
+
+def _address(engine: Engine, container: str, network: str) -> str:
+    with engine.asked("tell the neighbour's address"):
+        found = engine.api.inspect_container(container)["NetworkSettings"]["Networks"]
+    address = str((found.get(network) or {}).get("IPAddress", ""))
+    if not address:
+        raise MachineFault("the neighbour of a container is not in its network", where=network)
+    return address

@@ -1,0 +1,121 @@
+"""How this process is confined, as /proc shows it: what an engine was asked for is read back here."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import struct
+from typing import Any, Final
+
+from pytest_codexsandbox.guest import answers, kin
+
+_CAPABILITIES: Final = (  # in the kernel's order
+    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
+    "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
+    "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE",
+    "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP",
+    "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF",
+    "CHECKPOINT_RESTORE",
+)  # fmt: skip
+_LIMITS: Final = {
+    "memory_limit": ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+    "pids_limit": ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"),
+}
+_GET_FLAGS: Final = 0x8913
+_NO_LIMIT: Final = 1 << 60  # what version 1 of the control groups says where there is none is larger than this
+
+
+def confinement() -> dict[str, Any]:
+    status = kin.status_of(os.getpid())
+    has, lacks = capabilities(status.get("CapBnd", ""))
+    rootfs, masked, read_only = mounted(_lines("/proc/self/mounts"))
+    return {
+        "caps": " ".join(has),
+        "caps_missing": " ".join(lacks),
+        "caps_in_force": in_force(status.get("CapEff", ""), status.get("CapBnd", "")),
+        "rootfs": rootfs,
+        "masked": " ".join(masked),
+        "read_only_paths": " ".join(read_only),
+        "interfaces": " ".join(interfaces()),
+        "default_route": default_route(_lines("/proc/net/route")),
+        "nameservers": " ".join(line.split()[1] for line in _lines("/etc/resolv.conf") if line.startswith("nameser")),
+        "user_name": user_name(os.getuid(), _lines("/etc/passwd")),
+        **{name: limit(paths) for name, paths in _LIMITS.items()},
+        "filter_mark": answers.mark(),
+        "answers": answers.answers(),
+    }
+
+
+def capabilities(bounding: str) -> tuple[list[str], list[str]]:
+    """What this process and its children may ever have, and what the kernel knows beside, by name."""
+    try:
+        bits, last = int(bounding, 16), int("".join(_lines("/proc/sys/kernel/cap_last_cap")) or len(_CAPABILITIES) - 1)
+    except ValueError:
+        return [], []
+    names = [*_CAPABILITIES, *(str(number) for number in range(len(_CAPABILITIES), last + 1))][: last + 1]
+    has = sorted(name for number, name in enumerate(names) if bits >> number & 1)
+    return has, sorted(set(names) - set(has))
+
+
+def in_force(effective: str, bounding: str) -> str:
+    """How many of them this process has now."""
+    none = not effective.strip("0")
+    return "none" if none else "all" if effective == bounding else "some"
+
+
+def interfaces() -> list[str]:
+    """Those that are up: some kernels put tunnels into every network, and leave them down."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        for line in _lines("/proc/net/dev")[2:]:
+            name = line.partition(":")[0].strip()
+            (flags,) = struct.unpack_from(
+                "=H", fcntl.ioctl(asking, _GET_FLAGS, struct.pack("16s16x", name.encode())), 16
+            )
+            if flags & 1:
+                found.append(name)
+    return sorted(found)
+
+
+def mounted(lines: list[str]) -> tuple[str, list[str], list[str]]:
+    """Whether the root is `ro` or `rw`; what of /proc and /sys is hidden; what of /proc can only be read."""
+    rootfs, masked, read_only = "", [], []
+    for line in lines:
+        words = line.split()
+        if len(words) < 4:
+            continue
+        place, kind, options = words[1], words[2], words[3].split(",")
+        if place == "/":
+            rootfs = "ro" if "ro" in options else "rw"
+        elif place.startswith(("/proc/", "/sys/firmware", "/sys/devices/virtual/powercap")):
+            if kind != "proc":
+                masked.append(place)
+            elif "ro" in options:
+                read_only.append(place)
+    return rootfs, sorted(masked), sorted(read_only)
+
+
+def default_route(lines: list[str]) -> str:
+    """The interface that leads out; "none"."""
+    routes = (line.split() for line in lines[1:])
+    return next((words[0] for words in routes if len(words) > 7 and words[1] == words[7] == "00000000"), "none")
+
+
+def user_name(uid: int, lines: list[str]) -> str:
+    entries = (line.split(":") for line in lines)
+    return next((words[0] for words in entries if len(words) > 2 and words[2] == str(uid)), "")
+
+
+def limit(paths: tuple[str, ...]) -> str:
+    """A number, or "none"; "" where nobody can tell."""
+    told = next((lines[0].strip() for path in paths if (lines := _lines(path))), "")
+    return "none" if told == "max" or (told.isdigit() and int(told) > _NO_LIMIT) else told
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(256 * 1024).splitlines()
+    except OSError:
+        return []
