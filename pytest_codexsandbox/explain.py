@@ -45,7 +45,8 @@ def diagnose(
     if record.verdict not in EXPLAINED:
         return None
     if record.blocked_by == BLOCKED_BY:
-        return msgspec.structs.replace(ANOTHER_BWRAP, quote=record.reason.partition(": ")[2][:300])
+        told = record.reason.partition(": ")[2].partition(" (sha256")[0]  # each release brings another file
+        return msgspec.structs.replace(ANOTHER_BWRAP, quote=told)
     known = [known for known in (shipped() if fingerprints is None else fingerprints) if not known.note]
     told = flat(facts)
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.surroundings import SEARCH_PATH, surroundings
@@ -13,6 +14,8 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Environment, Subject
+
+NONE: Final = "no bubblewrap: none on PATH, and none beside this Codex"
 
 
 class UnconfinedDoor:
@@ -33,7 +36,8 @@ class UnconfinedDoor:
 class BareBwrapDoor:
     """The bubblewrap that this Codex would use, with about the flags that Codex gives it, and without Codex.
 
-    What fails here too is bubblewrap's or the machine's; what fails only through Codex is Codex's.
+    What fails here too is bubblewrap's or the machine's; what fails only through Codex is Codex's. Which one that is
+    is looked up where Codex is called; a command that is made without an environment is for this machine.
     """
 
     name = "bare-bwrap"
@@ -50,13 +54,37 @@ class BareBwrapDoor:
             *(word for root in writable(policy, world, call) for word in ("--bind-try", root, root)),
             "--unshare-user", "--unshare-pid", *(() if policy.network else ("--unshare-net",)), "--proc", "/proc",
         )  # fmt: skip
-        bwrap = bwrap_of(subject.binary, search_path=self._search_path)
-        return _command((bwrap, *flags, "--", *inner), world, call, why=f"bubblewrap alone under {policy.id}")
+        return _command(
+            (self._bwrap(subject), *flags, "--", *inner), world, call, why=f"bubblewrap alone under {policy.id}"
+        )
 
     def observe(
         self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
     ) -> tuple[Observation, ...]:
-        return observe(self, environment, subject, policy, acts, call)
+        return observe(_Inside(environment), environment, subject, policy, acts, call)
+
+    def _bwrap(self, subject: Subject) -> str:
+        return bwrap_of(subject.binary, search_path=self._search_path)
+
+
+class _Inside(BareBwrapDoor):
+    """With the bubblewrap of an environment."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__()
+        self._environment = environment
+
+    def _bwrap(self, subject: Subject) -> str:
+        found = self._environment.facts().get("bwrap") or {}
+        return str(found.get("path", "")) or self._brought(subject.binary)
+
+    def _brought(self, binary: str) -> str:
+        """It is there if it can be started."""
+        for program in beside(binary):
+            ended = self._environment.run(Command(argv=(program, "--version"), cwd="/", env={}, why="Codex' own bwrap"))
+            if ended.ended == "exit":
+                return program
+        raise NotHad(NONE, where=self._environment.spec.id, next_step="install bubblewrap")
 
 
 def _command(argv: tuple[str, ...], world: World, call: Call, *, why: str) -> Command:
@@ -80,10 +108,15 @@ def writable(policy: Policy, world: World, call: Call) -> Iterator[str]:
 
 
 def bwrap_of(binary: str, *, search_path: str) -> str:
-    """Codex prefers the bubblewrap on PATH; else the one that lies beside it."""
-    folders = [Path(folder) for folder in search_path.split(":") if folder]
-    near = Path(binary).resolve().parent.parent / "codex-resources" / "bwrap"
-    for program in (*(folder / "bwrap" for folder in folders), near):
-        if program.is_file() and os.access(program, os.X_OK):
-            return str(program)
-    raise NotHad("no bubblewrap: none on PATH, and none beside this Codex", next_step="install bubblewrap")
+    """Codex prefers the bubblewrap on PATH; else the one that lies beside it. On this machine."""
+    folders = [folder for folder in search_path.split(":") if folder]
+    for program in (*(f"{folder}/bwrap" for folder in folders), *beside(str(Path(binary).resolve()))):
+        if Path(program).is_file() and os.access(program, os.X_OK):
+            return program
+    raise NotHad(NONE, next_step="install bubblewrap")
+
+
+def beside(binary: str) -> tuple[str, ...]:
+    """Where a Codex has its own: in the folder above its program's, in the oldest layout in the same."""
+    program = Path(binary)
+    return tuple(f"{folder}/codex-resources/bwrap" for folder in (program.parent.parent, program.parent))

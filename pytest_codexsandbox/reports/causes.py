@@ -111,7 +111,7 @@ def _cause_of(record: Record, blockers: Mapping[tuple[str, ...], Record]) -> tup
         case Verdict.VIOLATES:
             return ("violates", record.direction, *(told or ("", record.key.promise)))
         case Verdict.BLOCKED if record.blocked_by == BLOCKED_BY:
-            return ("blocked", record.reason)  # what was asked for, and what was used instead
+            return ("blocked", record.reason.partition(" (sha256")[0])  # what was asked for, and what was used instead
         case Verdict.BLOCKED:
             return ("blocked", *(told or ("", source.reason)))
         case Verdict.EXPECTED | Verdict.STALE:
