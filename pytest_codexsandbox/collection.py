@@ -127,6 +127,7 @@ class Collection:
             keys=keys,
             not_applicable={str(key): base.not_applicable[str(key)] for key in keys if str(key) in base.not_applicable},
             not_planned=base.not_planned,
+            coverage=base.coverage,
         )
 
 

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox import __version__, payload, settling
+from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal, read
 from pytest_codexsandbox.matrix import expectations as known
@@ -26,7 +27,7 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.planfile import read_leaks, read_plan
 from pytest_codexsandbox.registry import cache_folder, plugged
 from pytest_codexsandbox.releases.progress import progress_on
-from pytest_codexsandbox.running import FOLDER, of, usage_errors
+from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
@@ -47,6 +48,7 @@ class Controller:
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
         self.in_codex = 0.0
+        self.times = Times()
 
     # ---- before the first effect
     @pytest.hookimpl(tryfirst=True)
@@ -107,6 +109,8 @@ class Controller:
     def pytest_configure_node(self, node: Any) -> None:
         with usage_errors():
             node.workerinput[FOLDER] = str(self.run.folder)
+            if self.run.settings.active:
+                node.workerinput[KNOWN] = self.run.told()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
@@ -131,6 +135,8 @@ class Controller:
     # ---- while items run
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         carried = payload.get(report)
+        lines, record = (carried.lines, carried.record) if carried else ((), None)
+        self.times.take(report.nodeid, report.duration, lines, record)
         if carried is None or self.journal is None:
             return
         for line in carried.all_lines():
@@ -159,6 +165,7 @@ class Controller:
             EndLine(
                 finished=_now(), exit=outcome.code, reasons=outcome.reasons, counts=count(records.values()),
                 leaks=self.leaks, seconds=time.monotonic() - self.began, seconds_in_codex=self.in_codex,
+                cells=self.times.spent(plan.cells),
             )
         )  # fmt: skip
         journal.close()
@@ -280,6 +287,7 @@ def plan_line(plan: Plan) -> PlanLine:
         ),
         keys=plan.keys,
         not_planned=plan.not_planned,
+        coverage=plan.coverage,
     )  # fmt: skip
 
 

@@ -22,6 +22,13 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
      "only what matches: cell ids, promise ids (sqlite.*) and policies"),
     ("skip", {"action": "append", "metavar": "GLOB[,GLOB…]"}, "linelist",
      "not what matches; the start checks, controls and canaries of what remains always run"),
+    ("pairs", {"metavar": "2|3|all"}, "string",
+     "cells in containers that hold every pair (triple) of distro, bwrap, profile, user and Codex; all: every "
+     "combination (default: as the matrix file says)"),
+    ("budget", {"metavar": "TIME"}, "string",
+     "leave out whole cells that do not fit into 90s, 10m, 1h30m, and say which; durations are learned from journals"),
+    ("docker-hosts", {"action": "append", "metavar": "URL[,URL…]"}, "args",
+     "engines that share the containers, e.g. unix:///var/run/docker.sock,ssh://host (default: the docker command's)"),
     ("report", {"action": "append", "metavar": "FORMAT[,FORMAT…]"}, "args",
      "write reports beside the journal: html, markdown, json"),
     ("report-dir", {"metavar": "DIR"}, "string", "where runs leave journal and reports (default: .codexsandbox)"),

@@ -11,14 +11,14 @@ from typing import Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import proc
+from pytest_codexsandbox import choosing, proc
+from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.diagnosis.derived import LET_THROUGH, NO_SANDBOX
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
 from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.matrix import expectations as known
-from pytest_codexsandbox.matrix.expand import Expanded, expand
+from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.select import Selection, shipped_part
@@ -44,6 +44,7 @@ from pytest_codexsandbox.settings import Settings, settings
 
 RUN: Final = pytest.StashKey["Run"]()
 FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
+KNOWN: Final = "codexsandbox_known"  # what planning depends on, likewise
 _INSTALL: Final = "pip install 'pytest-codexsandbox[codex]', or name one: --codex-release 0.163.0, --codex-bin PATH"
 
 
@@ -79,11 +80,27 @@ class Run:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        return self.expanded.cells
+        """Those that may have keys; with a budget only the ones that fit."""
+        return self.expanded.cells if self.settings.budget is None else self.base_plan().cells
+
+    @cached_property
+    def circumstances(self) -> Known:
+        """Looked up by the process that the user started, told to its workers."""
+        told = getattr(self.config, "workerinput", {}).get(KNOWN)
+        if told:
+            return msgspec.json.decode(told, type=Known)
+        return choosing.look(self.matrix, self.settings.report_dir, workers=_workers(self.config))
+
+    def told(self) -> str:
+        """To a worker: the same, and what was picked by it."""
+        return msgspec.json.encode(msgspec.structs.replace(self.circumstances, picked=self.expanded.picked)).decode()
 
     @cached_property
     def expanded(self) -> Expanded:
-        return expand(self.matrix, environments={"local": this_machine()}, subjects=self.subjects)
+        asked = self.settings
+        return choosing.expanded(
+            self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts
+        )
 
     @cached_property
     def subjects(self) -> tuple[SubjectSpec, ...]:
@@ -119,10 +136,12 @@ class Run:
     @cached_property
     def _base_plan(self) -> Plan:
         selection = self.selection if self.only_shipped else shipped_part(self.selection)
-        return make(
-            self.matrix.name, self.cells, tuple(self.promises.values()), doors=self.matrix.doors,
-            selection=selection, policies=self.matrix.policies, not_planned=self.expanded.not_planned,
+        found = self.expanded
+        plan = make(
+            self.matrix.name, found.cells, tuple(self.promises.values()), doors=self.matrix.doors, selection=selection,
+            policies=self.matrix.policies, not_planned=found.not_planned, coverage=found.coverage,
         )  # fmt: skip
+        return choosing.trimmed(plan, self.settings.budget, self.circumstances)
 
     @cached_property
     def _keys(self) -> dict[str, list[Key]]:
@@ -224,6 +243,12 @@ class Run:
     def drain(self) -> list[Line]:
         lines, self.pending[:] = list(self.pending), []
         return lines
+
+
+def _workers(config: pytest.Config) -> int:
+    """How many of xdist's will work side by side."""
+    counted = (spec.partition("*") for spec in config.getoption("tx", None) or ())
+    return max(1, sum(int(count) if star and count.isdigit() else 1 for count, star, _ in counted))
 
 
 def _fresh(parent: Path) -> Path:

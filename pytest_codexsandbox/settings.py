@@ -6,7 +6,9 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from pytest_codexsandbox import asking
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.options import FLAG, dest, ini, preset_of_ini, report_dir
 
 FORMATS: Final = ("html", "markdown", "json")
@@ -25,6 +27,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     expectations: tuple[Path, ...]
     strict: bool
     timeout_scale: float
+    pairs: int | None = None  # 0: every combination; None: as the matrix file says
+    budget: Budget | None = None
+    docker_hosts: tuple[str, ...] = ()
 
 
 def settings(config: pytest.Config) -> Settings:
@@ -50,6 +55,9 @@ def settings(config: pytest.Config) -> Settings:
         expectations=tuple(root / name for name in _lines(config, "expectations")),
         strict=bool(_either(config, "strict")),
         timeout_scale=_scale(config),
+        pairs=asking.pairs(_either(config, "pairs")),
+        budget=asking.budget(_either(config, "budget")),
+        docker_hosts=asking.hosts(_words(config, "docker-hosts")),
     )
 
 

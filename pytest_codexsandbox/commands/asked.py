@@ -1,14 +1,18 @@
 """Which matrix a command is asked about: the options that `plan` and `pytest --codex-matrix` have in common."""
 
 import argparse
+from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox import asking, choosing
+from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.expand import Expanded, expand
+from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile
 from pytest_codexsandbox.matrix.select import Selection, split
 from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.options import REPORT_DIR
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 
@@ -22,14 +26,33 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--codex-bin", **listed, metavar="[LABEL=]PATH[@AS-VERSION]", help="a binary of your own")
     parser.add_argument("--codex-only", **listed, metavar="GLOB[,GLOB…]", help="only these cells, promises, policies")
     parser.add_argument("--codex-skip", **listed, metavar="GLOB[,GLOB…]", help="without these")
+    parser.add_argument("--codex-pairs", metavar="2|3|all", help="cells that hold every pair, every triple; every cell")
+    parser.add_argument("--codex-budget", metavar="TIME", help="whole cells that fit into 90s, 10m, 1h30m")
+    parser.add_argument(
+        "--codex-docker-hosts", **listed, metavar="URL[,URL…]", help="engines that share the containers"
+    )
+    parser.add_argument("--codex-report-dir", metavar="DIR", help="whose journals durations are learned from")
 
 
 def selection(options: argparse.Namespace) -> Selection:
     return Selection(only=tuple(options.codex_only), skip=tuple(options.codex_skip))
 
 
-def expanded(options: argparse.Namespace, matrix: MatrixFile) -> Expanded:
-    return expand(matrix, environments={"local": this_machine()}, subjects=subjects(options, matrix))
+def known(options: argparse.Namespace, matrix: MatrixFile) -> Known:
+    return choosing.look(matrix, Path(options.codex_report_dir or REPORT_DIR))
+
+
+def expanded(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Expanded:
+    hosts = asking.hosts(split(options.codex_docker_hosts))
+    return choosing.expanded(matrix, subjects(options, matrix), known, pairs=pairs(options), hosts=hosts)
+
+
+def pairs(options: argparse.Namespace) -> int | None:
+    return asking.pairs(options.codex_pairs)
+
+
+def trimmed(options: argparse.Namespace, plan: Plan, known: Known) -> Plan:
+    return choosing.trimmed(plan, asking.budget(options.codex_budget), known)
 
 
 def subjects(options: argparse.Namespace, matrix: MatrixFile) -> tuple[SubjectSpec, ...]:

@@ -24,10 +24,17 @@ _NAMED: Final = 20  # cells that go away for one reason, before they are counted
 WhyNot = Callable[[EnvironmentSpec], str]
 
 
+class Picked(msgspec.Struct, frozen=True, kw_only=True):
+    """By pairs, in another process of the same run."""
+
+    rows: tuple[Row, ...]
+    coverage: Coverage
+
+
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[Cell, ...] = ()
     not_planned: tuple[PlannedNothing, ...] = ()
-    coverage: Coverage | None = None
+    picked: Picked | None = None
 
 
 class Choice:
@@ -46,11 +53,11 @@ class Choice:
         )
         self.space = Space(values=values, rules=made)
 
-    def chosen(self, strength: int) -> Chosen:
+    def chosen(self, strength: int, picked: Picked | None = None) -> Chosen:
         """`strength` 0: every combination."""
         if strength:
-            rows, coverage = pairs.cover(self.space, strength, kept=self.locked(strength))
-            return Chosen(cells=self._cells(rows), not_planned=self._unavailable(), coverage=coverage)
+            picked = picked or self.picked(strength)
+            return Chosen(cells=self._cells(picked.rows), not_planned=self._unavailable(), picked=picked)
         if self.combinations > _MOST:
             raise WrongInput(
                 f"{self._matrix.preset}: {self.combinations:,} cells are too many to plan",
@@ -63,6 +70,10 @@ class Choice:
                 away.setdefault((kind, why), []).append(row)
         cells = self._cells([row for row, (_, why) in whys.items() if not why])
         return Chosen(cells=cells, not_planned=(*self._told(away), *self._unavailable()))
+
+    def picked(self, strength: int) -> Picked:
+        rows, coverage = pairs.cover(self.space, strength, kept=self.locked(strength))
+        return Picked(rows=rows, coverage=coverage)
 
     @property
     def combinations(self) -> int:
@@ -82,6 +93,9 @@ class Choice:
         rows, _ = pairs.cover(self.space, strength, kept=self.locked(strength))
         named = {label: INSTALLED for label, one in self._subjects.items() if one.source == INSTALLED}
         return tuple((*row[:-1], named.get(row[-1], row[-1])) for row in rows)
+
+    def id_of(self, row: Row) -> str:
+        return _cell_id(row)
 
     # ---- from names to what they mean
     def _cells(self, rows: Iterable[Row]) -> tuple[Cell, ...]:
@@ -116,7 +130,7 @@ def environment(matrix: MatrixFile, names: Row, *, arch: str) -> EnvironmentSpec
     )
     return EnvironmentSpec(
         id=_id(names), backend="docker", distro=distro, profile=profile, user=user, engine=ENGINE, arch=arch,
-        synthetic=made.profile.synthetic, bwrap=bwrap, container=made,
+        synthetic=made.profile.synthetic, resolver="ours", bwrap=bwrap, container=made,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.combine import EXCLUDED, Left
-from pytest_codexsandbox.matrix.containers import Choice, Chosen, spread
+from pytest_codexsandbox.matrix.containers import Choice, Chosen, Picked, spread
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.matrix.ruling import placed
@@ -20,7 +20,11 @@ from pytest_codexsandbox.model.step import PlannedNothing
 class Expanded(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[Cell, ...]
     not_planned: tuple[PlannedNothing, ...] = ()
-    coverage: Coverage | None = None
+    picked: Picked | None = None
+
+    @property
+    def coverage(self) -> Coverage | None:
+        return self.picked.coverage if self.picked else None
 
 
 def cells(
@@ -38,19 +42,21 @@ def expand(
     pairs: int | None = None,
     left: Sequence[Left] = (),
     hosts: Sequence[str] = (),
+    picked: Picked | None = None,
 ) -> Expanded:
-    """`pairs`: other than the matrix file says; `left`: axis values that cannot be had here; `hosts`: of engines."""
+    """`pairs`: other than the matrix file says; `left`: axis values that cannot be had here; `hosts`: of engines;
+    `picked`: what another process of this run found."""
     _labels(subjects)
     started = [Cell(environment=spec, subject=one) for spec in _specs(matrix, environments) for one in subjects]
     reasons = {cell.id: _excluded(matrix, cell) for cell in started}
     away = [PlannedNothing(what=cell, why=why, kind=EXCLUDED) for cell, why in reasons.items() if why]
-    contained = _contained(matrix, environments, subjects, pairs=pairs, left=left)
+    contained = _contained(matrix, environments, subjects, pairs=pairs, left=left, picked=picked)
     kept = [*(cell for cell in started if not reasons[cell.id]), *contained.cells]
     away += contained.not_planned
     if not kept:
         why = "; ".join(dict.fromkeys(f"{one.what}: {one.why}" for one in away[:3])) or "no Codex to measure"
         raise WrongInput(f"{matrix.preset}: no cell is left", why=why)
-    return Expanded(cells=spread(kept, hosts), not_planned=tuple(away), coverage=contained.coverage)
+    return Expanded(cells=spread(kept, hosts), not_planned=tuple(away), picked=contained.picked)
 
 
 def _specs(matrix: MatrixFile, environments: Mapping[str, EnvironmentSpec]) -> list[EnvironmentSpec]:
@@ -69,11 +75,12 @@ def _contained(
     *,
     pairs: int | None,
     left: Sequence[Left],
+    picked: Picked | None,
 ) -> Chosen:
     if matrix.containers is None or not subjects:
         return Chosen()
     choice = Choice(matrix, subjects, arch=arch_of(environments), left=left)
-    return choice.chosen(matrix.containers.pairs if pairs is None else pairs)
+    return choice.chosen(matrix.containers.pairs if pairs is None else pairs, picked)
 
 
 def arch_of(environments: Mapping[str, EnvironmentSpec]) -> str:

@@ -10,6 +10,7 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix import requirements
 from pytest_codexsandbox.matrix.select import Names, Selection, Sieve, check, is_standing
 from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
@@ -27,9 +28,10 @@ def make(
     selection: Selection = EVERYTHING,
     policies: Sequence[str] = tuple(POLICIES),
     not_planned: tuple[PlannedNothing, ...] = (),
+    coverage: Coverage | None = None,
     platform: str = sys.platform,
 ) -> Plan:
-    """`policies` are the matrix file's, `not_planned` what expanding it already left out."""
+    """`policies` are the matrix file's, `not_planned` and `coverage` what expanding it said."""
     _refuse_twins(cells, promises)
     ordered = tuple(policy for policy in POLICIES if policy in policies)
     names = Names(cells=tuple(cell.id for cell in cells), promises=tuple(one.id for one in promises), policies=ordered)
@@ -38,9 +40,9 @@ def make(
     keys = tuple(key for cell in cells for door in doors for policy in ordered for key in steps.of(cell, door, policy))
     if not keys:
         raise WrongInput("nothing is left to run", why="; ".join(sorted(set(steps.reasons.values()))[:3]))
-    used = {key.promise for key in keys}
+    used, there = {key.promise for key in keys}, {key.cell for key in keys}
     return Plan(
-        preset=preset, cells=tuple(cell for cell in cells if cell.id in {key.cell for key in keys}),
+        preset=preset, cells=tuple(cell for cell in cells if cell.id in there), coverage=coverage,
         promises=tuple(promise for promise in promises if promise.id in used), keys=keys,
         not_applicable=_not_applicable(cells, promises, keys, platform),
         not_planned=(*not_planned, *_left_out(names, keys, steps, promises)),

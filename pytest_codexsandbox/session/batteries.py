@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
 
 SHARED = ""  # the group of all promises that need no call of their own
@@ -32,3 +33,22 @@ def call_of(promise: Promise | None, *, acts: int, scale: float) -> Call:
     """The call of a group with its time limit: a battery gets longer with its acts."""
     call = (promise.call if promise else None) or Call(timeout=20 + 0.5 * acts)
     return msgspec.structs.replace(call, timeout=call.timeout * scale)
+
+
+def calls_of(plan: Plan) -> dict[str, int]:
+    """How often Codex would be started in each cell: one battery for each policy, and the promises that need a call
+    of their own."""
+    promises = {promise.id: promise for promise in plan.promises}
+    groups = {
+        (key.cell, key.door, key.policy, group_of(promises[key.promise])): _copies(promises[key.promise])
+        for key in plan.keys
+        if not plan.not_applicable or str(key) not in plan.not_applicable
+    }
+    counted: dict[str, int] = {}
+    for (cell, *_), copies in groups.items():
+        counted[cell] = counted.get(cell, 0) + copies
+    return counted
+
+
+def _copies(promise: Promise) -> int:
+    return max(1, promise.call.copies) if promise.call else 1

@@ -1,11 +1,13 @@
 """`codexsandbox plan`: what would be done, said before anything is."""
 
 import json
+from typing import Any
 
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.commands.plan import as_json, as_text, calls
+from pytest_codexsandbox.commands.plan import as_json, calls
+from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.releases.forecast import Forecast
 from tests.unit.matrix.making import cell, plan, promise
@@ -14,7 +16,14 @@ PLAN = plan(
     promise("start.is-on"), promise(), promise("process.alone", call=Call(copies=16), policies=("read-only",)),
     promise("dns.by-name", requires=("resolver:ours",)), cells=(cell("0.136.0"), cell("0.163.0")),
 )  # fmt: skip
-SUBJECTS = {one.subject.label: one.subject for one in PLAN.cells}
+
+
+def shown_with(downloads: dict[str, Forecast], **changed: Any) -> Shown:
+    words: dict[str, Any] = {"plan": PLAN, "downloads": downloads, "seconds": dict.fromkeys(IDS, 4.0)}
+    return Shown(**(words | changed))
+
+
+IDS = tuple(one.id for one in PLAN.cells)
 
 
 def test_calls_are_batteries_and_calls_of_their_own() -> None:
@@ -23,7 +32,7 @@ def test_calls_are_batteries_and_calls_of_their_own() -> None:
 
 def test_the_text_says_cells_promises_downloads_and_what_is_left_out() -> None:
     downloads = {"0.136.0": Forecast(megabytes=87, source="pypi"), "0.163.0": Forecast(source="cache", cached=True)}
-    shown = as_text(PLAN, SUBJECTS, downloads)
+    shown = as_text(shown_with(downloads))
     assert shown.startswith("local: 2 cells, 4 promises, 14 checks in 36 Codex calls\n")
     assert "codex 0.136.0 0.163.0" in shown
     assert "filesystem     1 promise, 4 checks" in shown
@@ -35,13 +44,13 @@ def test_the_text_says_cells_promises_downloads_and_what_is_left_out() -> None:
 
 def test_every_promise_is_listed_when_asked_for() -> None:
     there = Forecast(source="cache", cached=True)
-    shown = as_text(PLAN, SUBJECTS, {"0.136.0": there, "0.163.0": there}, verbose=True)
+    shown = as_text(shown_with({"0.136.0": there, "0.163.0": there}), verbose=True)
     assert all(one.id in shown for one in PLAN.promises)
 
 
 def test_what_cannot_be_had_is_said_with_what_to_do() -> None:
     downloads = {"0.136.0": Forecast(why_not="install npm"), "0.163.0": Forecast(source="cache", cached=True)}
-    shown = as_text(PLAN, SUBJECTS, downloads)
+    shown = as_text(shown_with(downloads))
     assert "0.136.0" in shown
     assert "cannot be had here: install npm" in shown
     assert "would download" not in shown
@@ -49,11 +58,11 @@ def test_what_cannot_be_had_is_said_with_what_to_do() -> None:
 
 def test_with_everything_there_nothing_is_downloaded() -> None:
     there = Forecast(source="cache", cached=True)
-    assert "nothing to download" in as_text(PLAN, SUBJECTS, {"0.136.0": there, "0.163.0": there})
+    assert "nothing to download" in as_text(shown_with({"0.136.0": there, "0.163.0": there}))
 
 
 def test_programs_get_every_key_and_reason() -> None:
-    shown = json.loads(as_json(PLAN, {"0.136.0": Forecast(megabytes=87, source="pypi")}))
+    shown = json.loads(as_json(shown_with({"0.136.0": Forecast(megabytes=87, source="pypi")})))
     assert len(shown["keys"]) == len(PLAN.keys)
     assert shown["downloads"]["0.136.0"]["megabytes"] == 87
     assert len(shown["not_applicable"]) == 4

@@ -1,0 +1,84 @@
+"""Which cells a run has: what was asked for, what this machine can have, what fits into the time.
+
+What is read from this machine is read once, by the process that the user started; workers are told, so that each of
+them plans the same.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from pytest_codexsandbox.durations import Learned, learn
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.matrix.budget import Budget, within
+from pytest_codexsandbox.matrix.combine import Left
+from pytest_codexsandbox.matrix.containers import Picked, WhyNot, cannot_be_had
+from pytest_codexsandbox.matrix.expand import Expanded, arch_of, expand
+from pytest_codexsandbox.matrix.load import MatrixFile
+from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.registry import cache_folder, plugged
+from pytest_codexsandbox.session.batteries import calls_of
+
+MISSING = "the Python package of containers is missing: pip install 'pytest-codexsandbox[docker]'"
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What planning depends on beside the command and its files."""
+
+    left: tuple[Left, ...] = ()  # axis values that cannot be had here
+    learned: Learned = Learned()
+    workers: int = 1
+    picked: Picked | None = None  # by pairs: found once, it can take a while
+
+
+def look(matrix: MatrixFile, report_dir: Path, *, workers: int = 1, why_not: WhyNot | None = None) -> Known:
+    """Files are read; nothing is started, and no engine is asked."""
+    left = cannot_be_had(matrix, arch=arch_of(here()), why_not=why_not or foresight())
+    return Known(left=left, learned=learn(report_dir), workers=workers)
+
+
+def here() -> dict[str, EnvironmentSpec]:
+    return {"local": this_machine()}
+
+
+def expanded(
+    matrix: MatrixFile, subjects: Sequence[SubjectSpec], known: Known, *, pairs: int | None, hosts: Sequence[str]
+) -> Expanded:
+    return expand(
+        matrix, environments=here(), subjects=tuple(subjects), pairs=pairs, left=known.left, hosts=hosts,
+        picked=known.picked,
+    )  # fmt: skip
+
+
+def seconds_of(plan: Plan, known: Known) -> dict[str, float]:
+    """What each cell is expected to take."""
+    calls = calls_of(plan)
+    return {cell.id: known.learned.expected(cell, calls.get(cell.id, 0)) for cell in plan.cells}
+
+
+def trimmed(plan: Plan, budget: Budget | None, known: Known) -> Plan:
+    return plan if budget is None else within(plan, budget, seconds=seconds_of(plan, known), workers=known.workers)
+
+
+def foresight() -> WhyNot:
+    """Each backend's own word on what it cannot have here."""
+    answers: dict[str, WhyNot] = {}
+
+    def why_not(spec: EnvironmentSpec) -> str:
+        if spec.backend not in answers:
+            answers[spec.backend] = _of_backend(spec.backend)
+        return answers[spec.backend](spec)
+
+    return why_not
+
+
+def _of_backend(name: str) -> WhyNot:
+    try:
+        backend = plugged("backends", name)
+    except ImportError:
+        return lambda _: MISSING
+    foresee = getattr(backend, "foresee", None)
+    answer: WhyNot = foresee(cache_folder()) if foresee else lambda _: ""
+    return answer

@@ -1,0 +1,162 @@
+"""A plan as text: what would run, how long it takes, what has to be had for it, and what is left out."""
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.durations import GUESSED, in_words
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.coverage import AXES
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.releases.forecast import Forecast
+from pytest_codexsandbox.session.batteries import calls_of
+
+WIDTH: Final = 80
+_FEW: Final = 12  # environments that each have a line of their own
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    plan: Plan
+    downloads: dict[str, Forecast]  # by subject label
+    seconds: dict[str, float]  # expected, by cell
+    learned: int = 0  # from how many runs
+    unlocked: int = 0  # cells that were picked and are in no lock file
+
+
+def as_text(shown: Shown, *, verbose: bool = False) -> str:
+    plan = shown.plan
+    parts = (
+        _head(shown, verbose), _each(plan) if verbose else _topics(plan), _downloads(shown), _left_out(plan),
+    )  # fmt: skip
+    return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
+
+
+def _head(shown: Shown, verbose: bool) -> Iterator[str]:
+    plan = shown.plan
+    yield (
+        f"{plan.preset}: {many(len(plan.cells), 'cell')}, {many(len(plan.promises), 'promise')}, "
+        f"{many(len(plan.keys), 'check')} in {many(sum(calls_of(plan).values()), 'Codex call')}"
+    )
+    yield from wrapped(_time(shown), "")
+    yield from _picked(shown)
+    by_environment: dict[str, list[Cell]] = {}
+    for cell in plan.cells:
+        by_environment.setdefault(cell.environment.id, []).append(cell)
+    if verbose or len(by_environment) <= _FEW:
+        for environment, cells in by_environment.items():
+            made = "   (synthetic: its refusals are made by us)" if cells[0].environment.synthetic else ""
+            yield f"  {environment}    codex {' '.join(cell.subject.label for cell in cells)}{made}"
+    else:
+        yield from _axes(plan.cells, len(by_environment))
+
+
+def _time(shown: Shown) -> str:
+    source = f"learned from {many(shown.learned, 'run')}" if shown.learned else f"guessed: {GUESSED} s for each call"
+    return f"about {in_words(sum(shown.seconds.values()))}, one environment after the other ({source})"
+
+
+def _picked(shown: Shown) -> Iterator[str]:
+    coverage, plan = shown.plan.coverage, shown.plan
+    if coverage is None:
+        return
+    held = coverage.covered(cell.axes for cell in plan.cells)
+    share = "" if held == coverage.coverable else f" ({100 * held / coverage.coverable:.0f} %)"
+    yield from wrapped(
+        f"picked from {coverage.combinations:,} combinations: {held:,} of {coverage.coverable:,} {coverage.word} of "
+        f"values are covered{share}", "",
+    )  # fmt: skip
+    for one in coverage.uncoverable:
+        yield from wrapped(f"{one.count:,} cannot be, such as {one.example}: {one.why}", "  ")
+    if shown.unlocked:
+        yield from wrapped(
+            f"{many(shown.unlocked, 'cell')} not locked; to keep them: codexsandbox plan {plan.preset} --update-lock",
+            "",
+        )
+
+
+def _axes(cells: Sequence[Cell], environments: int) -> Iterator[str]:
+    """For many environments: each value with the number of its cells."""
+    yield f"  in {many(environments, 'environment')} (each of them: -v)"
+    wide = max(map(len, AXES))
+    for axis in AXES:
+        counted = Counter(cell.axes.get(axis, "-") for cell in cells)
+        told = ",\0".join(f"{value} {count}" for value, count in counted.items())
+        yield from wrapped(told.split("\0"), f"  {axis:<{wide}}  ", " " * (wide + 4))
+    synthetic = sum(cell.environment.synthetic for cell in cells)
+    if synthetic:
+        yield f"  {many(synthetic, 'cell')} synthetic: the refusals in there are made by us"
+
+
+def _topics(plan: Plan) -> Iterator[str]:
+    """One line for each topic."""
+    promises = Counter(promise.topic for promise in plan.promises)
+    checks = Counter(key.promise.partition(".")[0] for key in plan.keys)
+    wide = max(map(len, promises))
+    for topic, count in promises.items():
+        yield f"{topic:<{wide}}  {many(count, 'promise'):>12}, {many(checks[topic], 'check')}"
+    yield f"{'':<{wide}}  (each of them: -v)"
+
+
+def _each(plan: Plan) -> Iterator[str]:
+    """One line for each promise, by the id that `--codex-only` takes."""
+    checks = Counter(key.promise for key in plan.keys)
+    wide = max(len(promise.id) for promise in plan.promises)
+    for promise in plan.promises:
+        yield f"{promise.id:<{wide}}  {checks[promise.id]:>4}  {promise.title}"
+
+
+def _downloads(shown: Shown) -> Iterator[str]:
+    subjects = {cell.subject.label: cell.subject for cell in shown.plan.cells}
+    needed = {label: one for label, one in shown.downloads.items() if not one.cached and not subjects[label].path}
+    missing = {label: one.why_not for label, one in needed.items() if one.why_not}
+    fetched = {label: one for label, one in needed.items() if not one.why_not}
+    total = sum(one.megabytes for one in fetched.values())
+    if not needed:
+        yield "nothing to download"
+    if fetched:
+        unknown = "" if all(one.megabytes for one in fetched.values()) else ", and some whose size nobody knows"
+        yield f"would download about {total:,} MB{unknown}"
+    for label, one in fetched.items():
+        size = f"{one.megabytes:,}" if one.megabytes else "?"
+        yield f"  {label:<12} {size:>6} MB   {one.source}"
+    for label, why in missing.items():
+        yield f"  {label:<12} cannot be had here: {why}"
+
+
+def _left_out(plan: Plan) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    promises = {str(key): key.promise for key in plan.keys} if plan.not_applicable else {}
+    for key, why in plan.not_applicable.items():
+        reasons.setdefault(f"not applicable: {why}", []).append(promises.get(key, key))
+    for one in plan.not_planned:
+        reasons.setdefault(one.why, []).append(one.what)
+    if reasons:
+        yield "not in the plan, and why"
+    for why, names in reasons.items():
+        yield from wrapped(f"{_few(list(dict.fromkeys(names)))}: {why}", "  ", "    ")
+
+
+def wrapped(text: str | Iterable[str], first: str, rest: str | None = None) -> list[str]:
+    """What is given as parts breaks only between them."""
+    rest = first + "  " if rest is None else rest
+    if isinstance(text, str):
+        return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    lines, line = [], first
+    for place, part in enumerate(text):
+        if place and len(line) + 1 + len(part) > WIDTH:
+            lines.append(line.rstrip())
+            line = rest
+        line += part if line in (first, rest) else f" {part}"
+    return [*lines, line.rstrip()]
+
+
+def _few(names: Sequence[str], limit: int = 4) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,65 @@
+"""`--codex-budget 10m`: the cells that fit into the time, those first that show most that is new. Pure."""
+
+import heapq
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.model.coverage import Part, parts
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.step import PlannedNothing
+
+KIND: Final = "budget"
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    seconds: float
+    text: str  # as it was given
+
+
+def within(plan: Plan, budget: Budget, *, seconds: Mapping[str, float], workers: int = 1) -> Plan:
+    """`seconds`: expected for each cell; workers work side by side. A cell is in the plan whole, or not at all."""
+    kept = _fitting(plan, seconds, budget.seconds * max(1, workers))
+    if len(kept) == len(plan.cells):
+        return plan
+    if not kept:
+        least = min(seconds[cell.id] for cell in plan.cells)
+        raise WrongInput(
+            f"--codex-budget {budget.text} has no room for a single cell", why=f"the shortest takes about {least:.0f} s"
+        )
+    why = f"no room in --codex-budget {budget.text}"
+    gone = tuple(PlannedNothing(what=cell.id, why=why, kind=KIND) for cell in plan.cells if cell.id not in kept)
+    keys = tuple(key for key in plan.keys if key.cell in kept)
+    used, known = {key.promise for key in keys}, {str(key) for key in keys}
+    return msgspec.structs.replace(
+        plan, keys=keys, cells=tuple(cell for cell in plan.cells if cell.id in kept),
+        promises=tuple(promise for promise in plan.promises if promise.id in used),
+        not_applicable={key: why for key, why in plan.not_applicable.items() if key in known},
+        not_planned=(*plan.not_planned, *gone),
+    )  # fmt: skip
+
+
+def _fitting(plan: Plan, seconds: Mapping[str, float], room: float) -> set[str]:
+    """Greedy, most new pairs of values for each second; of equals the one that the plan has first.
+
+    What a cell adds only shrinks as others are taken, so an old worth is an upper bound and the heap needs no rebuild.
+    """
+    strength = plan.coverage.strength if plan.coverage else 2
+    told = [frozenset(parts(cell.axes, strength)) for cell in plan.cells]
+    costs = [max(seconds[cell.id], 1e-6) for cell in plan.cells]
+    heap = [(-len(told[place]) / costs[place], place) for place in range(len(told))]
+    heapq.heapify(heap)
+    seen: set[Part] = set()
+    kept: set[str] = set()
+    while heap:
+        worth, place = heapq.heappop(heap)
+        now = -len(told[place] - seen) / costs[place]
+        if now > worth:
+            heapq.heappush(heap, (now, place))
+        elif costs[place] <= room:
+            room -= costs[place]
+            seen |= told[place]
+            kept.add(plan.cells[place].id)
+    return kept
