@@ -8,7 +8,7 @@ import msgspec
 
 from pytest_codexsandbox.matrix import toml_files
 from pytest_codexsandbox.matrix.combine import EXCLUDED, IMPOSSIBLE, UNAVAILABLE, Left, Rule, left_out
-from pytest_codexsandbox.matrix.load import Exclude, MatrixFile
+from pytest_codexsandbox.matrix.load import Containers, Exclude, MatrixFile
 from pytest_codexsandbox.matrix.where import fits, in_range, parse
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.coverage import AXES
@@ -32,7 +32,7 @@ def rules(
     written = [(EXCLUDED, exclude) for exclude in matrix.exclude]
     written += [(IMPOSSIBLE, exclude) for exclude in impossible()]
     made = [_written(kind, exclude, versions, constants, identify) for kind, exclude in written]
-    return (*made, _looks_for_bwrap(matrix, versions), *left_out(left, UNAVAILABLE))
+    return (*made, _looks_for_bwrap(matrix, versions), _has_bwrap(matrix), *left_out(left, UNAVAILABLE))
 
 
 def placed(subject: SubjectSpec) -> str:
@@ -63,9 +63,8 @@ def _written(
 
 def _looks_for_bwrap(matrix: MatrixFile, versions: Mapping[str, str]) -> Rule:
     """A release that looks for no bubblewrap would be measured again and again under other names."""
-    ranges = {
-        name: matrix.catalogue.bwrap(name).codex for name in (matrix.containers.bwraps if matrix.containers else ())
-    }
+    asked = matrix.containers or Containers()
+    ranges = {name: matrix.catalogue.bwrap(name).codex for name in asked.bwraps}
 
     def broken(row: Mapping[str, str]) -> str:
         wanted, version = ranges[row["bwrap"]], versions[row["codex"]]
@@ -74,3 +73,16 @@ def _looks_for_bwrap(matrix: MatrixFile, versions: Mapping[str, str]) -> Rule:
         return f"Codex that is not {wanted} looks for no bubblewrap"
 
     return Rule(axes=("bwrap", "codex"), kind=IMPOSSIBLE, broken=broken)
+
+
+def _has_bwrap(matrix: MatrixFile) -> Rule:
+    """The distribution's own bubblewrap, where it has none."""
+    asked, known = matrix.containers or Containers(), matrix.catalogue
+    without = {name for name in asked.distros if not known.image(name).bubblewrap}
+    its_own = {name for name in asked.bwraps if known.bwrap(name).source == "distro"}
+
+    def broken(row: Mapping[str, str]) -> str:
+        none = row["distro"] in without and row["bwrap"] in its_own
+        return f"{row['distro']} has no bubblewrap of its own" if none else ""
+
+    return Rule(axes=("distro", "bwrap"), kind=IMPOSSIBLE, broken=broken)
