@@ -12,6 +12,7 @@ import py_compile
 import shutil
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,8 @@ from pytest_codexsandbox.model.command import Command
 INSIDE: Final = "/opt/codexsandbox/hand"  # where every container has it: the interpreter knows no other place
 PYTHON: Final = f"{INSIDE}/python/bin/python3"
 GUEST: Final = f"{INSIDE}/guest"
-_SHAPE: Final = "1"  # of the folder; a new one is another folder
+_SHAPE: Final = "2"  # of the folder; a new one is another folder
+_UNUSED: Final = 3 * 24 * 3600  # seconds
 _HERE: Final = Path(__file__).parent.parent.parent / "guest"
 _LEFT_OUT: Final = (
     "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "site-packages", "dist-packages", "lib2to3",
@@ -42,6 +44,7 @@ def portable(cache: Path) -> Path:
     """The folder, made once for each interpreter and version of the guest's code."""
     folder = cache / "hands" / _digest()
     if (folder / "complete").is_file():
+        os.utime(folder / "complete")  # said to be in use: see _forget
         return folder
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock", timeout=300):
@@ -51,7 +54,15 @@ def portable(cache: Path) -> Path:
             _make(staging)
             shutil.rmtree(folder, ignore_errors=True)
             staging.rename(folder)
+            _forget(folder)
     return folder
+
+
+def _forget(newest: Path) -> None:
+    """Those of other interpreters and older versions, once nobody can still have a container that reads them."""
+    for other in newest.parent.glob("*/complete"):
+        if other.parent != newest and time.time() - other.stat().st_mtime > _UNUSED:
+            shutil.rmtree(other.parent, ignore_errors=True)
 
 
 def _digest() -> str:
@@ -83,6 +94,9 @@ def _make(folder: Path) -> None:
     # Two steps: both in one break an interpreter that is linked to a fixed address, as Debian's is.
     _patchelf("--force-rpath", "--set-rpath", f"{INSIDE}/python/lib", str(program))
     _patchelf("--set-interpreter", f"{INSIDE}/python/lib/{loader}", str(program))
+    for library in (*(python / "lib").glob("*.so*"), *target.rglob("*.so")):
+        if _patchelf("--print-rpath", str(library)).strip():  # a way of its own would hide the interpreter's
+            _patchelf("--force-rpath", "--set-rpath", f"{INSIDE}/python/lib", str(library))
     shutil.copytree(_HERE, folder / "guest", ignore=shutil.ignore_patterns("__pycache__"))
     for tree in (target, folder / "guest"):
         compileall.compile_dir(
