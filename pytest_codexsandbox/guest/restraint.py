@@ -13,6 +13,7 @@ bubblewrap's mounts give. Each word in `flaws` breaks one of the answers:
                                   NAME: .git .codex .agents, STATE: existing missing, WHERE: workspace root tmp
     socket:FAMILY, socket:FAMILY-KIND, unix:connect, unix:bind, lookup:lets (let through)
     socketpair:denies, lookup:denies, network-on:denies
+    processes:all (those outside are seen too)
     sqlite:lets, sqlite:denies, sqlite:denies-wal, sqlite:copies, sqlite:other-text
 """
 

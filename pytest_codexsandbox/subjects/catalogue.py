@@ -236,6 +236,8 @@ PROCESSES: Final = (
            flaws=("command:silent",)),
     mutant("leaves-children", "leaves the command's children running", "process.children-die-with-the-call",
            flaws=("children:left",)),
+    mutant("shows-everybody", "shows the processes outside the sandbox", "process.sees-only-its-own-processes",
+           flaws=("processes:all",)),
     mutant("ignores-interrupt", "ignores SIGINT", "process.interrupt-ends-the-call",
            flaws=("interrupt:ignored",), patience=0.05),
     mutant("eats-stdin", "gives the command no stdin", "process.stdin-arrives", flaws=("stdin:eaten",)),
