@@ -14,6 +14,7 @@ from pytest_codexsandbox.environments.container.shipping import ship
 from pytest_codexsandbox.environments.container.stream import Attached
 from pytest_codexsandbox.environments.container.supplies import Supplier, Supply, of_subject
 from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.environments.container.watching import Watchers
 from pytest_codexsandbox.environments.hand_client import HandClient
 from pytest_codexsandbox.environments.hand_environment import HandEnvironment
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
@@ -32,6 +33,7 @@ class ContainerBackend:
 
     def __init__(self, *, host: str = "") -> None:
         self._host = host
+        self._watchers = Watchers()
         self._words: dict[str, str] = {}  # of every environment that was opened → its engine's address
 
     def audit(self) -> tuple[str, ...]:
@@ -58,6 +60,7 @@ class ContainerBackend:
         with ExitStack() as stack:
             engine = Engine(spec.engine_host or self._host)
             stack.callback(engine.close)
+            stack.enter_context(self._watchers.over(engine.host))
             _refuse(engine, asked)
             image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
             supplies, places = _supplies(brought, cache)

@@ -11,6 +11,7 @@ import docker
 import docker.constants
 import docker.errors
 import requests
+import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
 from pytest_codexsandbox.errors import MachineFault, NotHad
@@ -22,6 +23,10 @@ _START_IT: Final = (
     "start it (systemctl start docker, or: dockerd &), or name another: DOCKER_HOST=unix:///run/podman/podman.sock"
 )
 
+# What is read piece by piece is read by urllib3 itself, with errors of its own.
+_BROKEN: Final = (
+    docker.errors.DockerException, requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError,
+)  # fmt: skip
 HostConfig = dict[str, Any]
 
 
@@ -147,7 +152,7 @@ def _spoken(settings: dict[str, Any], timeout: int) -> str:
     finally:
         asking.close()
     ours = docker.constants.DEFAULT_DOCKER_API_VERSION
-    return min(theirs, ours, key=lambda version: tuple(map(int, version.split("."))))
+    return min(theirs, str(ours), key=lambda version: tuple(map(int, version.split("."))))
 
 
 def default_host() -> str:
@@ -171,9 +176,9 @@ def _in_words(what: str, where: str) -> Iterator[None]:
         raise NotHad(what, where=where, why=said(problem)) from problem
     except docker.errors.APIError as problem:
         raise MachineFault(what, where=where, why=said(problem)) from problem
-    except (requests.exceptions.Timeout, TimeoutError) as problem:
+    except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError, TimeoutError) as problem:
         raise MachineFault(what, where=where, why=f"it hangs: {problem}", next_step="restart the engine") from problem
-    except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as problem:
+    except _BROKEN as problem:
         raise MachineFault(what, where=where, why=said(problem), next_step=_START_IT) from problem
 
 

@@ -94,9 +94,9 @@ def _make(folder: Path) -> None:
     # Two steps: both in one break an interpreter that is linked to a fixed address, as Debian's is.
     _patchelf("--force-rpath", "--set-rpath", f"{INSIDE}/python/lib", str(program))
     _patchelf("--set-interpreter", f"{INSIDE}/python/lib/{loader}", str(program))
-    for library in (*(python / "lib").glob("*.so*"), *target.rglob("*.so")):
-        if _patchelf("--print-rpath", str(library)).strip():  # a way of its own would hide the interpreter's
-            _patchelf("--force-rpath", "--set-rpath", f"{INSIDE}/python/lib", str(library))
+    for found in (*(python / "lib").glob("*.so*"), *target.rglob("*.so")):
+        if _patchelf("--print-rpath", str(found)).strip():  # a way of its own would hide the interpreter's
+            _patchelf("--force-rpath", "--set-rpath", f"{INSIDE}/python/lib", str(found))
     shutil.copytree(_HERE, folder / "guest", ignore=shutil.ignore_patterns("__pycache__"))
     for tree in (target, folder / "guest"):
         compileall.compile_dir(

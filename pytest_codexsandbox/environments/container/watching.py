@@ -1,0 +1,83 @@
+"""Somebody who outlives us: removes from an engine what we could not, when we are killed between two steps.
+
+A container that runs ends by itself when its runner is gone. One that was created and not yet started does not, nor
+does a network. A small process of its own sleeps on a pipe from us; when that ends without a word, it looks for what
+carries our name.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Final
+
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.environments.machine import start_time
+from pytest_codexsandbox.errors import CodexSandboxError
+
+# Nothing is imported until it has to act: it costs a run no more than the start of an interpreter.
+_SCRIPT: Final = """
+import json, sys
+path, host, pid, start = json.loads(sys.argv[1])
+if not sys.stdin.buffer.readline():
+    sys.path[:] = path
+    from pytest_codexsandbox.environments.container.watching import clear
+    clear(host, pid, start)
+"""
+
+
+class Watchers:
+    """One for each engine, as long as somebody has an environment in it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users: dict[str, int] = {}
+        self._stacks: dict[str, ExitStack] = {}
+
+    @contextmanager
+    def over(self, host: str) -> Iterator[None]:
+        with self._lock:
+            self._users[host] = self._users.get(host, 0) + 1
+            if self._users[host] == 1:
+                self._stacks[host] = ExitStack()
+                self._stacks[host].enter_context(_watcher(host))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users[host] -= 1
+                if not self._users[host]:
+                    self._stacks.pop(host).close()
+
+
+@contextmanager
+def _watcher(host: str) -> Iterator[None]:
+    me = os.getpid()
+    told = json.dumps([sys.path, host, me, start_time(me)])
+    environment = {name: value for name, value in os.environ.items() if name.startswith(("DOCKER_", "HOME", "SSH_"))}
+    with proc.running((sys.executable, "-S", "-c", _SCRIPT, told), cwd="/", env=environment) as child:
+        try:
+            yield
+        finally:
+            assert child.stdin is not None
+            with suppress(OSError):
+                child.stdin.write(b"all is removed\n")
+            proc.let_end(child, within=5.0)
+
+
+def clear(host: str, pid: int, start: int) -> None:
+    """All that a process left, started or not. Tried for a while: the engine may be about to make one more."""
+    limit, quiet = time.monotonic() + 30, 0
+    while quiet < 3 and time.monotonic() < limit:
+        quiet += 1
+        with suppress(CodexSandboxError), Engine(host, timeout=10) as engine:
+            for left in find(engine):
+                if (left.owner.pid, left.owner.start) == (pid, start):
+                    quiet = 0
+                    engine.remove(left.id) if left.kind == "container" else engine.remove_network(left.id)
+        time.sleep(0.3)
