@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.ports import Backend, Environment, Subject
 from pytest_codexsandbox.registry import plugged
@@ -97,7 +97,8 @@ class Places:
             environment = opening.result()
         except CodexSandboxError as fault:
             self._open.pop(spec.id).end()
-            self._in_a_row.append(fault)
+            if not isinstance(fault, NotHad):  # a thing that cannot be had says nothing about the next environment
+                self._in_a_row.append(fault)
             raise self._keep(spec, fault) from None
         self._in_a_row.clear()
         self._opened(spec, environment)

@@ -2,23 +2,19 @@
 
 import hashlib
 import io
-import struct
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.bubblewrap.having import INSIDE, Bubblewrap, have
+from pytest_codexsandbox.environments.bubblewrap.having import INSIDE, have
+from pytest_codexsandbox.environments.bubblewrap.laying import packed, wrong
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
-from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec
+from pytest_codexsandbox.model.container import ContainerSpec
 
-CAPABILITY: Final = "security.capability"
-_NET_RAW: Final = 1 << 13  # one that an engine leaves to containers: with another the kernel would not start it
-# VFS_CAP_REVISION_2 with the effective bit: flags, then permitted and inheritable, low words first.
-CAPABILITIES: Final = struct.pack("<IIIII", 0x02000001, _NET_RAW, 0, 0, 0)
 _NAME: Final = "codexsandbox-bwrap"
 
 
@@ -45,9 +41,10 @@ class Layer:
         there = dict(told.get("bwrap") or {})
         if there.get("sha256") == "unreadable":  # by the user: the engine can
             there["sha256"] = self._digest(container, str(there["real"]))
-        wrong = _wrong(self._spec, self._found, there)
-        if wrong:
-            raise MachineFault(f"bubblewrap {self._spec.name} was asked for, and is not there", where=INSIDE, why=wrong)
+        differs = wrong(self._spec, self._found, there)
+        if differs:
+            what = f"bubblewrap {self._spec.name} was asked for, and is not there"
+            raise MachineFault(what, where=INSIDE, why=differs)
         asked = {
             "name": self._spec.name, "source": self._spec.source, "free": self._spec.free,
             "sha256": there.get("sha256", ""), "version": there.get("version", ""),
@@ -86,33 +83,3 @@ class Layer:
             first = opened.next()
             file = opened.extractfile(first) if first is not None and first.isfile() else None
             return hashlib.sha256(file.read()).hexdigest() if file is not None else "unreadable"
-
-
-def packed(found: Bubblewrap, spec: BwrapSpec) -> bytes:
-    """Its files as an engine unpacks them at `/`, owned by root. The first is the program."""
-    into = io.BytesIO()
-    with tarfile.open(fileobj=into, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for place, file in enumerate(found.files):
-            content = (Path(found.folder) / file.name).read_bytes()
-            member = tarfile.TarInfo(file.inside.lstrip("/"))
-            member.size, member.mode = len(content), file.mode if place else spec.mode
-            if spec.file_caps and not place:
-                member.pax_headers = {f"SCHILY.xattr.{CAPABILITY}": CAPABILITIES.decode("ascii")}
-            archive.addfile(member, io.BytesIO(content))
-    return into.getvalue()
-
-
-def _wrong(spec: BwrapSpec, found: Bubblewrap | None, there: Mapping[str, Any]) -> str:
-    if spec.source == "none":
-        return f"a program finds {there['path']} on PATH" if there else ""
-    if not there:
-        return "there is no bwrap on PATH"
-    if found is None:
-        return ""
-    wanted = {
-        "real": INSIDE, "sha256": found.sha256, "mode": f"{spec.mode:o}",
-        "capability": CAPABILITIES.hex() if spec.file_caps else "",
-    }  # fmt: skip
-    return "; ".join(
-        f"{name} is {there.get(name)!r}, not {value!r}" for name, value in wanted.items() if there.get(name) != value
-    )

@@ -1,0 +1,47 @@
+"""Environments that do not start: when the rest is not tried any more."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.session import places
+from tests.fakes.scripted import ScriptedEnvironment
+
+
+class Faulty:
+    def __init__(self, fault: CodexSandboxError) -> None:
+        self.fault, self.tried = fault, 0
+
+    @contextmanager
+    def open(self, spec: EnvironmentSpec, folder: Path, **_: Any) -> Iterator[ScriptedEnvironment]:
+        self.tried += 1
+        raise self.fault
+        yield  # a context manager is a generator
+
+
+def tried(fault: CodexSandboxError, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
+    backend = Faulty(fault)
+    monkeypatch.setattr(places, "plugged", lambda group, name: lambda: backend)
+    made = places.Places(Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None)
+    words = []
+    for number in range(5):
+        with pytest.raises(CodexSandboxError) as caught:
+            made.get(EnvironmentSpec(id=f"e{number}", backend="faulty", distro="none"))
+        words.append(caught.value.what)
+    return backend.tried, words
+
+
+def test_after_three_in_a_row_the_others_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, words = tried(MachineFault("the engine is gone"), monkeypatch)
+    assert count == 3
+    assert words[:3] == ["the engine is gone"] * 3 and all("not tried" in word for word in words[3:])
+
+
+def test_what_cannot_be_had_is_no_sign_of_a_broken_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, words = tried(NotHad("there is no C compiler"), monkeypatch)
+    assert (count, words) == (5, ["there is no C compiler"] * 5)
