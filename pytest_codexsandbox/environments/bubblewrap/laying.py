@@ -1,4 +1,4 @@
-"""A bubblewrap as whoever lays it unpacks it, and what is there held against what was asked for. Pure but for reading."""
+"""A bubblewrap as whoever lays it unpacks it, and what is there held against what was asked for. Starts nothing."""
 
 import io
 import struct
