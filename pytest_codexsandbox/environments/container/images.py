@@ -1,19 +1,198 @@
-"""Images: had already, pulled, or bootstrapped from the distribution's archive; then one second stage for all."""
+"""Images: had already, pulled, or bootstrapped from the distribution's archive; then one second stage for all.
 
+What was made is pinned in a lock file by its digest, so that every run measures in the same image until somebody asks
+for a newer one. Many workers may want one image at once: one makes it, the others wait and say so.
+"""
+
+import time
 from pathlib import Path
+from typing import Final
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.model.container import ContainerSpec
+from pytest_codexsandbox.environments.container.provision import bootstrap, wanted
+from pytest_codexsandbox.environments.container.provision.build import build, give
+from pytest_codexsandbox.environments.container.provision.lockfile import Base, Failure, LockFile, Made, now
+from pytest_codexsandbox.environments.container.provision.pull import pin, pull
+from pytest_codexsandbox.environments.container.provision.turns import turn
+from pytest_codexsandbox.environments.container.provision.wanted import Wanted
+from pytest_codexsandbox.environments.container.provision.watch import Silent, Watch
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
+
+PROVIDERS: Final = ("pull", "bootstrap")
 
 
 class Images:
-    def __init__(self, engine: Engine, cache: Path) -> None:
-        self._engine, self._cache = engine, cache
+    """On one engine. `update`: what is pinned is made anew."""
+
+    def __init__(
+        self, engine: Engine, cache: Path, *, watch: Watch | None = None, providers: tuple[str, ...] = PROVIDERS,
+        update: bool = False,
+    ) -> None:  # fmt: skip
+        self._engine, self._cache, self._watch = engine, cache, watch or Silent()
+        self._providers, self._update = providers, update
+        self.lock = LockFile(cache)
+
+    def close(self) -> None:
+        self._engine.close()
 
     def have(self, spec: ContainerSpec) -> str:
         """The id of the image in which this is to run."""
-        found = self._engine.image_id(spec.image.reference or "cxproto:bookworm")
+        if spec.image.reference:
+            return self._users_own(spec.image)
+        return self.make(wanted.wanted(spec))
+
+    def make(self, want: Wanted) -> str:
+        found = "" if self._update else self.had(want)
+        if found:
+            return found
+        if want.bubblewrap and not want.image.bubblewrap:
+            raise NotHad(f"{want.image.name} has no bubblewrap of its own", next_step="bwraps = none, or a version")
+        asked = time.time()
+        base_digest = wanted.base_digest(want.image)
+        with turn(self._cache, base_digest, want.what, self._watch):
+            found = "" if self._update else self.had(want)
+            if found:
+                return found
+            failed = self.lock.read().failures.get(base_digest)
+            if failed is not None and failed.when >= asked:  # whoever had the turn before us has just tried
+                raise _again(failed)
+            try:
+                return self._made(want, base_digest)
+            except NotHad as problem:
+                self._remember(want.image, base_digest, problem)
+                raise
+
+    def had(self, want: Wanted) -> str:
+        """Its id where it stands ready; "" where it does not. Costs one question."""
+        digest = wanted.digest(want)
+        locked = self.lock.read().images.get(digest, {})
+        for image in dict.fromkeys(made.image for made in locked.values()):
+            if self._engine.image_id(image):
+                return image
+        # The cache was cleared, or the engine is new to it: what carries our label with this digest is it.
+        with self._engine.asked(f"look at the image {want.what}"):
+            found = self._engine.api.images(filters={"label": f"{wanted.DIGEST}={digest}"})
         if not found:
-            raise NotHad(f"there is no image {spec.image.reference}", where=self._engine.host)
-        return found
+            return ""
+        newest = max(found, key=lambda one: int(one.get("Created", 0)))
+        self._keep(want, str(newest["Id"]), base="", seconds=0.0)
+        return str(newest["Id"])
+
+    # ---- inside
+    def _users_own(self, image: ImageSpec) -> str:
+        found = self._engine.image_id(image.reference)
+        if found:
+            return found
+        if not image.pull:
+            raise NotHad(
+                f"there is no image {image.reference}", where=self._engine.host,
+                next_step=f"docker pull {image.reference}",
+            )  # fmt: skip
+        with turn(self._cache, wanted.base_digest(image), image.reference, self._watch):
+            pull(self._engine, image.pull, what=image.name, watch=self._watch)
+        return self._engine.image_id(image.reference)
+
+    def _made(self, want: Wanted, base_digest: str) -> str:
+        begun = time.monotonic()
+        base = self._base(want, base_digest)
+        image = build(self._engine, want, base.tag, watch=self._watch, afresh=self._update)
+        seconds = time.monotonic() - begun
+        made = self._keep(want, image, base=base.pin, seconds=seconds)
+        self._watch.end(want.what, f"{base.provider}, packages added, {made.size / 1e6:,.0f} MB in {seconds:.0f} s")
+        return image
+
+    def _remember(self, image: ImageSpec, base_digest: str, problem: NotHad) -> None:
+        """For whoever waits, and for plans; not when somebody asked for less than what there is."""
+        could = {name for name, word in zip(PROVIDERS, (image.pull, image.suite), strict=True) if word}
+        if could <= set(self._providers):
+            self.lock.keep_failure(base_digest, image.name, problem, when=time.time())
+
+    def _keep(self, want: Wanted, image: str, *, base: str, seconds: float) -> Made:
+        with self._engine.asked(f"look at the image {want.what}"):
+            size = int(self._engine.api.inspect_image(image).get("Size", 0))
+        made = Made(
+            name=want.image.name, variant=want.variant, image=image, base=base, tag=want.tag, size=size, made=now(),
+            seconds=round(seconds, 1),
+        )  # fmt: skip
+        self.lock.keep_image(wanted.digest(want), self._engine_name(), made, base_digest=wanted.base_digest(want.image))
+        return made
+
+    def _base(self, want: Wanted, digest: str) -> Base:
+        locked = self.lock.read().bases.get(digest, {})
+        if not self._update:
+            for base in locked.values():
+                if self._engine.image_id(base.tag) == base.image:
+                    return base
+        begun = time.monotonic()
+        provider, pinned, tag = self._provided(want, tuple(locked.values()))
+        base = Base(
+            name=want.image.name, provider=provider, pin=pinned, image=self._engine.image_id(tag), tag=tag, made=now(),
+            seconds=round(time.monotonic() - begun, 1),
+        )  # fmt: skip
+        self.lock.keep_base(digest, self._engine_name(), base)
+        return base
+
+    def _provided(self, want: Wanted, locked: tuple[Base, ...]) -> tuple[str, str, str]:
+        """Who gave it, its pin, and our tag for it. What another engine has is had by its pin."""
+        image, reasons = want.image, []
+        pinned = "" if self._update else next((one.pin for one in locked if one.provider == "pulled"), "")
+        bootstrapped = not self._update and not pinned and bootstrap.archive(image, self._cache) is not None
+        if "pull" in self._providers and image.pull and not bootstrapped:
+            try:
+                return self._pulled(want, pinned or image.pull)
+            except NotHad as problem:
+                reasons.append(problem)
+        if "bootstrap" in self._providers and image.suite:
+            try:
+                return self._bootstrapped(want)
+            except NotHad as problem:
+                reasons.append(problem)
+        raise _neither(image, reasons)
+
+    def _pulled(self, want: Wanted, reference: str) -> tuple[str, str, str]:
+        there = "" if self._update else self._engine.image_id(reference)
+        if there:
+            provider, pinned = "there already", pin(self._engine, reference)
+        else:
+            self._watch.stage(want.what, "asking the registry")
+            provider, pinned = "pulled", pull(self._engine, reference, what=want.what, watch=self._watch)
+        tag = wanted.base_tag(want.image, pinned)
+        repository, _, name = tag.rpartition(":")
+        with self._engine.asked(f"name the image {reference}"):
+            self._engine.api.tag(pinned if there == "" else reference, repository, name)
+        return provider, pinned, tag
+
+    def _bootstrapped(self, want: Wanted) -> tuple[str, str, str]:
+        why = bootstrap.why_not(want.image, self._cache, arch=self._arch())
+        if why:
+            raise NotHad(f"{want.image.name} cannot be bootstrapped", why=why)
+        self._watch.stage(want.what, "bootstrapping from its archive")
+        archive, digest = bootstrap.have(want.image, self._cache, again=self._update)
+        tag = wanted.base_tag(want.image, digest)
+        if not self._engine.image_id(tag):
+            give(self._engine, archive, tag, what=want.what, watch=self._watch)
+        return "bootstrapped", digest, tag
+
+    def _arch(self) -> str:
+        arch = str(self._engine.about().get("Architecture", ""))
+        return {"amd64": "x86_64", "arm64": "aarch64"}.get(arch, arch)
+
+    def _engine_name(self) -> str:
+        """Podman says another ID each time that it is asked."""
+        about = self._engine.about()
+        podman = any("podman" in str(one.get("Name", "")).lower() for one in about["Components"])
+        return f"{self._engine.host} {about.get('Name', '')}" if podman else str(about.get("ID") or self._engine.host)
+
+
+def _neither(image: ImageSpec, reasons: list[NotHad]) -> NotHad:
+    if len(reasons) == 1:
+        return reasons[0]
+    if not reasons:
+        return NotHad(f"{image.name} cannot be had", why="neither a registry nor an archive of it may be asked")
+    why = "; ".join(f"{one.what}: {one.why}" for one in reasons)
+    return NotHad(f"{image.name} cannot be had here", why=why, next_step=reasons[-1].next_step or reasons[0].next_step)
+
+
+def _again(failed: Failure) -> CodexSandboxError:
+    return NotHad(failed.what, why=failed.why, next_step=failed.next_step)

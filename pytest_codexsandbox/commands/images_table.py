@@ -1,0 +1,90 @@
+"""The table of `codexsandbox images list`."""
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.environments.container.provision import wanted
+from pytest_codexsandbox.environments.container.provision.foresight import Foresight
+from pytest_codexsandbox.environments.container.provision.lockfile import Locked, LockFile
+from pytest_codexsandbox.environments.container.provision.wanted import Wanted
+from pytest_codexsandbox.matrix.axes import SHIPPED
+
+WIDTH: Final = 80
+State = Literal["ready", "in part", "to make", "not had"]
+
+
+class Variant(msgspec.Struct, frozen=True, kw_only=True):
+    bwrap: str  # `distro` or `none`
+    image: str = ""  # its id, where it stands ready
+    size: int = 0
+    why_not: str = ""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    state: State
+    provider: str  # of its base; how it would be had where it is not there
+    pin: str
+    made: str
+    variants: tuple[Variant, ...]
+
+    @property
+    def why_not(self) -> str:
+        return next((one.why_not for one in self.variants if one.why_not), "")
+
+
+def rows(names: tuple[str, ...], cache: Path, engine: Any) -> tuple[Row, ...]:
+    """Without an engine: what the lock file says."""
+    locked, foresight = LockFile(cache).read(), Foresight(cache)
+    return tuple(_row(name, locked, foresight, engine) for name in names)
+
+
+def _row(name: str, locked: Locked, foresight: Foresight, engine: Any) -> Row:
+    image = SHIPPED.image(name)
+    wants = [Wanted(image=image, bubblewrap=one) for one in ((True, False) if image.bubblewrap else (False,))]
+    variants = tuple(_variant(want, locked, foresight, engine) for want in wants)
+    bases = locked.bases.get(wanted.base_digest(image), {}).values()
+    base = next(iter(sorted(bases, key=lambda one: one.made, reverse=True)), None)
+    ready = [bool(one.image) for one in variants]
+    state: State = "ready" if all(ready) else "in part" if any(ready) else "to make"
+    if state == "to make" and all(one.why_not for one in variants):
+        state = "not had"
+    ways = " or ".join(way for way, there in (("pull", image.pull), ("bootstrap", image.suite)) if there)
+    return Row(
+        name=name, state=state, provider=base.provider if base else ways, pin=base.pin if base else "",
+        made=base.made if base else "", variants=variants,
+    )  # fmt: skip
+
+
+def _variant(want: Wanted, locked: Locked, foresight: Foresight, engine: Any) -> Variant:
+    for made in locked.images.get(wanted.digest(want), {}).values():
+        if engine is None or engine.image_id(made.image):
+            return Variant(bwrap=want.variant, image=made.image, size=made.size)
+    return Variant(bwrap=want.variant, why_not=foresight.why_not(want))
+
+
+def as_text(found: tuple[Row, ...], *, host: str, cache: Path, fault: str = "") -> str:
+    lines = [f"images at {host}, pinned in {cache / 'images.lock.json'}"]
+    lines += textwrap.wrap(f"as the lock file has it, for {fault}", WIDTH) if fault else []
+    wide = max((len(row.name) for row in found), default=0)
+    for row in found:
+        lines += _lines(row, wide)
+    return "\n".join(lines)
+
+
+def _lines(row: Row, wide: int) -> Iterator[str]:
+    size = " + ".join(f"{one.size / 1e6:,.0f}" for one in row.variants if one.image)
+    ready = " ".join(one.bwrap for one in row.variants if one.image)
+    middle = f"{row.provider:<17} {size + ' MB' if size else '':<14} {_short(row.pin):<14} {ready}"
+    yield f"{row.name:<{wide}}  {row.state:<7}  {middle}".rstrip()
+    if row.why_not:
+        yield from textwrap.wrap(row.why_not, WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+def _short(pin: str) -> str:
+    digest = pin.rpartition(":")[2]
+    return digest[:12] if digest else ""

@@ -1,0 +1,214 @@
+"""A distribution's base from its own archive, with mmdebstrap: where no registry answers.
+
+One archive of a file system for each distribution, kept in the cache and known by its digest. Nothing of this machine
+goes in: neither its name nor its resolver, nor the place where it keeps keys.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.environments.container.provision import keyrings, wanted
+from pytest_codexsandbox.environments.container.provision.troubles import of_bootstrap
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.guest import paths
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.container import ImageSpec
+
+FOLDER: Final = Path("images", "bases")  # below the cache
+TOOL: Final = "mmdebstrap"
+LIMIT: Final = 1800.0  # seconds; 20 are usual
+_CLEANING: Final = 30.0  # for the tool to remove its own folder after a limit
+_SYS_ADMIN: Final = 21
+_DATE: Final = "1700000000"  # files get no later date: the same packages make the same archive
+_LEAN: Final = ("man", "doc", "locale")
+_KEPT_ENV: Final = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+# $1 is the new root. A key is looked for where the image has it, not where this machine does.
+_HOOK: Final = (
+    'rm -f "$1"/etc/resolv.conf "$1"/etc/hostname; '
+    'for f in "$1"/etc/apt/sources.list "$1"/etc/apt/sources.list.d/*.list; do '
+    'if [ -f "$f" ]; then sed -i "s/ *\\[signed-by=[^]]*\\]//" "$f"; fi; done'
+)
+# The tool's own: without it, suites that need a merged /usr get one by a package that brings all of Perl.
+_MERGED: Final = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
+Run = Callable[[Command], Finished]
+
+
+def why_not(image: ImageSpec, cache: Path, *, arch: str = "") -> str:
+    """What keeps it from being bootstrapped, as far as that is seen without trying; "" where nothing does."""
+    if not image.suite:
+        return "its archive cannot be bootstrapped from"
+    if archive(image, cache) is not None:
+        return ""
+    if arch and arch != platform.machine():
+        return f"the engine runs {arch}, and what is bootstrapped here is {platform.machine()}"
+    if shutil.which(TOOL) is None:
+        return f"{TOOL} is not installed (apt install {TOOL})"
+    return keyrings.why_not(image, cache)
+
+
+def archive(image: ImageSpec, cache: Path) -> tuple[Path, str] | None:
+    """What was bootstrapped before, with its digest."""
+    path = _place(image, cache)
+    try:
+        told = json.loads(path.with_suffix(".json").read_bytes())
+        return (path, str(told["sha256"])) if path.stat().st_size == told["size"] else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def have(image: ImageSpec, cache: Path, *, run: Run = proc.run, again: bool = False) -> tuple[Path, str]:
+    """The archive and its digest, made where it is not there yet. Whoever calls holds the lock of this base."""
+    kept = None if again else archive(image, cache)
+    if kept is not None:
+        return kept
+    if why := why_not(image, cache):
+        raise NotHad(f"{image.name} cannot be bootstrapped", why=why, next_step=_next(why))
+    path = _place(image, cache)
+    with _staging(path) as staging:
+        key = keyrings.have(image, cache, fetch=lambda spec, to: _keyring_package(spec, to, staging, run), run=run)
+        target = staging / "root.tar"
+        with _seen_by_all(key) as seen:
+            _make(command(image, target, key=seen, tmp=staging), image, run, staging)
+        digest, size = _digest(target), target.stat().st_size
+        path.unlink(missing_ok=True)
+        target.rename(path)
+        path.with_suffix(".json").write_text(json.dumps({"name": image.name, "sha256": digest, "size": size}))
+    return path, digest
+
+
+def command(image: ImageSpec, target: Path, *, key: Path | None, tmp: Path) -> Command:
+    words = ["--variant=extract", f"--include={wanted.only(image)}"] if image.only else ["--variant=apt"]
+    words += [f"--components={wanted.components(image)}", "--format=tar"]
+    words += [f"--keyring={key}"] if key is not None else []
+    words += ['--aptopt=Acquire::Check-Valid-Until "false"'] if image.expired else []
+    # Folders directly below stay: scripts of packages expect them.
+    words += [f"--dpkgopt=path-exclude=/usr/share/{name}/*/*" for name in _LEAN]
+    words += [f"--customize-hook={_HOOK}"]
+    words += [f"--hook-dir={_MERGED}"] if not image.only and Path(_MERGED).is_dir() else []
+    return _tool(words, image, target, tmp)
+
+
+def _keyring_package(image: ImageSpec, to: Path, staging: Path, run: Run) -> None:
+    """Unpacked, and nothing of it run: nobody has vouched for it yet."""
+    words = ["--variant=extract", f"--include={wanted.word(image.keyring_package)}", "--format=tar"]
+    words += ['--aptopt=Acquire::AllowInsecureRepositories "true"', '--aptopt=APT::Get::AllowUnauthenticated "true"']
+    _make(_tool(words, image, to, staging), image, run, staging)
+
+
+def _tool(words: list[str], image: ImageSpec, target: Path, tmp: Path) -> Command:
+    named = _mirror(image)
+    argv = (*_leash(), TOOL, *words, wanted.suite(image), str(target), *((named,) if named else ()))
+    kept = {name: os.environ[name] for name in _KEPT_ENV if name in os.environ}
+    env = {"PATH": os.environ.get("PATH", os.defpath), "SOURCE_DATE_EPOCH": _DATE, "LC_ALL": "C.UTF-8", **kept}
+    if os.geteuid() == 0:  # an ordinary user's helpers must be able to enter it, so theirs is the usual one
+        env["TMPDIR"] = str(tmp)
+    elif "TMPDIR" in os.environ:
+        env["TMPDIR"] = os.environ["TMPDIR"]
+    return Command(argv=argv, cwd="/", env=env, timeout=LIMIT + 2 * _CLEANING)
+
+
+def _leash() -> tuple[str, ...]:
+    """It is told to end when we die or lose patience, and cleans up; what it mounts is seen by nobody else."""
+    words: tuple[str, ...] = ()
+    if shutil.which("setpriv"):
+        words += ("setpriv", "--pdeathsig", "TERM")
+    if shutil.which("timeout"):
+        words += ("timeout", f"--kill-after={_CLEANING:.0f}", f"{LIMIT:.0f}")
+    if os.geteuid() == 0 and _may_mount() and shutil.which("unshare"):
+        words += ("unshare", "--mount")
+    return words
+
+
+def _make(made: Command, image: ImageSpec, run: Run, staging: Path) -> None:
+    done = run(made)
+    if done.ended != "exit" or done.exit:
+        raise of_bootstrap(image, done, staging, limit=LIMIT)
+
+
+def _mirror(image: ImageSpec) -> str:
+    """Of the data file, or of a user whose network has its own: CODEXSANDBOX_MIRROR_DEBIAN, …_UBUNTU."""
+    variable = f"CODEXSANDBOX_MIRROR_{image.name.partition('-')[0].upper()}"
+    return wanted.mirror(os.environ.get(variable, "") or image.mirror, where=variable)
+
+
+def _next(why: str) -> str:
+    return f"apt install {TOOL}" if why.startswith(TOOL) else ""
+
+
+def _place(image: ImageSpec, cache: Path) -> Path:
+    name = f"{wanted.word(image.name)}-{platform.machine()}-{wanted.base_digest(image)}.tar"
+    return cache / FOLDER / name
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
+@contextmanager
+def _staging(path: Path) -> Iterator[Path]:
+    """A folder that is gone afterwards; also one that a killed run of the same base has left."""
+    folder = path.with_name(f"making-{path.stem}")
+    try:
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        remove(folder)
+        folder.mkdir(mode=0o755)
+    except OSError as problem:
+        raise NotHad(
+            "images cannot be kept here", where=str(path.parent), why=problem.strerror or str(problem),
+            next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
+        ) from problem  # fmt: skip
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+@contextmanager
+def _seen_by_all(key: Path | None) -> Iterator[Path | None]:
+    """apt reads keys as another user, who may not enter our cache. Where the system keeps keys it can."""
+    if key is None or key.parent == keyrings.FOLDER:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-key-") as folder:
+        Path(folder).chmod(0o755)
+        copy = Path(folder) / key.name
+        shutil.copyfile(key, copy)
+        copy.chmod(0o644)
+        yield copy
+
+
+def remove(folder: Path) -> None:
+    """Not while something is mounted below: that would be somebody's files."""
+    if not folder.exists() or _is_mounted_below(folder):
+        return
+    parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        paths.remove(folder.name, parent)
+    finally:
+        os.close(parent)
+
+
+def _is_mounted_below(folder: Path) -> bool:
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return True
+    return any(Path(line.split(" ")[4]).is_relative_to(folder) for line in lines)
+
+
+def _may_mount() -> bool:
+    try:
+        told = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return bool(int(told.split("CapEff:")[1].split()[0], 16) >> _SYS_ADMIN & 1)
+    except (OSError, IndexError, ValueError):
+        return False

@@ -1,0 +1,84 @@
+"""The second stage, built by the engine; and a bootstrapped base given to it."""
+
+import io
+import os
+import tarfile
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.provision import wanted
+from pytest_codexsandbox.environments.container.provision.pull import bounded, patient
+from pytest_codexsandbox.environments.container.provision.troubles import of_build
+from pytest_codexsandbox.environments.container.provision.wanted import Wanted
+from pytest_codexsandbox.environments.container.provision.watch import Watch
+from pytest_codexsandbox.errors import MachineFault
+
+SILENCE: Final = 600  # seconds without a word: a large package unpacks without one
+_SAID: Final = 1 << 16
+_PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+
+
+def build(engine: Engine, want: Wanted, base: str, *, watch: Watch, afresh: bool = False) -> str:
+    """Its id."""
+    said, image = "", ""
+    marks = {**labels.kept("image"), wanted.DIGEST: wanted.digest(want)}
+    with patient(engine, SILENCE), engine.asked(f"build the image {want.what}"):
+        events = engine.api.build(
+            fileobj=_context(wanted.dockerfile(want, base)), custom_context=True, tag=want.tag, labels=marks,
+            buildargs={name: os.environ[name] for name in _PROXIES if name in os.environ}, rm=True, forcerm=True,
+            nocache=afresh, decode=True, timeout=SILENCE,
+        )  # fmt: skip
+        for event in bounded(events, f"build the image {want.what}"):
+            if "error" in event:
+                raise of_build(want.what, said, " ".join(str(event["error"]).split()))
+            image = str((event.get("aux") or {}).get("ID", image))
+            said = (said + str(event.get("stream", "")))[-_SAID:]
+            _progress(str(event.get("stream", "")), want, watch)
+    return image or engine.image_id(want.tag)
+
+
+def give(engine: Engine, archive: Path, tag: str, *, what: str, watch: Watch) -> str:
+    """A file system as an image; its id."""
+    repository, _, name = tag.rpartition(":")
+    changes = [f"LABEL {key}={value}" for key, value in labels.kept("image").items()]
+    with archive.open("rb") as file, patient(engine, SILENCE), engine.asked(f"take {archive.name}"):
+        reading = _Reading(file, archive.stat().st_size, what, watch)
+        said = engine.api.import_image_from_stream(reading, repository=repository, tag=name, changes=changes)
+    image = engine.image_id(tag)
+    if not image:
+        raise MachineFault("the container engine did not take the image", where=what, why=str(said)[-300:])
+    return image
+
+
+class _Reading:
+    """Counts what the engine has taken."""
+
+    def __init__(self, file: BinaryIO, total: int, what: str, watch: Watch) -> None:
+        self._file, self._total, self._what, self._watch = file, total, what, watch
+
+    def __iter__(self) -> Any:
+        done = 0
+        while piece := self._file.read(1 << 20):
+            done += len(piece)
+            self._watch.stage(self._what, "giving it to the engine", done, self._total)
+            yield piece
+
+
+def _context(dockerfile: str) -> io.BytesIO:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        member = tarfile.TarInfo("Dockerfile")
+        content = dockerfile.encode()
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    packed.seek(0)
+    return packed
+
+
+def _progress(line: str, want: Wanted, watch: Watch) -> None:
+    if line.startswith("Step "):
+        done, _, total = line.split()[1].partition("/")
+        if done.isdigit() and total.isdigit():
+            watch.stage(want.what, "installing packages", int(done) - 1, int(total))

@@ -1,0 +1,100 @@
+"""The key by which a distribution's archive is trusted: this machine's own, or one that is known by its fingerprint.
+
+Debian trusts Debian and Ubuntu trusts Ubuntu; for the other one a package is needed. Where it is not installed, the
+archive's own copy is taken, of which nothing is believed but keys whose fingerprints stand in the data file.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.environments.container.provision import wanted
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.container import ImageSpec
+
+FOLDER: Final = Path("/usr/share/keyrings")
+Run = Callable[[Command], Finished]
+Fetch = Callable[[ImageSpec, Path], None]  # unpacks the keyring's package, unverified, as a tar at the path
+
+
+def found(image: ImageSpec, cache: Path, *, folder: Path = FOLDER) -> Path | None:
+    places = [folder / f"{image.keyring}{end}" for end in (".gpg", ".pgp")] + [_own(image, cache)]
+    return next((path for path in places if path.is_file()), None)
+
+
+def why_not(image: ImageSpec, cache: Path, *, folder: Path = FOLDER) -> str:
+    """Without trying: "" where it is there, or may be had."""
+    if not image.keyring or found(image, cache, folder=folder):
+        return ""
+    if image.signed_by and shutil.which("gpg"):
+        return ""
+    return f"the key of its archive is not here ({_remedy(image)})"
+
+
+def have(image: ImageSpec, cache: Path, *, fetch: Fetch, run: Run, folder: Path = FOLDER) -> Path | None:
+    if not image.keyring:
+        return None
+    there = found(image, cache, folder=folder)
+    if there is not None:
+        return there
+    if why := why_not(image, cache, folder=folder):
+        raise NotHad(f"{image.name} cannot be bootstrapped", why=why, next_step=_remedy(image))
+    return _of_the_archive(image, cache, fetch, run)
+
+
+def _of_the_archive(image: ImageSpec, cache: Path, fetch: Fetch, run: Run) -> Path:
+    target = _own(image, cache)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    work = target.with_name(f"{target.name}.{os.getpid()}")
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(mode=0o700)
+    try:
+        fetch(image, work / "package.tar")
+        _unpack(image, work)
+        _run(run, work, "--import", str(work / f"{image.keyring}.gpg"), image=image)
+        _run(run, work, "--output", str(work / "trusted.gpg"), "--export", *image.signed_by, image=image)
+        if not (work / "trusted.gpg").is_file():
+            raise NotHad(
+                f"{image.name} cannot be bootstrapped", next_step=_remedy(image),
+                why=f"the archive's own keyring has none of the keys {', '.join(image.signed_by)}",
+            )  # fmt: skip
+        (work / "trusted.gpg").rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+def _unpack(image: ImageSpec, work: Path) -> None:
+    import tarfile
+
+    inside = f"./usr/share/keyrings/{image.keyring}.gpg"
+    try:
+        with tarfile.open(work / "package.tar") as archive:
+            file = archive.extractfile(inside)
+            content = file.read(1 << 20) if file is not None else b""
+    except (KeyError, OSError, tarfile.TarError) as problem:
+        raise NotHad(
+            f"{image.name} cannot be bootstrapped", next_step=_remedy(image),
+            why=f"the archive's own {image.keyring_package} has no {image.keyring}.gpg",
+        ) from problem  # fmt: skip
+    (work / f"{image.keyring}.gpg").write_bytes(content)
+
+
+def _run(run: Run, work: Path, *words: str, image: ImageSpec) -> None:
+    """Nobody's own keys are read or written: its home is a folder of ours."""
+    argv = ("gpg", "--homedir", str(work), "--batch", "--quiet", "--no-autostart", *words)
+    done = run(Command(argv=argv, cwd="/", env={"PATH": os.environ.get("PATH", os.defpath)}, timeout=60))
+    if done.ended != "exit" or done.exit:
+        said = done.error or done.stderr.decode("utf-8", "replace").strip()[-300:]
+        raise NotHad(f"{image.name} cannot be bootstrapped", why=f"gpg: {said}", next_step=_remedy(image))
+
+
+def _own(image: ImageSpec, cache: Path) -> Path:
+    return cache / "images" / "keyrings" / f"{wanted.word(image.keyring)}.gpg"
+
+
+def _remedy(image: ImageSpec) -> str:
+    return f"apt install {image.keyring_package}" if image.keyring_package else f"put {image.keyring}.gpg in {FOLDER}"

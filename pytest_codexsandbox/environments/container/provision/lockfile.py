@@ -1,0 +1,136 @@
+"""images.lock.json: which image stands for which wish, by the digest of what it holds.
+
+An image's id is the digest of its content, so an entry is good on every engine that has the id, and on no other. What
+an engine lost is made again from the same base where that can be had.
+"""
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+
+NAME: Final = "images.lock.json"
+_PATIENCE: Final = 30.0
+T = TypeVar("T")
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider gave."""
+
+    name: str
+    provider: str  # `pulled`, `bootstrapped`, `there`
+    pin: str  # the registry's digest, or the archive's of the file system
+    image: str  # its id
+    tag: str  # ours, on the engine
+    made: str
+    seconds: float = 0.0
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """An image of ours."""
+
+    name: str
+    variant: str
+    image: str
+    base: str  # the pin of its base
+    tag: str
+    size: int
+    made: str
+    seconds: float = 0.0
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why it could not be had when it was last tried."""
+
+    name: str
+    what: str
+    why: str
+    next_step: str
+    when: float
+
+
+class Locked(msgspec.Struct, frozen=True, kw_only=True):
+    """By digest of the wish, then by engine."""
+
+    version: int = 1
+    bases: dict[str, dict[str, Base]] = {}
+    images: dict[str, dict[str, Made]] = {}
+    failures: dict[str, Failure] = {}  # by digest of the base
+
+
+class LockFile:
+    def __init__(self, cache: Path) -> None:
+        self.path = cache / NAME
+
+    def read(self) -> Locked:
+        """What another version wrote, or a disk broke, pins nothing: images are looked for by their names then."""
+        try:
+            found = msgspec.json.decode(self.path.read_bytes(), type=Locked)
+        except (OSError, msgspec.MsgspecError):
+            return Locked()
+        return found if found.version == 1 else Locked()
+
+    def change(self, change: Callable[[Locked], Locked]) -> None:
+        """One process at a time; whoever reads sees the old file or the new one."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(f"{self.path}.lock", timeout=_PATIENCE):
+                content = msgspec.json.format(msgspec.json.encode(change(self.read()), order="sorted"), indent=1)
+                staging = self.path.with_name(f"{NAME}.{os.getpid()}")
+                staging.write_bytes(content + b"\n")
+                staging.replace(self.path)
+        except Timeout as problem:
+            raise MachineFault(
+                f"waited {_PATIENCE:.0f} s for another process that writes the lock file", where=str(self.path)
+            ) from problem
+        except OSError as problem:
+            raise MachineFault(
+                "the lock file of images cannot be written", where=str(self.path), why=problem.strerror or str(problem),
+                next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
+            ) from problem  # fmt: skip
+
+    def keep_base(self, digest: str, engine: str, base: Base) -> None:
+        def change(old: Locked) -> Locked:
+            bases = {**old.bases, digest: {**old.bases.get(digest, {}), engine: base}}
+            return msgspec.structs.replace(old, bases=bases)
+
+        self.change(change)
+
+    def keep_image(self, digest: str, engine: str, made: Made, *, base_digest: str) -> None:
+        def change(old: Locked) -> Locked:
+            images = {**old.images, digest: {**old.images.get(digest, {}), engine: made}}
+            failures = {key: one for key, one in old.failures.items() if key != base_digest}
+            return msgspec.structs.replace(old, images=images, failures=failures)
+
+        self.change(change)
+
+    def keep_failure(self, digest: str, name: str, problem: CodexSandboxError, *, when: float) -> None:
+        one = Failure(name=name, what=problem.what, why=problem.why, next_step=problem.next_step, when=when)
+        self.change(lambda old: msgspec.structs.replace(old, failures={**old.failures, digest: one}))
+
+    def forget(self, ids: set[str]) -> None:
+        """Entries of images that are gone from their engine."""
+
+        def change(old: Locked) -> Locked:
+            return msgspec.structs.replace(
+                old,
+                bases=_without(old.bases, lambda one: one.image in ids),
+                images=_without(old.images, lambda one: one.image in ids),
+            )
+
+        self.change(change)
+
+
+def _without(table: dict[str, dict[str, T]], gone: Callable[[T], bool]) -> dict[str, dict[str, T]]:
+    kept = {digest: {engine: one for engine, one in row.items() if not gone(one)} for digest, row in table.items()}
+    return {digest: row for digest, row in kept.items() if row}
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

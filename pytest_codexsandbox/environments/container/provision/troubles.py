@@ -1,0 +1,96 @@
+"""What goes wrong while an image is made, in words: what happened, why in the tool's own words, and what to do."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.container import ImageSpec
+
+_NO_ROOM: Final = re.compile(r"no space left on device|not enough free space|disk quota exceeded|enospc", re.I)
+_UNREACHED: Final = re.compile(
+    r"temporary failure resolving|could not resolve|no such host|connection (?:refused|timed out|reset)"
+    r"|could not connect|unable to connect|network is unreachable|no route to host|i/o timeout|tls handshake timeout"
+    r"|bad address|server misbehaving|context deadline exceeded|request canceled|failed to resolve|proxyconnect|\bEOF$",
+    re.I,
+)
+_NO_SUITE: Final = re.compile(r"does not have a release file|404  ?not found|no longer has a release file", re.I)
+_NO_KEY: Final = re.compile(r"no_pubkey|is not signed|couldn't be verified|could not be verified", re.I)
+_TOO_OLD: Final = re.compile(r"external solver|unknown compression|unsupported .*compression|invalid option", re.I)
+_EXPIRED: Final = re.compile(r"is expired|not valid yet", re.I)
+_NO_PACKAGE: Final = re.compile(
+    r"unable to locate package|no match for argument|unable to select packages|target not found"
+    r"|not found in package names|has no installation candidate|no provider of",
+    re.I,
+)
+_NOT_THERE: Final = re.compile(r"manifest .*unknown|not found|does not exist|no such image", re.I)
+_LIMITED: Final = re.compile(r"toomanyrequests|rate limit", re.I)
+_LOGIN: Final = re.compile(r"access denied|unauthorized|authentication required|no basic auth", re.I)
+_PROXY: Final = "check the network; a proxy is taken from https_proxy"
+PRUNE: Final = "codexsandbox images prune --all, or set CODEXSANDBOX_CACHE to a folder on another disk"
+
+
+def of_bootstrap(image: ImageSpec, done: Finished, staging: Path, *, limit: float) -> CodexSandboxError:
+    said = done.stderr.decode("utf-8", "replace")
+    what = f"{image.name} cannot be bootstrapped from its archive"
+    why = tail(said, marks=("E: ", "W: Failed", "Err:"))
+    if done.ended == "timeout" or done.exit in (124, 137):
+        return NotHad(what, why=f"not done after {limit / 60:.0f} minutes: {tail(said)}", next_step=_PROXY)
+    if done.ended != "exit":
+        return MachineFault(what, why=done.error or f"mmdebstrap was ended by signal {done.signal}: {why}")
+    for form, cause, next_step in (
+        (_NO_ROOM, f"the disk is full at {staging.parent}", PRUNE),
+        (_NO_SUITE, f"its archive has no suite {image.suite} at the address that was asked", _mirror_hint(image)),
+        (_UNREACHED, "its archive was not reached", f"{_PROXY}; another archive: {_mirror_hint(image)}"),
+        (_NO_KEY, "its archive is signed by a key that is not known here", f"renew {image.keyring_package}"),
+        (_EXPIRED, "the dates of its archive's Release file have run out", "renew the mirror, or try another"),
+        (_TOO_OLD, "the tools of this machine are too old for this suite", "use a newer mmdebstrap, apt and dpkg"),
+    ):
+        if form.search(said):
+            return NotHad(what, why=f"{cause}: {why}", next_step=next_step)
+    return NotHad(what, why=why or f"mmdebstrap ended with {done.exit} and said nothing")
+
+
+def of_pull(reference: str, said: str) -> NotHad:
+    what = f"{reference} cannot be pulled"
+    for form, cause, next_step in (
+        (_NO_ROOM, "the engine's disk is full", "docker system df; codexsandbox images prune --all"),
+        (_LIMITED, "the registry lets nobody without a login pull more for now", "docker login, or try later"),
+        (_UNREACHED, "no registry answered", _PROXY + ", which the engine must know itself"),
+        (_LOGIN, "the registry has no such image, or wants a login", "docker login"),
+        (_NOT_THERE, "the registry has no such image", ""),
+    ):
+        if form.search(said):
+            return NotHad(what, why=f"{cause}: {said}", next_step=next_step)
+    return NotHad(what, why=said)
+
+
+def of_build(what: str, said: str, failed: str) -> CodexSandboxError:
+    """`failed`: the engine's own last words; `said`: what the commands printed."""
+    head = f"the image {what} cannot be built"
+    why = tail(said, marks=("E: ", "Err:", "error:", "ERROR", "Error:")) or failed
+    for form, cause, next_step in (
+        (_NO_ROOM, "the engine's disk is full", "docker system df; codexsandbox images prune --all"),
+        (_NO_PACKAGE, "its archive has no such package", "see `packages` in the distribution's data file"),
+        (_NO_SUITE, "its archive no longer has it", "codexsandbox images build --update NAME"),
+        (
+            _UNREACHED,
+            "its archive was not reached from a container",
+            f"{_PROXY}; do containers have a network?",
+        ),
+    ):
+        if form.search(said) or form.search(failed):
+            return NotHad(head, why=f"{cause}: {why}", next_step=next_step)
+    return NotHad(head, why=f"{why}; {failed}" if failed not in why else why)
+
+
+def tail(text: str, *, marks: tuple[str, ...] = (), limit: int = 300) -> str:
+    """The last lines that matter."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    picked = [line for line in lines if line.startswith(marks)] if marks else []
+    return " · ".join(line[:200] for line in (picked or lines)[-2:])[:limit]
+
+
+def _mirror_hint(image: ImageSpec) -> str:
+    return f"CODEXSANDBOX_MIRROR_{image.name.partition('-')[0].upper()}=https://…"
