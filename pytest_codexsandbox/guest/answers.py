@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 import struct
-from typing import Any, Callable, Final, List, Tuple  # noqa: UP035
+from typing import Any, Callable, Final, Sequence, Tuple  # noqa: UP035
 
 Question = Tuple[str, Callable[[], object]]  # noqa: UP006
 
@@ -39,13 +39,14 @@ def answers() -> dict[str, str]:
     """{} on an architecture whose system calls nobody has written down here."""
     if os.uname().machine not in _NUMBERS:
         return {}
-    found = {}
-    rest = list(_plain())
-    while rest:
-        said = _asked(rest)
-        found.update(said)
-        rest = rest[len(said) :]
-    found.update(_asked(list(_chain(os.getuid()))))
+    return {**asked_all(_plain()), **_asked(_chain(os.getuid()))}
+
+
+def asked_all(questions: Sequence[Question]) -> dict[str, str]:
+    """Also those that stand behind one that kills: a child of their own is asked."""
+    found: dict[str, str] = {}
+    while len(found) < len(questions):
+        found.update(_asked(questions[len(found) :]))
     return found
 
 
@@ -63,7 +64,7 @@ def mark() -> str:
 
 
 # ---- asking
-def _asked(questions: list[Question]) -> dict[str, str]:
+def _asked(questions: Sequence[Question]) -> dict[str, str]:
     """The answers, up to and with the first question that killed the child."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -78,12 +79,13 @@ def _asked(questions: list[Question]) -> dict[str, str]:
         said = [line.split("\t") for line in pipe.read().decode("ascii").splitlines()]
     _, status = os.waitpid(child, 0)
     found = {pair[0]: pair[1] for pair in said if len(pair) == 2}
-    if os.WIFSIGNALED(status) and len(found) < len(questions):
-        found[questions[len(found)][0]] = signal.Signals(os.WTERMSIG(status)).name
+    if len(found) < len(questions):
+        ended = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else "no answer"
+        found[questions[len(found)][0]] = ended
     return found
 
 
-def _ask(questions: list[Question], writing: int) -> None:
+def _ask(questions: Sequence[Question], writing: int) -> None:
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
@@ -113,7 +115,7 @@ def _checked(result: int) -> int:
 
 
 # ---- the questions
-def _plain() -> List[Question]:  # noqa: UP006
+def _plain() -> Sequence[Question]:
     """To this process as it is."""
     return [
         ("unshare", lambda: _checked(_libc.unshare(0))),
@@ -134,7 +136,7 @@ def _plain() -> List[Question]:  # noqa: UP006
     ]
 
 
-def _chain(uid: int) -> List[Question]:  # noqa: UP006
+def _chain(uid: int) -> Sequence[Question]:
     """What a sandbox asks for. A step that is refused leaves the next where it would have been."""
     return [
         ("userns", lambda: _checked(_libc.unshare(_NEWUSER))),

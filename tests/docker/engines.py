@@ -13,13 +13,21 @@ from pathlib import Path
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.errors import CodexSandboxError
 
+_SUBIDS = ("/etc/subuid", "/etc/subgid")
+
 
 class OwnEngine:
-    """`hide`: folders of this machine that it does not see, as an engine on another machine would not."""
+    """`hide`: folders of this machine that it does not see, as an engine on another machine would not. `userns`: its
+    containers are in a user namespace, whose map this machine's own files do not have to name."""
 
-    def __init__(self, folder: Path, *, hide: tuple[Path, ...] = ()) -> None:
+    def __init__(self, folder: Path, *, hide: tuple[Path, ...] = (), userns: bool = False) -> None:
         self.folder, self.host = folder, f"unix://{folder}/engine.sock"
         hiding = "".join(f"mount -t tmpfs none '{place}' && " for place in hide)
+        self._more: tuple[str, ...] = ("--userns-remap=daemon",) if userns else ()
+        if userns:
+            (folder / "subids").write_text("daemon:200000:65536\n")
+            folder.chmod(0o711)  # its containers' root is nobody here, and passes through
+            hiding += "".join(f"touch {file} && mount --bind '{folder}/subids' {file} && " for file in _SUBIDS)
         # It keeps the namespaces while the engine is stopped and started again.
         self._holder = subprocess.Popen(
             ("unshare", "--net", "--mount", "sh", "-c", f"{hiding}ip link set lo up && echo ready && exec sleep 3600"),
@@ -36,7 +44,7 @@ class OwnEngine:
         words = (
             "nsenter", "-t", str(self._holder.pid), "--net", "--mount", "dockerd", "--data-root", f"{self.folder}/data",
             "--exec-root", f"{self.folder}/exec", "-H", self.host, "--pidfile", f"{self.folder}/pid", "--bridge=none",
-            "--iptables=false", "--ip6tables=false", "--storage-driver=overlay2",
+            "--iptables=false", "--ip6tables=false", "--storage-driver=overlay2", *self._more,
         )  # fmt: skip
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -80,9 +88,9 @@ class OwnEngine:
 
 
 @contextmanager
-def own_engine(*, hide: tuple[Path, ...] = ()) -> Iterator[OwnEngine]:
+def own_engine(*, hide: tuple[Path, ...] = (), userns: bool = False) -> Iterator[OwnEngine]:
     folder = Path(tempfile.mkdtemp(prefix="codexsandbox-engine-", dir="/var/tmp"))
-    engine = OwnEngine(folder, hide=hide)
+    engine = OwnEngine(folder, hide=hide, userns=userns)
     try:
         engine.start()
         yield engine

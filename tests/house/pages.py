@@ -9,6 +9,7 @@ from typing import Final
 
 from tests.house import cli_reference, readme_matrix
 from tests.house.options_page import page as options_page
+from tests.house.profiles_page import page as profiles_page
 from tests.house.promises_page import page as promises_page
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -22,6 +23,7 @@ def generated() -> dict[Path, str]:
     return {
         REFERENCE / "promises.md": promises_page(),
         REFERENCE / "options.md": options_page(),
+        REFERENCE / "profiles.md": profiles_page(),
         cli_reference.PAGE: cli_reference.page(),
         README: readme_matrix.put(readme, readme_matrix.text()),
     }

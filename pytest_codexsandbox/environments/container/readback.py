@@ -75,7 +75,7 @@ def _of_network(profile: Profile) -> dict[str, str]:
 
 
 def differences(wanted: Mapping[str, str], facts: Mapping[str, Any]) -> tuple[str, ...]:
-    found = dict(_flat(facts))
+    found = dict(flat(facts))
     return tuple(
         f"{name}: asked for {pattern or 'nothing'}, found {found.get(name, 'nobody knows what') or 'nothing'}"
         for name, pattern in wanted.items()
@@ -117,8 +117,8 @@ def _remapped(spec: EnvironmentSpec) -> bool:
     return spec.container is not None and bool(spec.container.profile.userns)
 
 
-def _flat(facts: Mapping[str, Any], head: str = "") -> dict[str, str]:
+def flat(facts: Mapping[str, Any], head: str = "") -> dict[str, str]:
     pairs: dict[str, str] = {}
     for name, value in facts.items():
-        pairs |= _flat(value, f"{head}{name}.") if isinstance(value, Mapping) else {f"{head}{name}": str(value)}
+        pairs |= flat(value, f"{head}{name}.") if isinstance(value, Mapping) else {f"{head}{name}": str(value)}
     return pairs

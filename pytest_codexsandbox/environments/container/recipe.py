@@ -6,20 +6,25 @@ JSON text itself, and unmasked system paths are two empty lists.
 
 import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.container import filters
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import MachineFault, WrongInput
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 
 WORLDS: Final = "/srv/codexsandbox"  # absent from every image: only there does an engine honour the mode of a tmpfs
 _LARGEST: Final = 1 << 30  # of all worlds together: what runs away fills its own container, not the host's memory
 _CAPABILITY: Final = re.compile(r"ALL|[A-Z][A-Z_]{1,40}")
+_TARGET: Final = re.compile(r"/opt/codexsandbox/[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*")
+_VOLUME: Final = re.compile(r"codexsandbox-[0-9a-f]{24}")
+_NETWORK: Final = re.compile(r"codexsandbox-[0-9a-f]{8,}")
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def host_config(spec: ContainerSpec, mounts: list[dict[str, Any]], *, network: str = "none") -> dict[str, Any]:
     profile = spec.profile
+    _check(mounts, network)
     config: dict[str, Any] = {
         "NetworkMode": network,
         "Mounts": mounts,
@@ -42,6 +47,24 @@ def host_config(spec: ContainerSpec, mounts: list[dict[str, Any]], *, network: s
     if profile.memory:
         config |= {"Memory": profile.memory, "MemorySwap": profile.memory}
     return config
+
+
+def _check(mounts: list[dict[str, Any]], network: str) -> None:
+    """Whoever calls: nothing but our own folders and volumes, to be read, and no network but none or one of ours."""
+    for mount in mounts:
+        kind, source, target = mount["Type"], str(mount.get("Source", "")), str(mount["Target"])
+        ours = _VOLUME.fullmatch(source) if kind == "volume" else kind == "bind" and _is_folder_of_ours(source)
+        if not ours or mount.get("ReadOnly") is not True or not _TARGET.fullmatch(target):
+            raise MachineFault("this is not mounted into a container", where=f"{source} at {target}")
+    if network != "none" and not _NETWORK.fullmatch(network):
+        raise MachineFault("a container does not join this network", where=network)
+
+
+def _is_folder_of_ours(source: str) -> bool:
+    """By its name; no top of the tree, nothing that is reached by way of `..`, and no socket of an engine."""
+    path = PurePosixPath(source)
+    plain = source.startswith("/") and str(path) == source and ".." not in path.parts
+    return plain and len(path.parts) > 2 and path.suffix != ".sock"
 
 
 def security_options(profile: Profile) -> list[str]:

@@ -1,0 +1,73 @@
+"""What of this machine's files a Codex needs in a container: its program, what lies beside it for it, and nothing else.
+
+A program may lie anywhere, in a home or in /usr/bin. The folder around it is shown to a container only where nothing
+in it is anybody else's; else what belongs to Codex is copied out, once.
+"""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock
+
+_NEIGHBOURS: Final = ("codex-resources", "codex-path", "path")  # beside the folder that the program lies in
+_BELONGS: Final = re.compile(
+    r"codex-[\w.-]+|bin|path|bwrap|rg|__init__\.py|__pycache__|py\.typed|package\.json|(?:LICENSE|NOTICE|README)(?:\.\w+)?"
+)
+_OWN: Final = re.compile(r"codex-[\w.-]+|bwrap|rg")  # what may lie beside the program itself
+
+
+def place_of(binary: str, digest: str, cache: Path) -> tuple[Path, str]:
+    """A folder that can be shown to anybody, and where the program is in it."""
+    program = Path(binary)
+    root = _root(program)
+    inside = program.relative_to(root).as_posix()
+    if not _is_anybody_elses(root, program):
+        return root, inside
+    return _copied(root, program, digest, cache), inside
+
+
+def _root(program: Path) -> Path:
+    """Codex looks for its resources beside the folder that its program lies in."""
+    above = program.parent.parent
+    return above if any((above / name).is_dir() for name in _NEIGHBOURS) else program.parent
+
+
+def _is_anybody_elses(root: Path, program: Path) -> bool:
+    folders = {root, program.parent}
+    names = {entry.name for folder in folders for entry in folder.iterdir()}
+    return any(name != program.name and not _BELONGS.fullmatch(name) for name in names)
+
+
+def _copied(root: Path, program: Path, digest: str, cache: Path) -> Path:
+    files = dict(_files(root, program))
+    told = [digest, *(f"{to} {at.stat().st_size} {at.stat().st_mtime_ns}" for to, at in sorted(files.items()))]
+    folder = cache / "subjects" / hashlib.sha256("\n".join(told).encode()).hexdigest()[:24]
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock", timeout=300):
+        if not folder.is_dir():
+            making = folder.with_name(f"{folder.name}.making")
+            shutil.rmtree(making, ignore_errors=True)
+            for to, at in files.items():
+                (making / to).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(at, making / to)
+                (making / to).chmod(at.stat().st_mode & 0o755 | 0o444)
+            making.rename(folder)
+    return folder
+
+
+def _files(root: Path, program: Path) -> Iterator[tuple[str, Path]]:
+    yield program.relative_to(root).as_posix(), program
+    for entry in program.parent.iterdir():
+        if entry != program and _OWN.fullmatch(entry.name) and entry.is_file():
+            yield entry.relative_to(root).as_posix(), entry
+    if root == program.parent:
+        return
+    for name in (*_NEIGHBOURS, "codex-package.json"):
+        top = root / name
+        for file in (top, *top.rglob("*")) if top.is_dir() else (top,):
+            if file.is_file() and file.resolve().is_relative_to(root.resolve()):
+                yield file.relative_to(root).as_posix(), file

@@ -1,0 +1,62 @@
+"""The questions that the hand puts to the kernel, on this machine: harmless, in children, and with an end."""
+
+import errno
+import os
+import signal
+from pathlib import Path
+
+from pytest_codexsandbox.guest import answers
+from pytest_codexsandbox.guest.confinement import confinement
+
+PLAIN = {  # what a kernel says to whom nobody filters
+    "clone-userns": "EINVAL", "clone3": "EINVAL", "setns": "EBADF", "mount": "EFAULT", "mount-proc": "EFAULT",
+    "umount": "EFAULT", "netlink-send": "EBADF", "send": "EBADF", "open-beside": "EBADF", "write-8": "EBADF",
+    "seccomp": "EFAULT", "prctl-seccomp": "EFAULT",
+}  # fmt: skip
+
+
+def is_filtered() -> bool:
+    return "Seccomp:\t0" not in Path("/proc/self/status").read_text()
+
+
+def namespaces() -> dict[str, str]:
+    return {path.name: str(path.readlink()) for path in Path("/proc/self/ns").iterdir()}
+
+
+def names_in(folder: str) -> list[str]:
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def test_every_question_has_an_answer_and_the_asker_stays_what_it_was() -> None:
+    before = namespaces(), len(names_in("/proc/self/fd")), names_in("/")
+    found = answers.answers()
+    assert (namespaces(), len(names_in("/proc/self/fd")), names_in("/")) == before
+    names = [name for name, _ in (*answers._plain(), *answers._chain(os.getuid()))]
+    assert list(found) == names
+    known = {"ok", *errno.errorcode.values(), "SIGSYS"}
+    assert {name: answer for name, answer in found.items() if answer not in known} == {}
+    if not is_filtered():
+        assert {name: found[name] for name in PLAIN} == PLAIN
+        assert answers.mark() == ""
+
+
+def test_a_question_that_kills_costs_its_own_answer_only() -> None:
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGSYS)
+
+    def refuse() -> None:
+        raise OSError(errno.EPERM, "")
+
+    def stumble() -> None:
+        raise ValueError("a fault of ours")
+
+    asked = [("first", lambda: None), ("deadly", die), ("ours", stumble), ("later", refuse)]
+    assert answers.asked_all(asked) == {"first": "ok", "deadly": "SIGSYS", "ours": "no answer", "later": "EPERM"}
+
+
+def test_facts_of_this_machine() -> None:
+    found = confinement()
+    assert found["rootfs"] in ("ro", "rw")
+    assert "lo" in found["interfaces"].split()
+    assert set(found["caps"].split()).isdisjoint(found["caps_missing"].split())
+    assert found["answers"]
