@@ -6,14 +6,15 @@ from typing import Any
 import msgspec
 
 from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
+from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.registry import shipped
 
 DISTRO = "debian-bookworm"
 
 
-def container(*, distro: str = DISTRO, user: str = "root", **changes: Any) -> EnvironmentSpec:
+def container(*, distro: str = DISTRO, user: str = "root", bwrap: str = "distro", **changes: Any) -> EnvironmentSpec:
     """Without any syscall filter and with nothing hidden; `changes` are of the profile."""
     written = tomllib.loads((shipped("matrix") / "distros" / f"{distro}.toml").read_text())
     image = msgspec.convert({**written, "name": distro}, ImageSpec)
@@ -21,11 +22,11 @@ def container(*, distro: str = DISTRO, user: str = "root", **changes: Any) -> En
     words: dict[str, Any] = {"name": "open", "seccomp": "unconfined", "masked_paths": False, **changes}
     made = ContainerSpec(
         image=image,
-        bwrap=BwrapSpec(name="distro"),
+        bwrap=SHIPPED.bwrap(bwrap),
         profile=Profile(**words),
         user=UserSpec(name=user, uid=uid, gid=uid),
     )
     return EnvironmentSpec(
-        id=f"{distro}~bwrap-distro~open~{user}", backend="docker", distro=distro, profile="open", user=user,
-        engine="docker", arch=this_machine().arch, container=made,
+        id=f"{distro}~bwrap-{bwrap}~open~{user}", backend="docker", distro=distro, profile="open", user=user,
+        engine="docker", arch=this_machine().arch, bwrap=bwrap, container=made,
     )  # fmt: skip
