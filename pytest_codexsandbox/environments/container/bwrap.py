@@ -15,7 +15,7 @@ from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.container import ContainerSpec
 
-_NAME: Final = "codexsandbox-bwrap"
+_NAME: Final = "codexsandbox/with-bwrap"
 
 
 class Layer:
