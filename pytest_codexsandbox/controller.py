@@ -17,6 +17,7 @@ from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal, read
 from pytest_codexsandbox.matrix import expectations as known
+from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.plan import digest
 from pytest_codexsandbox.model.journal import CellRow, EndLine, PlanLine, PromiseRow, ResultLine, RunLine, SubjectLine
@@ -180,6 +181,7 @@ class Controller:
             pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
             stale=applied.stale, unmatched=(*applied.unmatched, *self.faults), leaks=self.leaks,
             incomplete=incomplete, strict=self.run.settings.strict,
+            not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
         )  # fmt: skip
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:

@@ -35,7 +35,7 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
     ("expectations", {"action": "append", "metavar": "FILE"}, "linelist",
      "known deviations as TOML, beside the shipped ones; strict: a healed one is an error"),
     ("strict", {"action": "store_true", "default": None}, "bool",
-     "blocked, unconfined and n/a by probe fail the run as well"),
+     "blocked, unconfined, n/a by probe and what cannot be had here fail the run as well"),
     ("timeout-scale", {"type": float, "metavar": "FACTOR"}, "string",
      "multiply every time limit, for slow machines (default: 1)"),
 )  # fmt: skip

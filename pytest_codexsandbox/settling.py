@@ -67,13 +67,15 @@ def exit_code(
     leaks: Sequence[str] = (),
     incomplete: str = "",
     strict: bool = False,
+    not_had: Sequence[str] = (),
 ) -> Outcome:
     """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
-    `incomplete`: why the journal is, if it is."""
+    `incomplete`: why the journal is, if it is; `not_had`: what was asked for and cannot be had on this machine."""
     found = [
         (pytest_code, PYTEST_OWN.get(pytest_code, "")),
         (VIOLATED, _violated(records, other_failures)),
         (VIOLATED, _too_little(records, from_data) if strict else ""),
+        (VIOLATED, f"strict: cannot be had here: {_list(not_had)}" if strict and not_had else ""),
         (LEDGER, _unbalanced(records, planned, incomplete)),
         (LEDGER, _unmeasured(records, planned)),
         (BROKEN, _some(records, Verdict.BROKEN, "broken: the harness could not tell")),

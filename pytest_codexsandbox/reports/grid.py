@@ -115,11 +115,32 @@ def names_of(cells: Iterable[CellRow]) -> dict[str, str]:
     cells = tuple(cells)
     one_environment = len({cell.environment for cell in cells}) == 1
     one_subject = len({cell.subject for cell in cells}) == 1
+    same = common(cells)
     names = {}
     for cell in cells:
-        short = cell.subject if one_environment else cell.environment
-        names[cell.id] = short if one_environment or one_subject else f"{cell.environment} / {cell.subject}"
+        where = "~".join(part for axis, part in _parts(cell).items() if axis not in same) or cell.environment
+        short = cell.subject if one_environment else where
+        names[cell.id] = short if one_environment or one_subject else f"{where} / {cell.subject}"
     return names if len(set(names.values())) == len(names) else {cell.id: cell.id for cell in cells}
+
+
+def common(cells: Iterable[CellRow]) -> dict[str, str]:
+    """What is left away in those names: axis → the value that every cell has, where all are in containers."""
+    cells = tuple(cells)
+    if len(cells) < 2 or not all(map(_parts, cells)):
+        return {}
+    return {
+        axis: cells[0].axes[axis]
+        for axis in _parts(cells[0])
+        if all(other.axes[axis] == cells[0].axes[axis] for other in cells)
+    }
+
+
+def _parts(cell: CellRow) -> dict[str, str]:
+    """The parts of a container's id, by axis; nothing for another environment. An id is compared, never parsed."""
+    axes = {axis: cell.axes.get(axis, "") for axis in ("distro", "bwrap", "profile", "user")}
+    parts = axes | {"bwrap": f"bwrap-{axes['bwrap']}"}
+    return parts if "~".join(parts.values()) == cell.environment else {}
 
 
 def worst_of(records: Iterable[Record]) -> Verdict:

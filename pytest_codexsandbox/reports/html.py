@@ -18,7 +18,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS
-from pytest_codexsandbox.reports import causes, facts
+from pytest_codexsandbox.reports import breadth, causes, facts
 from pytest_codexsandbox.reports.escape import visible, visible_lines
 from pytest_codexsandbox.reports.grid import Grid, grid
 from pytest_codexsandbox.reports.page_evidence import block, flat, promise_texts
@@ -26,6 +26,7 @@ from pytest_codexsandbox.reports.page_matrix import CLASSES, headings, sign_of, 
 from pytest_codexsandbox.reports.places import Places, places
 from pytest_codexsandbox.reports.screen_causes import again
 
+_MACHINES: Final = 8
 _PAGE: Final = Path(__file__).parent / "page"
 
 
@@ -138,7 +139,9 @@ def _told(journal: Journal, states: Mapping[Key, Record], where: Places, folder:
             for cause in causes.quiet(states)
         ],
         "cells": [(where.names[cell.id], cell) for cell in journal.plan.cells],
-        "machines": facts.machines(journal),
+        "machines": breadth.environments(journal, _MACHINES),
+        "pairs_told": breadth.pairs(journal, states),
+        "not_had": breadth.not_had(journal),
         "environments": [(line.spec, flat(line.facts)) for line in {e.spec: e for e in journal.environments}.values()],
         "subjects": [(line, flat(line.facts)) for line in {s.label: s for s in journal.subjects}.values()],
         "not_planned": journal.plan.not_planned,

@@ -12,7 +12,7 @@ import msgspec
 from pytest_codexsandbox.model.ledger import Journal, count
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.reports import causes, facts
+from pytest_codexsandbox.reports import breadth, causes, facts
 
 SCHEMA: Final = 1
 
@@ -54,11 +54,25 @@ def render(journal: Journal, folder: Path | None) -> str:
         "subjects": journal.subjects,
         "posture": facts.posture(journal),
         "not_planned": journal.plan.not_planned,
+        "coverage": _coverage(journal, states),
         "causes": _causes(states),
         "results": [_result(record) for record in states.values()],
     }
     data: bytes = msgspec.json.format(msgspec.json.encode(document), indent=1)
     return data.decode() + "\n"
+
+
+def _coverage(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any] | None:
+    """Pairs (triples) of axis values, where cells were picked by them."""
+    asked = journal.plan.coverage
+    if asked is None:
+        return None
+    planned, measured = breadth.counted(journal, states)
+    return {
+        "strength": asked.strength, "coverable": asked.coverable, "planned": planned, "measured": measured,
+        "combinations": asked.combinations, "cells": len(journal.plan.cells), "axes": asked.axes,
+        "uncoverable": asked.uncoverable,
+    }  # fmt: skip
 
 
 def _result(record: Record) -> Result:

@@ -8,13 +8,15 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
-from pytest_codexsandbox.reports import causes, facts
+from pytest_codexsandbox.reports import breadth, causes, facts
+from pytest_codexsandbox.reports.alike import FEW
 from pytest_codexsandbox.reports.escape import clipped, markdown, markdown_block, markdown_code
 from pytest_codexsandbox.reports.folding import FoldedRow, folded
-from pytest_codexsandbox.reports.grid import Grid, grid
+from pytest_codexsandbox.reports.grid import Grid, Group, grid
 from pytest_codexsandbox.reports.page_evidence import Block, block
 from pytest_codexsandbox.reports.places import Places, places
 
+_MACHINES: Final = 6
 WIDEST: Final = 12  # columns of signs in one table
 _TEXT: Final = 1_500  # characters of one text
 _IN_FULL: Final = 20  # causes
@@ -45,8 +47,11 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
         yield ""
     yield f"**{_text(' '.join(facts.counts(journal, states)))}**"
     yield ""
-    for line in [facts.codex(journal), *facts.machines(journal)[:6], facts.plan(journal), *facts.posture(journal)]:
+    wide = (*breadth.pairs(journal, states), *facts.posture(journal))
+    for line in [facts.codex(journal), *breadth.environments(journal, _MACHINES), facts.plan(journal), *wide]:
         yield f"- {_text(line)}"
+    for line in breadth.not_had(journal):
+        yield f"- **{_text(line)}**"
     for reason in journal.end.reasons if journal.end else ():
         code, _, words = reason.partition(" ")
         yield f"- exit {_text(code)}: {_text(words)}"
@@ -69,17 +74,29 @@ def _matrix(table: Grid, where: Places) -> Iterator[str]:
             for line in folded(rows, part):
                 yield _row(name, line)
         yield ""
-    for group in table.groups:
+    for number, group in enumerate(table.groups, 1):
         if len(group.cells) > 1:
-            names = ", ".join(where.names[cell.id] for cell in group.cells)
-            yield f"{_text(where.names[group.first])} stands for {len(group.cells)} cells alike: {_text(names)}"
+            ids = [cell.id for cell in group.cells]
+            names = ", ".join(where.names[cell] for cell in ids)
+            alike = f"{where.alike.told(ids)}: {names}" if _many(group, where) else names
+            title = _title(group, number, where)
+            yield f"{_text(title)} stands for {len(ids)} cells alike: {_text(alike)}"
             yield ""
 
 
+def _many(group: Group, where: Places) -> bool:
+    return len(group.cells) > FEW and where.alike.speaks
+
+
+def _title(group: Group, number: int, where: Places) -> str:
+    """The first of a few; a number for many, which the text below explains."""
+    return f"cells {number}" if _many(group, where) else where.names[group.first]
+
+
 def _column(table: Grid, where: Places, cell: str, side: str) -> str:
-    group = next(group for group in table.groups if group.first == cell)
-    more = f" (+{len(group.cells) - 1})" if len(group.cells) > 1 else ""
-    return f"{_text(where.names[cell])}{more}<br>{_text(side)}"
+    number, group = next((place, one) for place, one in enumerate(table.groups, 1) if one.first == cell)
+    more = f" (+{len(group.cells) - 1})" if len(group.cells) > 1 and not _many(group, where) else ""
+    return f"{_text(_title(group, number, where))}{more}<br>{_text(side)}"
 
 
 def _row(topic: str, line: FoldedRow) -> str:

@@ -1,17 +1,19 @@
 """Where something was seen: cells by their short names, and under which policies."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from pytest_codexsandbox.model.journal import CellRow
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.reports.alike import FEW, Alike
 from pytest_codexsandbox.reports.facts import listed, many
 from pytest_codexsandbox.reports.grid import Side, names_of
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
     names: Mapping[str, str]  # of cells
+    alike: Alike
     one_door: bool
 
     def side(self, side: Side) -> str:
@@ -22,12 +24,17 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         by_cell: dict[str, dict[str, None]] = {}
         for record in records:
             key = record.key
-            name = self.names.get(key.cell, key.cell)
-            by_cell.setdefault(name, {})[self.side(Side(key.door, key.policy))] = None
+            by_cell.setdefault(key.cell, {})[self.side(Side(key.door, key.policy))] = None
         by_sides: dict[tuple[str, ...], list[str]] = {}
         for cell, sides in by_cell.items():
             by_sides.setdefault(tuple(sides), []).append(cell)
-        return [f"{listed(cells)} / {listed(sides, 6)}" for sides, cells in by_sides.items()]
+        return [f"{self._cells(cells)} / {listed(sides, 6)}" for sides, cells in by_sides.items()]
+
+    def _cells(self, cells: Sequence[str]) -> str:
+        """Their names; of many in a run of many axes, what they have in common."""
+        if len(cells) > FEW and self.alike.speaks:
+            return self.alike.told(cells)
+        return listed(self.names.get(cell, cell) for cell in cells)
 
     def told(self, records: Iterable[Record], limit: int) -> str:
         places = self.of(records)
@@ -36,4 +43,5 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def places(cells: Iterable[CellRow], sides: Iterable[Side]) -> Places:
-    return Places(names=names_of(cells), one_door=len({side.door for side in sides}) <= 1)
+    cells = tuple(cells)
+    return Places(names=names_of(cells), alike=Alike(cells), one_door=len({side.door for side in sides}) <= 1)

@@ -10,9 +10,10 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.model.journal import CellRow
+from pytest_codexsandbox.reports.alike import FEW, Alike
 from pytest_codexsandbox.reports.escape import width_of
 from pytest_codexsandbox.reports.folding import FoldedRow, folded
-from pytest_codexsandbox.reports.grid import Grid, Group, Row, Side, names_of
+from pytest_codexsandbox.reports.grid import Grid, Group, Row, Side, common, names_of
 from pytest_codexsandbox.reports.paint import Paint
 
 _NARROWEST: Final = 14  # columns of a label
@@ -53,7 +54,9 @@ def matrix(grid: Grid, cells: Sequence[CellRow], paint: Paint, *, verbosity: int
         lines += ["", *(" " * left + heading for heading in block.headings)]
         lines += _rows(grid.topics().values(), block, paint, margin=margin, every=verbosity > 0)
     keys = [] if stepped else _sides_key(grid, sides, paint)
-    return [*lines, *keys, *_cells_key(grid.groups, names, paint, every=named is None)]
+    same = common(cells) if len({cell.environment for cell in cells}) > 1 else {}
+    keys += paint.labelled("in each", [f"{axis} {value}," for axis, value in same.items()]) if same else []
+    return [*lines, *keys, *_cells_key(grid.groups, names, Alike(cells), paint, every=named is None, all=verbosity > 0)]
 
 
 def _side_names(sides: Sequence[Side]) -> dict[Side, str]:
@@ -169,11 +172,24 @@ def _sides_key(grid: Grid, sides: dict[Side, str], paint: Paint) -> list[str]:
     return paint.labelled("each cell", ["signs of", *(f"{name}," for name in names), last])
 
 
-def _cells_key(groups: Sequence[Group], names: dict[str, str], paint: Paint, *, every: bool) -> list[str]:
+def _cells_key(
+    groups: Sequence[Group], names: dict[str, str], alike: Alike, paint: Paint, *, every: bool, all: bool
+) -> list[str]:
     """Which cells a number, or a heading like `3 cells`, stands for. Lines break between names."""
-    parts: list[str] = []
+    told: dict[int, list[str]] = {}
+    described = False
+    largest = max(groups, key=lambda group: len(group.cells), default=None)
     for number, group in enumerate(groups, 1):
         if every or len(group.cells) > 1:
-            told = ",\0".join(names[cell.id] for cell in group.cells)
-            parts += (told if len(groups) == 1 else f"[{number}] {told}").split("\0")
+            told[number] = ",\0".join(names[cell.id] for cell in group.cells).split("\0")
+            if len(group.cells) > FEW and alike.speaks and not all:
+                told[number] = alike.told([cell.id for cell in group.cells], rest=group is largest).split(" ")
+                described = True
+    if described and len(groups) > 1:
+        return [line for number, parts in told.items() for line in paint.labelled(f"[{number}]", parts)]
+    parts = [part for number, parts in told.items() for part in _numbered_first(number, parts, len(groups))]
     return paint.labelled("cells", parts) if parts else []
+
+
+def _numbered_first(number: int, parts: Sequence[str], groups: int) -> list[str]:
+    return list(parts) if groups == 1 else [f"[{number}] {parts[0]}", *parts[1:]]

@@ -8,7 +8,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
-from pytest_codexsandbox.reports import causes, facts
+from pytest_codexsandbox.reports import breadth, causes, facts
 from pytest_codexsandbox.reports.escape import ascii_only, clipped
 from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.paint import LONGEST, Paint
@@ -42,6 +42,7 @@ def render(
         "",
         *_legend(states, paint),
         *_counts(journal, states, paint),
+        *_breadth(journal, states, paint),
         *_posture(journal, paint),
         *_grey(causes.quiet(states), teller),
         *_attempts(journal, paint),
@@ -56,11 +57,8 @@ def _head(journal: Journal, states: Mapping[Key, Record], paint: Paint, verbosit
     missing = facts.incomplete(journal, states)
     lines = [paint.coloured(line, Verdict.BROKEN) for line in paint.wrapped(missing)] if missing else []
     lines += paint.wrapped(f"{journal.run.product or 'codexsandbox'} · {facts.codex(journal)}")
-    machines = facts.machines(journal)
-    limit = len(machines) if verbosity else _MACHINES
-    for machine in machines[:limit]:
+    for machine in facts.machines(journal) if verbosity else breadth.environments(journal, _MACHINES):
         lines += paint.wrapped(machine)
-    lines += [f"and {facts.many(len(machines) - limit, 'more environment')}"] if len(machines) > limit else []
     return [*lines, *paint.wrapped(facts.plan(journal))]
 
 
@@ -73,6 +71,12 @@ def _legend(states: Mapping[Key, Record], paint: Paint) -> list[str]:
 
 def _counts(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     return [paint.bold(line) for line in paint.wrapped(facts.counts(journal, states))]
+
+
+def _breadth(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
+    lines = [line for told in breadth.pairs(journal, states) for line in paint.wrapped(told)]
+    missing = [line for told in breadth.not_had(journal) for line in paint.wrapped(told)]
+    return [*lines, *(paint.coloured(line, Verdict.BROKEN) for line in missing)]
 
 
 def _posture(journal: Journal, paint: Paint) -> list[str]:
@@ -107,11 +111,8 @@ def _attempts(journal: Journal, paint: Paint) -> list[str]:
 
 def _foot(journal: Journal, found: list[causes.Cause], paint: Paint, folder: Path | None) -> list[str]:
     lines = [""]
-    left_out: dict[str, list[str]] = {}
-    for nothing in journal.plan.not_planned:
-        left_out.setdefault(nothing.why, []).append(nothing.what)
-    for why, names in list(left_out.items())[:_REASONS]:
-        lines += paint.wrapped(f"not planned, {why}: {facts.listed(names)}")
+    for told in breadth.left_out(journal, _REASONS):
+        lines += paint.wrapped(told)
     end = journal.end
     for leak in end.leaks if end else ():
         lines += paint.wrapped(f"left behind by codexsandbox itself: {leak}")

@@ -53,6 +53,13 @@ def test_strict_lets_nothing_pass_that_was_not_shown(verdict: Verdict) -> None:
     assert "strict: 1 " in outcome.reasons[0]
 
 
+def test_what_cannot_be_had_is_no_success_of_a_strict_run() -> None:
+    assert ended(seen(), not_had=("fedora-43",)).code == 0
+    outcome = ended(seen(), not_had=("fedora-43",), strict=True)
+    assert outcome.code == 1
+    assert outcome.reasons[0].startswith("1 strict: cannot be had here: fedora-43")
+
+
 def test_strict_forgives_what_data_knew_to_be_not_applicable() -> None:
     states = seen(read_only=Verdict.NOT_APPLICABLE)
     from_data = {str(key) for key, one in states.items() if one.verdict is Verdict.NOT_APPLICABLE}
