@@ -14,6 +14,7 @@ import pytest
 from pytest_codexsandbox.doors.controls import BareBwrapDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.environments.bubblewrap.having import why_not
+from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
@@ -123,6 +124,12 @@ def test_in_a_read_only_container_it_is_in_the_image_already(folder: Path) -> No
             assert said(bwrap(environment)) == (0, "it ran")
             done = environment.run(Command(argv=("touch", "/usr/bin/x"), cwd="/", env={"PATH": "/usr/bin"}))
             assert b"Read-only file system" in done.stderr
+    with Engine() as engine:
+        made = engine.api.images(name="codexsandbox/with-bwrap")
+    assert made
+    for marks in (image["Labels"] for image in made):
+        assert marks[labels.KIND] == "image"
+        assert (marks[labels.OWNER], marks[labels.WORD], marks[labels.MADE_OF]) == ("", "", "")  # nobody's but its own
 
 
 # ---- exact words

@@ -68,9 +68,8 @@ class Layer:
         )
         try:
             self._put(helper)
-            changes = [f"LABEL {name}={value}" for name, value in labels.kept("image").items()]
             with self._engine.asked("keep an image with the bubblewrap in it"):
-                self._engine.api.commit(helper, repository=_NAME, tag=tag, changes=changes)
+                self._engine.api.commit(helper, repository=_NAME, tag=tag, changes=labels.derived())
         finally:
             self._engine.remove(helper)
         return self._engine.image_id(f"{_NAME}:{tag}")

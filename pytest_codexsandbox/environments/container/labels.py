@@ -10,6 +10,7 @@ PREFIX: Final = "org.codexsandbox."
 KIND: Final = f"{PREFIX}kind"  # environment | helper | supply | network | image
 OWNER: Final = f"{PREFIX}owner"
 WORD: Final = f"{PREFIX}word"
+MADE_OF: Final = f"{PREFIX}image"  # a digest of what an image was made of
 
 
 def labels(kind: str, word: str) -> dict[str, str]:
@@ -20,6 +21,13 @@ def labels(kind: str, word: str) -> dict[str, str]:
 def kept(kind: str) -> dict[str, str]:
     """Of what later runs use too: volumes and images, named by what is in them."""
     return {KIND: kind}
+
+
+def derived() -> list[str]:
+    """The changes by which an image that is made of another, by way of a container, is told from both: it would carry
+    the labels of the one and of the other."""
+    said = {KIND: "image", WORD: "", OWNER: "", MADE_OF: ""}
+    return [f'LABEL {name}="{value}"' for name, value in said.items()]
 
 
 def owner(found: dict[str, Any] | None) -> Owner | None:

@@ -88,9 +88,8 @@ def _kept(engine: Engine, helper: str, files: Files, tag: str) -> str:
     with engine.asked("take the password file"):
         if not engine.api.put_archive(helper, "/", _packed(files)):
             raise MachineFault("the container engine did not take the password file")
-    wanted = [f"LABEL {name}={value}" for name, value in labels.kept("image").items()]
     with engine.asked("keep an image with another password file"):
-        engine.api.commit(helper, repository=_NAME, tag=tag, changes=wanted)
+        engine.api.commit(helper, repository=_NAME, tag=tag, changes=labels.derived())
     return engine.image_id(f"{_NAME}:{tag}")
 
 
