@@ -7,7 +7,7 @@ from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.promise import Promise
 
-WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "platform:linux")
+WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "network:own", "platform:linux")
 AT_RUN_TIME: Final = "capability:"
 NEEDS_LINUX: Final = (
     'needs Linux: docker run --rm -it -v "$PWD":/work -w /work python:3.12 '
@@ -34,12 +34,17 @@ def why_not_applicable(promise: Promise, environment: EnvironmentSpec, *, platfo
     return ""
 
 
+def _has_neighbour(environment: EnvironmentSpec) -> bool:
+    return environment.container is not None and environment.container.profile.network == "own"
+
+
 def _unmet(word: str, environment: EnvironmentSpec, platform: str) -> str:
     user = environment.user
     unmet = {
         "user:ordinary": user == "root" and "needs an ordinary user; this is root",
         "user:root": user not in ("", "root") and f"needs root; this is {user}",
         "resolver:ours": environment.resolver != "ours" and "needs a resolver of ours (containers, virtual machines)",
+        "network:own": not _has_neighbour(environment) and "needs a neighbour (profiles with a network of their own)",
         "platform:linux": platform != "linux" and NEEDS_LINUX,
     }
     return unmet.get(word) or ""

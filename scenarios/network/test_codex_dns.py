@@ -1,4 +1,5 @@
-"""Names: asked of a resolver of ours on the loopback, and through the system's own resolver where that is ours."""
+"""Names: asked of a resolver of ours on the loopback, through the system's own resolver where that is ours, and of a
+container engine's name service, which knows the containers around."""
 
 from pytest_codexsandbox.declare import Trial, promise
 from pytest_codexsandbox.model.act import Act
@@ -9,6 +10,7 @@ CONFIG = "https://developers.openai.com/codex/config-reference#sandbox_workspace
 OFF = (READ_ONLY, WORKSPACE_WRITE, ROOTS, NO_TMP)
 ON = (NETWORK, FULL_ACCESS)
 ADDRESS = "192.0.2.7"  # what the resolver outside answers for every name
+NEIGHBOUR = "neighbour.codexsandbox.test"  # known to the engine's name service alone
 
 
 ASK = {
@@ -109,6 +111,52 @@ def test_the_system_resolver_answers_with_the_network_on(trial: Trial) -> None:
         held=row.ok and row.value == control.value,
         control=control.value or control.errno,
         control_held=control.ok and ADDRESS in control.value,
+        reason=row.errno,
+        direction="denied",
+    )
+
+
+@promise(
+    "dns.neighbour-not-found",
+    kind="boundary",
+    severity="high",
+    source=SECURITY,
+    policies=OFF,
+    acts={"lookup": Act(verb="getaddrinfo", params={"name": NEIGHBOUR})},
+    requires=("network:own",),
+)
+def test_a_neighbour_in_the_engines_network_is_not_found_with_the_network_off(trial: Trial) -> None:
+    """With the network off nobody asks the name service of a container engine, which knows the containers around.
+
+    Source: Codex documentation, network access is off by default.
+    Control: the same lookup without a sandbox gives the neighbour's address.
+    """
+    trial.refused("lookup", errno=("EAI_AGAIN", "EAI_NONAME", "EAI_FAIL", "EAI_SYSTEM", "EAI_NODATA"))
+
+
+@promise(
+    "dns.neighbour-found",
+    kind="capability",
+    severity="high",
+    source=CONFIG,
+    policies=ON,
+    acts={"lookup": Act(verb="getaddrinfo", params={"name": NEIGHBOUR})},
+    requires=("network:own",),
+)
+def test_a_neighbour_in_the_engines_network_is_found_with_the_network_on(trial: Trial) -> None:
+    """With network_access the name service of a container engine gives inside what it gives outside.
+
+    Source: configuration reference: network_access allows outbound network access in the sandbox.
+    Control: the same lookup without a sandbox gives an address, and not the one that our own resolver has for any name.
+    """
+    row, control = trial.row("lookup"), trial.control_row("lookup")
+    trial.says(
+        "lookup",
+        claim="the lookup gives the address that it gives outside",
+        saw=row.value or row.errno or row.detail,
+        held=row.ok and row.value == control.value,
+        control=control.value or control.errno,
+        control_held=control.ok and bool(control.value) and ADDRESS not in control.value,
         reason=row.errno,
         direction="denied",
     )

@@ -1,15 +1,18 @@
 """A container as an environment. The hand is its first process: it dies with us, and everything in there with it."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_codexsandbox.environments.bubblewrap import having
 from pytest_codexsandbox.environments.container import labels, networks, readback, recipe, runtime, users
 from pytest_codexsandbox.environments.container.bwrap import Layer
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images
+from pytest_codexsandbox.environments.container.provision.foresight import Foresight
+from pytest_codexsandbox.environments.container.provision.wanted import wanted
 from pytest_codexsandbox.environments.container.shipping import ship
 from pytest_codexsandbox.environments.container.stream import Attached
 from pytest_codexsandbox.environments.container.supplies import Supplier, Supply, of_subject
@@ -35,6 +38,19 @@ class ContainerBackend:
         self._host = host
         self._watchers = Watchers()
         self._words: dict[str, str] = {}  # of every environment that was opened → its engine's address
+
+    @staticmethod
+    def foresee(cache: Path) -> Callable[[EnvironmentSpec], str]:
+        """For plans: why an environment cannot be had here, "" where nothing is known that keeps it from being had."""
+        images = Foresight(cache)
+
+        def why_not(spec: EnvironmentSpec) -> str:
+            asked = spec.container
+            if asked is None:
+                return ""
+            return images.why_not(wanted(asked)) or having.why_not(asked.bwrap, cache)
+
+        return why_not
 
     def audit(self) -> tuple[str, ...]:
         found: list[str] = []
@@ -105,7 +121,7 @@ def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ..
     found = {runtime.INSIDE: Supply(folder=str(hand), inside=runtime.INSIDE, digest=hand.name)}
     places: dict[str, str] = {}
     for one in brought:
-        supply, place = of_subject(one.binary, one.digest)
+        supply, place = of_subject(one.binary, one.digest, cache)
         found[supply.inside], places[one.binary] = supply, place
     return tuple(found.values()), places
 

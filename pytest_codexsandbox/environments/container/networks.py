@@ -3,14 +3,18 @@ name there, and no way out. What leads nowhere cannot leak: the host has no addr
 be told so."""
 
 import ipaddress
+import os
 import random
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container import labels, runtime
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.environments.container import afterwards, labels, runtime
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.stream import Attached
 from pytest_codexsandbox.errors import MachineFault
@@ -46,7 +50,9 @@ NONE: Final = Network()
 def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any]]) -> Iterator[Network]:
     """`mounts`: at least the hand's Python, which is all that runs in the neighbour."""
     with ExitStack() as stack:
-        name = _made(engine, word)
+        name = f"codexsandbox-{word}"
+        stack.enter_context(_watched(engine, name))
+        _make(engine, name, word)
         stack.callback(engine.remove_network, name)
         config = {
             "NetworkMode": name, "Mounts": list(mounts), "AutoRemove": True, "ReadonlyRootfs": True, "CapDrop": ["ALL"],
@@ -65,9 +71,17 @@ def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any
         yield Network(mode=name, neighbour=_address(engine, container, name))
 
 
-def _made(engine: Engine, word: str) -> str:
-    """A name of our own, so that nothing else has to be remembered."""
-    name = f"codexsandbox-{word}"
+@contextmanager
+def _watched(engine: Engine, name: str) -> Iterator[None]:
+    """It is removed also when we are killed and can remove nothing any more."""
+    argv = (sys.executable, "-m", afterwards.__name__, engine.host, name)
+    paths = (str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", ""))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    with proc.running(argv, cwd="/", env=env):
+        yield
+
+
+def _make(engine: Engine, name: str, word: str) -> None:
     options: dict[str, str] = _NO_HOST
     for left in reversed(range(_TRIES)):
         config = {"Driver": "default", "Config": [{"Subnet": _subnet()}]}
@@ -77,7 +91,7 @@ def _made(engine: Engine, word: str) -> str:
                     name, driver="bridge", internal=True, options=options, ipam=config, enable_ipv6=False,
                     labels=labels.labels("network", word),
                 )  # fmt: skip
-            return name
+            return
         except MachineFault as problem:
             if not left:
                 raise
@@ -85,7 +99,6 @@ def _made(engine: Engine, word: str) -> str:
                 options = {}
             elif "overlap" not in problem.why and "already used" not in problem.why:
                 raise
-    raise AssertionError("unreachable")
 
 
 def _subnet() -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container import labels, subjects
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 
@@ -31,19 +31,11 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
-def of_subject(binary: str, digest: str) -> tuple[Supply, str]:
+def of_subject(binary: str, digest: str, cache: Path) -> tuple[Supply, str]:
     """The folder that a Codex needs with its neighbours, and where its program is found inside."""
-    program = Path(binary)
-    root = _root(program)
+    folder, program = subjects.place_of(binary, digest, cache)
     inside = f"{SUBJECTS}/{digest[:16]}"
-    return Supply(folder=str(root), inside=inside, digest=digest), f"{inside}/{program.relative_to(root)}"
-
-
-def _root(program: Path) -> Path:
-    """Codex looks for its resources beside the folder that its program lies in."""
-    above = program.parent.parent
-    has_neighbours = any((above / name).is_dir() for name in ("codex-resources", "codex-path", "path"))
-    return above if has_neighbours else program.parent
+    return Supply(folder=str(folder), inside=inside, digest=digest), f"{inside}/{program}"
 
 
 class Supplier:

@@ -1,0 +1,193 @@
+"""Networks and names: none at all, or one of our own; and what programs say when a sandbox keeps a name from them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.diagnosis.match import match
+from pytest_codexsandbox.environments.container import networks, runtime
+from pytest_codexsandbox.environments.container.backend import ContainerBackend, ContainerEnvironment
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.session.bench import BenchOptions
+from pytest_codexsandbox.session.rehearsal import rehearse
+from pytest_codexsandbox.subjects import FAKES, subject
+from tests.docker.profiles import NETWORK_ON, opened, profiled, run, sandboxed
+from tests.fakes.machine import installed_codex
+
+OPEN = "seccomp-unconfined-systempaths"
+ADDRESS = "192.0.2.7"
+FETCH = (
+    runtime.PYTHON,
+    "-I",
+    "-S",
+    "-c",
+    "import urllib.request; print(urllib.request.urlopen('http://web.test').status)",
+)
+REACH = """
+import socket, sys
+for where in sys.argv[1:]:
+    address, _, port = where.partition("#")
+    asking = socket.socket()
+    asking.settimeout(2)
+    try:
+        asking.connect((address, int(port)))
+        print("reached", where)
+    except OSError as problem:
+        print("not", where, problem)
+"""
+
+
+@pytest.fixture(scope="module")
+def codex() -> Subject:
+    return installed_codex(cache_folder())
+
+
+@pytest.fixture(scope="module", params=[OPEN, "own-network"])
+def environment(
+    request: pytest.FixtureRequest, codex: Subject, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ContainerEnvironment]:
+    with opened(profiled(request.param, "u1000"), tmp_path_factory.mktemp("e"), codex=codex) as found:
+        yield found
+
+
+@contextmanager
+def listening() -> Iterator[int]:
+    """On every address of this machine."""
+    with socket.socket() as server:
+        server.bind(("0.0.0.0", 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+def own_addresses() -> list[str]:
+    told = subprocess.run(["ip", "-4", "-o", "addr"], capture_output=True, text=True, check=True).stdout
+    return [line.split()[3].partition("/")[0] for line in told.splitlines() if " lo " not in line]
+
+
+def test_every_name_is_answered_by_us_and_one_that_does_not_exist_is_refused(environment: ContainerEnvironment) -> None:
+    found = run(environment, "getent", "hosts", "codexsandbox.test")
+    assert (found.exit, found.stdout.decode().split()[:1]) == (0, [ADDRESS]), found
+    started = time.monotonic()
+    assert run(environment, "getent", "hosts", "nobody.invalid").exit == 2
+    assert time.monotonic() - started < 5
+
+
+def test_no_way_leads_out_and_the_host_is_not_reached(environment: ContainerEnvironment) -> None:
+    with listening() as port:
+        neighbour = str(environment.facts().get("neighbour", ""))
+        first = (
+            ".".join([*neighbour.split(".")[:3], str(int(neighbour.split(".")[3]) // 8 * 8 + 1)]) if neighbour else ""
+        )
+        others = [*own_addresses(), *([first] if first else []), "198.51.100.1", "1.1.1.1"]
+        asked = [f"{address}#{port}" for address in others] + ["1.1.1.1#53", "8.8.8.8#53"]
+        told = run(environment, runtime.PYTHON, "-I", "-S", "-c", REACH, *asked).stdout.decode().splitlines()
+        with socket.create_connection(("127.0.0.1", port), timeout=2):  # the listener is there
+            assert len(told) == len(asked)
+        assert [line for line in told if not line.startswith("not ")] == []
+
+
+def test_a_neighbour_is_known_to_the_engines_name_service_only(environment: ContainerEnvironment) -> None:
+    found = run(environment, "getent", "hosts", networks.NEIGHBOUR).stdout.decode().split()[:1]
+    assert found == [environment.facts().get("neighbour", ADDRESS)]
+
+
+def test_what_programs_say_when_the_network_is_off_is_recognised(
+    environment: ContainerEnvironment, codex: Subject
+) -> None:
+    """Python names the failure; getent is silent and ends with 2; curl, where there is one, has words of its own."""
+    clients = {"python": FETCH, "getent": ("getent", "hosts", "web.test")}
+    if run(environment, "sh", "-c", "command -v curl").exit == 0:
+        clients["curl"] = ("curl", "-sS", "--max-time", "5", "http://web.test")
+    unshared = ("bwrap", "--ro-bind", "/", "/", "--unshare-net")
+    for name, argv in clients.items():
+        for done in (run(environment, *unshared, *argv), sandboxed(environment, codex, *argv)):
+            known = match(done.stderr.decode())
+            assert done.exit, (name, done)
+            if name == "getent":
+                assert (done.exit, done.stdout) == (2, b"")
+            else:
+                assert known is not None, done.stderr
+                assert known.fingerprint in ("name-lookup-failed", "host-not-resolved"), done.stderr
+    assert sandboxed(environment, codex, "getent", "hosts", "web.test", more=NETWORK_ON).exit == 0
+    gone = run(environment, *FETCH[:-1], FETCH[-1].replace("web.test", "web.invalid"))
+    known = match(gone.stderr.decode())
+    assert known is not None
+    assert known.fingerprint == "name-does-not-exist"
+
+
+# ---- the promises
+def test_the_promises_about_names_are_measured_and_catch_who_breaks_them(codex: Subject, tmp_path: Path) -> None:
+    promises = [pair for pair in survey.promises(shipped("scenarios")) if pair[0].topic == "dns"]
+    bad = {fake.name: fake for fake in FAKES if fake.name in ("looks-names-up", "finds-no-name")}
+    options = BenchOptions(folder=tmp_path / "worlds", cache=cache_folder(), timeout_scale=3.0)
+    for profile, wanted in ((OPEN, 4), ("own-network", 6)):
+        spec = profiled(profile, "u1000")
+        records = rehearse(promises, (WORKSPACE_WRITE, NETWORK), codex, environment=spec, options=options)
+        verdicts = {key.promise: (record.verdict, record.reason) for key, record in records.items()}
+        measured = {name: told for name, told in verdicts.items() if told[0] is not Verdict.NOT_APPLICABLE}
+        assert len(measured) == wanted, verdicts
+        assert {name: told for name, told in measured.items() if told[0] is not Verdict.CONFORMS} == {}
+        for fake in bad.values():
+            (tmp_path / fake.name).mkdir(exist_ok=True)
+            found = rehearse(
+                promises, fake.policies, subject(tmp_path / fake.name, fake), environment=spec, options=options,
+                exempt_from_start=True,
+            )  # fmt: skip
+            caught = {key.promise for key, record in found.items() if record.verdict is Verdict.VIOLATES}
+            applicable = {key.promise for key, record in found.items() if record.verdict is not Verdict.NOT_APPLICABLE}
+            assert set(fake.caught_by) & applicable <= caught, {key.promise: one.reason for key, one in found.items()}
+            assert caught
+
+
+# ---- what is left
+def test_a_network_is_gone_with_its_environment(tmp_path: Path) -> None:
+    backend = ContainerBackend()
+    with backend.open(profiled("own-network"), tmp_path, cache=cache_folder()) as found, Engine() as engine:
+        words = frozenset(backend._words)
+        assert sorted(left.kind for left in find(engine, words=words)) == ["container", "container", "network"]
+        assert found.facts()["neighbour"]
+    assert backend.audit() == ()
+
+
+def test_a_network_is_gone_soon_after_a_runner_that_was_killed(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path\n"
+        "from tests.docker.profiles import opened, profiled\n"
+        f"with opened(profiled('own-network'), Path({str(tmp_path)!r})):\n"
+        "    print('open', flush=True); time.sleep(600)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    runner = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}
+    )
+    assert runner.stdout is not None
+    with Engine() as engine:
+
+        def left() -> list[str]:
+            return sorted(one.kind for one in find(engine) if one.owner.pid == runner.pid)
+
+        try:
+            assert runner.stdout.readline() == b"open\n"
+            assert left() == ["container", "container", "network"]
+        finally:
+            runner.send_signal(signal.SIGKILL)
+            runner.wait()
+            runner.stdout.close()
+        limit = time.monotonic() + 5
+        while left() and time.monotonic() < limit:
+            time.sleep(0.05)
+        assert left() == []
