@@ -79,7 +79,7 @@ def as_text(found: tuple[Row, ...], *, host: str, cache: Path, fault: str = "") 
 def _lines(row: Row, wide: int) -> Iterator[str]:
     size = " + ".join(f"{one.size / 1e6:,.0f}" for one in row.variants if one.image)
     ready = " ".join(one.bwrap for one in row.variants if one.image)
-    middle = f"{row.provider:<17} {size + ' MB' if size else '':<14} {_short(row.pin):<14} {ready}"
+    middle = f"{row.provider:<12} {size + ' MB' if size else '':<10} {_short(row.pin):<12} {ready}"
     yield f"{row.name:<{wide}}  {row.state:<7}  {middle}".rstrip()
     if row.why_not:
         yield from textwrap.wrap(row.why_not, WIDTH, initial_indent="    ", subsequent_indent="    ")

@@ -13,6 +13,7 @@ from pytest_codexsandbox.environments.container.provision import bootstrap, want
 from pytest_codexsandbox.environments.container.provision.build import build, give
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, Failure, LockFile, Made, now
 from pytest_codexsandbox.environments.container.provision.pull import pin, pull
+from pytest_codexsandbox.environments.container.provision.troubles import short
 from pytest_codexsandbox.environments.container.provision.turns import turn
 from pytest_codexsandbox.environments.container.provision.wanted import Wanted
 from pytest_codexsandbox.environments.container.provision.watch import Silent, Watch
@@ -106,7 +107,11 @@ class Images:
         """For whoever waits, and for plans; not when somebody asked for less than what there is."""
         could = {name for name, word in zip(PROVIDERS, (image.pull, image.suite), strict=True) if word}
         if could <= set(self._providers):
-            self.lock.keep_failure(base_digest, image.name, problem, when=time.time())
+            one = Failure(
+                name=image.name, what=problem.what, why=problem.why, next_step=problem.next_step, when=time.time(),
+                short="; ".join(dict.fromkeys(short(reason) for reason in _reasons(problem))),
+            )  # fmt: skip
+            self.lock.keep_failure(base_digest, one)
 
     def _keep(self, want: Wanted, image: str, *, base: str, seconds: float) -> Made:
         with self._engine.asked(f"look at the image {want.what}"):
@@ -164,11 +169,8 @@ class Images:
         return provider, pinned, tag
 
     def _bootstrapped(self, want: Wanted) -> tuple[str, str, str]:
-        why = bootstrap.why_not(want.image, self._cache, arch=self._arch())
-        if why:
-            raise NotHad(f"{want.image.name} cannot be bootstrapped", why=why)
         self._watch.stage(want.what, "bootstrapping from its archive")
-        archive, digest = bootstrap.have(want.image, self._cache, again=self._update)
+        archive, digest = bootstrap.have(want.image, self._cache, arch=self._arch(), again=self._update)
         tag = wanted.base_tag(want.image, digest)
         if not self._engine.image_id(tag):
             give(self._engine, archive, tag, what=want.what, watch=self._watch)
@@ -185,13 +187,27 @@ class Images:
         return f"{self._engine.host} {about.get('Name', '')}" if podman else str(about.get("ID") or self._engine.host)
 
 
+class Neither(NotHad):
+    """No provider could give it."""
+
+    reasons: tuple[NotHad, ...] = ()
+
+
 def _neither(image: ImageSpec, reasons: list[NotHad]) -> NotHad:
     if len(reasons) == 1:
         return reasons[0]
     if not reasons:
         return NotHad(f"{image.name} cannot be had", why="neither a registry nor an archive of it may be asked")
     why = "; ".join(f"{one.what}: {one.why}" for one in reasons)
-    return NotHad(f"{image.name} cannot be had here", why=why, next_step=reasons[-1].next_step or reasons[0].next_step)
+    problem = Neither(
+        f"{image.name} cannot be had here", why=why, next_step=reasons[-1].next_step or reasons[0].next_step
+    )  # fmt: skip
+    problem.reasons = tuple(reasons)
+    return problem
+
+
+def _reasons(problem: NotHad) -> tuple[NotHad, ...]:
+    return problem.reasons if isinstance(problem, Neither) else (problem,)
 
 
 def _again(failed: Failure) -> CodexSandboxError:

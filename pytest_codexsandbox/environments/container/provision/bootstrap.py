@@ -17,6 +17,7 @@ from typing import Final
 
 from pytest_codexsandbox import proc
 from pytest_codexsandbox.environments.container.provision import keyrings, wanted
+from pytest_codexsandbox.environments.container.provision.keyrings import Lack
 from pytest_codexsandbox.environments.container.provision.troubles import of_bootstrap
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.guest import paths
@@ -37,22 +38,21 @@ _HOOK: Final = (
     'for f in "$1"/etc/apt/sources.list "$1"/etc/apt/sources.list.d/*.list; do '
     'if [ -f "$f" ]; then sed -i "s/ *\\[signed-by=[^]]*\\]//" "$f"; fi; done'
 )
-# The tool's own: without it, suites that need a merged /usr get one by a package that brings all of Perl.
-_MERGED: Final = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
+_MERGED: Final = "/usr/share/mmdebstrap/hooks/merged-usr"  # the tool's own
 Run = Callable[[Command], Finished]
 
 
-def why_not(image: ImageSpec, cache: Path, *, arch: str = "") -> str:
-    """What keeps it from being bootstrapped, as far as that is seen without trying; "" where nothing does."""
+def lacking(image: ImageSpec, cache: Path, *, arch: str = "") -> Lack | None:
+    """What keeps it from being bootstrapped, as far as that is seen without trying. `arch`: of the engine."""
     if not image.suite:
-        return "its archive cannot be bootstrapped from"
-    if archive(image, cache) is not None:
-        return ""
+        return Lack(why="its archive cannot be bootstrapped from")
     if arch and arch != platform.machine():
-        return f"the engine runs {arch}, and what is bootstrapped here is {platform.machine()}"
+        return Lack(why=f"the engine runs {arch}, and what is bootstrapped here is {platform.machine()}")
+    if archive(image, cache) is not None:
+        return None
     if shutil.which(TOOL) is None:
-        return f"{TOOL} is not installed (apt install {TOOL})"
-    return keyrings.why_not(image, cache)
+        return Lack(why=f"{TOOL} is not installed", remedy=f"apt install {TOOL}")
+    return keyrings.lacking(image, cache)
 
 
 def archive(image: ImageSpec, cache: Path) -> tuple[Path, str] | None:
@@ -65,13 +65,15 @@ def archive(image: ImageSpec, cache: Path) -> tuple[Path, str] | None:
         return None
 
 
-def have(image: ImageSpec, cache: Path, *, run: Run = proc.run, again: bool = False) -> tuple[Path, str]:
+def have(
+    image: ImageSpec, cache: Path, *, run: Run = proc.run, arch: str = "", again: bool = False
+) -> tuple[Path, str]:
     """The archive and its digest, made where it is not there yet. Whoever calls holds the lock of this base."""
+    if lack := lacking(image, cache, arch=arch):
+        raise NotHad(f"{image.name} cannot be bootstrapped", why=lack.why, next_step=lack.remedy)
     kept = None if again else archive(image, cache)
     if kept is not None:
         return kept
-    if why := why_not(image, cache):
-        raise NotHad(f"{image.name} cannot be bootstrapped", why=why, next_step=_next(why))
     path = _place(image, cache)
     with _staging(path) as staging:
         key = keyrings.have(image, cache, fetch=lambda spec, to: _keyring_package(spec, to, staging, run), run=run)
@@ -93,7 +95,7 @@ def command(image: ImageSpec, target: Path, *, key: Path | None, tmp: Path) -> C
     # Folders directly below stay: scripts of packages expect them.
     words += [f"--dpkgopt=path-exclude=/usr/share/{name}/*/*" for name in _LEAN]
     words += [f"--customize-hook={_HOOK}"]
-    words += [f"--hook-dir={_MERGED}"] if not image.only and Path(_MERGED).is_dir() else []
+    words += [f"--hook-dir={_MERGED}"] if image.merged_usr and Path(_MERGED).is_dir() else []
     return _tool(words, image, target, tmp)
 
 
@@ -140,10 +142,6 @@ def _mirror(image: ImageSpec) -> str:
     return wanted.mirror(os.environ.get(variable, "") or image.mirror, where=variable)
 
 
-def _next(why: str) -> str:
-    return f"apt install {TOOL}" if why.startswith(TOOL) else ""
-
-
 def _place(image: ImageSpec, cache: Path) -> Path:
     name = f"{wanted.word(image.name)}-{platform.machine()}-{wanted.base_digest(image)}.tar"
     return cache / FOLDER / name
@@ -176,7 +174,7 @@ def _staging(path: Path) -> Iterator[Path]:
 @contextmanager
 def _seen_by_all(key: Path | None) -> Iterator[Path | None]:
     """apt reads keys as another user, who may not enter our cache. Where the system keeps keys it can."""
-    if key is None or key.parent == keyrings.FOLDER:
+    if key is None:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="codexsandbox-key-") as folder:

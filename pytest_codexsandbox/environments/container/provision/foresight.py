@@ -39,14 +39,12 @@ class Foresight:
             return ""
         failed = self._locked.failures.get(wanted.base_digest(image))
         if failed is not None and 0 <= self._now - failed.when < BELIEVED:
-            return f"{_reason(failed)}, {self._ago(failed)} (try again: codexsandbox images build {image.name})"
-        return "" if image.pull else bootstrap.why_not(image, self._cache)
+            return f"{failed.short}, {self._ago(failed)} (try again: codexsandbox images build {image.name})"
+        lack = None if image.pull else bootstrap.lacking(image, self._cache)
+        return str(lack or "")
 
     def _ago(self, failed: Failure) -> str:
         minutes = int(self._now - failed.when) // 60
-        return f"{minutes // 60} hours ago" if minutes >= 120 else f"{minutes} minutes ago" if minutes else "just now"
-
-
-def _reason(failed: Failure) -> str:
-    """The first of its words: the tool's own, with addresses and lookups, are for whoever tries."""
-    return failed.why.partition(": ")[0] if ": " in failed.why else failed.why or failed.what
+        return (
+            f"{minutes // 60} hours ago" if minutes >= 120 else f"{minutes} minutes ago" if minutes > 1 else "just now"
+        )

@@ -10,39 +10,52 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from pytest_codexsandbox.environments.container.provision import wanted
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
 
 FOLDER: Final = Path("/usr/share/keyrings")
+
+
+class Lack(msgspec.Struct, frozen=True, kw_only=True):
+    """Why something cannot be had here, and what would help."""
+
+    why: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.why} ({self.remedy})" if self.remedy else self.why
+
+
 Run = Callable[[Command], Finished]
 Fetch = Callable[[ImageSpec, Path], None]  # unpacks the keyring's package, unverified, as a tar at the path
 
 
-def found(image: ImageSpec, cache: Path, *, folder: Path = FOLDER) -> Path | None:
-    places = [folder / f"{image.keyring}{end}" for end in (".gpg", ".pgp")] + [_own(image, cache)]
+def found(image: ImageSpec, cache: Path) -> Path | None:
+    places = [FOLDER / f"{image.keyring}{end}" for end in (".gpg", ".pgp")] + [_own(image, cache)]
     return next((path for path in places if path.is_file()), None)
 
 
-def why_not(image: ImageSpec, cache: Path, *, folder: Path = FOLDER) -> str:
-    """Without trying: "" where it is there, or may be had."""
-    if not image.keyring or found(image, cache, folder=folder):
-        return ""
+def lacking(image: ImageSpec, cache: Path) -> Lack | None:
+    """Without trying: None where it is there, or may be had."""
+    if not image.keyring or found(image, cache):
+        return None
     if image.signed_by and shutil.which("gpg"):
-        return ""
-    return f"the key of its archive is not here ({_remedy(image)})"
+        return None
+    return Lack(why="the key of its archive is not here", remedy=_remedy(image))
 
 
-def have(image: ImageSpec, cache: Path, *, fetch: Fetch, run: Run, folder: Path = FOLDER) -> Path | None:
+def have(image: ImageSpec, cache: Path, *, fetch: Fetch, run: Run) -> Path | None:
+    """None: the tool finds it by itself."""
     if not image.keyring:
         return None
-    there = found(image, cache, folder=folder)
-    if there is not None:
-        return there
-    if why := why_not(image, cache, folder=folder):
-        raise NotHad(f"{image.name} cannot be bootstrapped", why=why, next_step=_remedy(image))
-    return _of_the_archive(image, cache, fetch, run)
+    there = found(image, cache)
+    if there is None:
+        return _of_the_archive(image, cache, fetch, run)
+    return None if there.parent == FOLDER else there
 
 
 def _of_the_archive(image: ImageSpec, cache: Path, fetch: Fetch, run: Run) -> Path:

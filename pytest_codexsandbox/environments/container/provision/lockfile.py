@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.errors import MachineFault
 
 NAME: Final = "images.lock.json"
 _PATIENCE: Final = 30.0
@@ -52,6 +52,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     why: str
     next_step: str
+    short: str  # for plans
     when: float
 
 
@@ -110,8 +111,7 @@ class LockFile:
 
         self.change(change)
 
-    def keep_failure(self, digest: str, name: str, problem: CodexSandboxError, *, when: float) -> None:
-        one = Failure(name=name, what=problem.what, why=problem.why, next_step=problem.next_step, when=when)
+    def keep_failure(self, digest: str, one: Failure) -> None:
         self.change(lambda old: msgspec.structs.replace(old, failures={**old.failures, digest: one}))
 
     def forget(self, ids: set[str]) -> None:

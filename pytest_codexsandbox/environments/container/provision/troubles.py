@@ -28,13 +28,15 @@ _NOT_THERE: Final = re.compile(r"manifest .*unknown|not found|does not exist|no 
 _LIMITED: Final = re.compile(r"toomanyrequests|rate limit", re.I)
 _LOGIN: Final = re.compile(r"access denied|unauthorized|authentication required|no basic auth", re.I)
 _PROXY: Final = "check the network; a proxy is taken from https_proxy"
+_MARKS: Final = ("E: ", "W: ", "Err:")
 PRUNE: Final = "codexsandbox images prune --all, or set CODEXSANDBOX_CACHE to a folder on another disk"
 
 
 def of_bootstrap(image: ImageSpec, done: Finished, staging: Path, *, limit: float) -> CodexSandboxError:
     said = done.stderr.decode("utf-8", "replace")
     what = f"{image.name} cannot be bootstrapped from its archive"
-    why = tail(said, marks=("E: ", "W: Failed", "Err:"))
+    why = tail(said, marks=_MARKS)
+    marked = "\n".join(line for line in said.splitlines() if line.startswith(_MARKS)) or said
     if done.ended == "timeout" or done.exit in (124, 137):
         return NotHad(what, why=f"not done after {limit / 60:.0f} minutes: {tail(said)}", next_step=_PROXY)
     if done.ended != "exit":
@@ -47,9 +49,9 @@ def of_bootstrap(image: ImageSpec, done: Finished, staging: Path, *, limit: floa
         (_EXPIRED, "the dates of its archive's Release file have run out", "renew the mirror, or try another"),
         (_TOO_OLD, "the tools of this machine are too old for this suite", "use a newer mmdebstrap, apt and dpkg"),
     ):
-        if form.search(said):
+        if form.search(said if form is _NO_ROOM else marked):
             return NotHad(what, why=f"{cause}: {why}", next_step=next_step)
-    return NotHad(what, why=why or f"mmdebstrap ended with {done.exit} and said nothing")
+    return NotHad(what, why=f"mmdebstrap ended with {done.exit}: {why or 'it said nothing'}")
 
 
 def of_pull(reference: str, said: str) -> NotHad:
@@ -63,7 +65,7 @@ def of_pull(reference: str, said: str) -> NotHad:
     ):
         if form.search(said):
             return NotHad(what, why=f"{cause}: {said}", next_step=next_step)
-    return NotHad(what, why=said)
+    return NotHad(what, why=f"the engine could not pull it: {said}")
 
 
 def of_build(what: str, said: str, failed: str) -> CodexSandboxError:
@@ -82,7 +84,12 @@ def of_build(what: str, said: str, failed: str) -> CodexSandboxError:
     ):
         if form.search(said) or form.search(failed):
             return NotHad(head, why=f"{cause}: {why}", next_step=next_step)
-    return NotHad(head, why=f"{why}; {failed}" if failed not in why else why)
+    return NotHad(head, why=f"a command failed: {why}; {failed}" if failed not in why else f"a command failed: {why}")
+
+
+def short(problem: NotHad) -> str:
+    """The cause alone: what a tool said, with addresses and lookups, is for whoever tries."""
+    return problem.why.partition(": ")[0] or problem.what
 
 
 def tail(text: str, *, marks: tuple[str, ...] = (), limit: int = 300) -> str:

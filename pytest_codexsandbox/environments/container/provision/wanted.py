@@ -55,7 +55,8 @@ def digest(want: Wanted) -> str:
 
 def base_digest(image: ImageSpec) -> str:
     """Of what the base is made of, whoever provides it."""
-    return _hash(["1", image.name, image.pull, image.suite, image.mirror, list(image.components), list(image.only)])
+    told = [image.name, image.pull, image.suite, image.mirror, image.components, image.only, image.merged_usr]
+    return _hash(["1", *told])
 
 
 def base_tag(image: ImageSpec, content: str) -> str:

@@ -1,0 +1,113 @@
+"""What of ours is removed, and what is let alone."""
+
+from typing import Any
+
+import pytest
+
+from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container.provision import stock, turns, wanted
+from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
+from pytest_codexsandbox.environments.container.provision.stock import Gone, Held
+from pytest_codexsandbox.environments.container.provision.watch import Silent
+from pytest_codexsandbox.errors import MachineFault, NotHad
+from tests.unit.images.fake_engine import FakeEngine
+from tests.unit.images.making import Workshop, a_container
+
+
+class Shelf(FakeEngine):
+    """Images as an engine lists them; `busy`: a container uses it."""
+
+    def __init__(self, *listed: dict[str, Any], busy: str = "") -> None:
+        super().__init__()
+        self.listed, self.busy, self.removed = list(listed), busy, list[str]()
+        api: Any = self.api
+        api.images, api.remove_image = self._images, self._remove
+
+    def _images(self, filters: dict[str, str]) -> list[dict[str, Any]]:
+        if "reference" in filters:
+            start = filters["reference"].removesuffix("*")
+            return [one for one in self.listed if any(tag.startswith(start) for tag in one["RepoTags"])]
+        key, _, value = filters["label"].partition("=")
+        return [one for one in self.listed if (one["Labels"] or {}).get(key) == value]
+
+    def _remove(self, name: str) -> None:
+        if name == self.busy:
+            raise MachineFault("no", why="conflict: container 12 uses it")
+        self.removed.append(name)
+
+
+OURS = {labels.KIND: "image"}
+
+
+def one(image: str, *tags: str, marks: dict[str, str] | None = None) -> dict[str, Any]:
+    return {"Id": f"sha256:{image}", "RepoTags": list(tags), "Labels": marks, "Size": 5_000_000}
+
+
+FOUND = (
+    one("1", "codexsandbox/debian-sid:distro-aa", marks={**OURS, wanted.DIGEST: "aa"}),
+    one("2", "<none>:<none>", marks={**OURS, wanted.DIGEST: "aa"}),
+    one("3", "debian:sid", "codexsandbox/base-debian-sid:bb-cc"),
+    one("4", "codexsandbox-user:dd", marks=OURS),
+    one("5", "mine:1"),
+)
+
+
+def test_ours_is_known_by_label_or_name() -> None:
+    engine: Any = Shelf(*FOUND)
+    found = {held.what: (held.name, held.digest, held.is_base) for held in stock.held(engine)}
+    assert found == {
+        "codexsandbox/debian-sid:distro-aa": ("debian-sid", "aa", False),
+        "sha256:2": ("", "aa", False),
+        "codexsandbox/base-debian-sid:bb-cc": ("debian-sid", "", True),
+        "codexsandbox-user:dd": ("", "", False),
+    }
+
+
+def test_a_base_that_a_user_pulled_too_loses_our_name_alone(workshop: Workshop) -> None:
+    engine: Any = Shelf(*FOUND)
+    gone = list(stock.prune(engine, workshop.cache, lambda held: False))
+    assert engine.removed[-1] == "codexsandbox/base-debian-sid:bb-cc", "what stands on it goes first"
+    assert set(engine.removed) == {held.what for held in stock.held(engine)}
+    assert "debian:sid" not in engine.removed
+    assert not any(one.why_not for one in gone)
+
+
+def test_what_is_in_use_stays_and_says_why(workshop: Workshop) -> None:
+    engine: Any = Shelf(*FOUND, busy="codexsandbox-user:dd")
+    gone = list(stock.prune(engine, workshop.cache, lambda held: bool(held.name)))
+    assert Gone(what="codexsandbox-user:dd", size=5_000_000, why_not="conflict: container 12 uses it") in gone
+    assert engine.removed == ["sha256:2"]
+
+
+def test_nothing_is_pruned_while_somebody_makes_one(workshop: Workshop) -> None:
+    engine: Any = Shelf(*FOUND)
+    with turns.turn(workshop.cache, "digest", "debian-sid", Silent()):
+        assert turns.held(workshop.cache) == ("digest",)
+        with pytest.raises(NotHad, match="are being made"):
+            list(stock.prune(engine, workshop.cache, lambda held: False))
+    assert not engine.removed
+    assert turns.held(workshop.cache) == ()
+
+
+def test_what_is_gone_is_forgotten(workshop: Workshop) -> None:
+    image = workshop.images().have(a_container())
+    assert workshop.lock()["images"]
+    engine: Any = Shelf({**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})
+    list(stock.prune(engine, workshop.cache, lambda held: False))
+    assert not LockFile(workshop.cache).read().images
+
+
+def test_archives_go_by_name_with_what_killed_runs_left(workshop: Workshop) -> None:
+    workshop.images().have(a_container())
+    folder = workshop.cache / "images" / "bases"
+    (folder / "making-debian-sid").mkdir()
+    assert list(stock.prune_archives(workshop.cache, lambda name: name == "debian-bookworm")) == []
+    assert [path.suffix for path in sorted(folder.iterdir())] == [".json", ".tar"]
+    (gone,) = stock.prune_archives(workshop.cache, lambda name: False)
+    assert gone.size > 0
+    assert not list(folder.iterdir())
+
+
+def test_a_held_image_is_called_by_its_name_or_its_id() -> None:
+    held = Held(id="sha256:" + "a" * 64, tag="", name="", digest="", size=1)
+    assert held.what == "sha256:aaaaaaaaaaaa"
