@@ -86,6 +86,7 @@ class Controller:
         self.journal.sync()
         self._need_whole(self.journal)
         self._have_subjects(plan)
+        self._have_images(plan)
 
     def _need_whole(self, journal: Journal) -> None:
         """Without a plan on the disk there is no ledger, so nothing is measured."""
@@ -104,6 +105,19 @@ class Controller:
             for spec in dict.fromkeys(cell.subject for cell in plan.cells):
                 with suppress(NotHad, MachineFault):
                     self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+
+    def _have_images(self, plan: Plan) -> None:
+        """The same for what containers run in."""
+        asked = [cell.environment.container for cell in plan.cells]
+        if not any(asked):
+            return
+        try:
+            from pytest_codexsandbox.environments.container.provision.beforehand import prepare
+        except ImportError:  # each of the cells says so
+            return
+        capture = self.config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            prepare([one for one in asked if one is not None], cache_folder(), sys.stderr)
 
     # ---- with xdist, workers collect; they leave their plan in the run's folder
     @pytest.hookimpl(optionalhook=True)

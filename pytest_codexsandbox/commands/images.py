@@ -99,26 +99,17 @@ def _as_json(found: tuple[Row, ...], host: str, fault: str) -> str:
 
 def _build(options: argparse.Namespace, names: tuple[str, ...]) -> int:
     from pytest_codexsandbox.environments.container.engine import Engine
-    from pytest_codexsandbox.environments.container.images import PROVIDERS, Images
+    from pytest_codexsandbox.environments.container.images import PROVIDERS
+    from pytest_codexsandbox.environments.container.provision.beforehand import one_by_one
 
     cache = cache_folder()
     providers = PROVIDERS[:1] if options.do == "pull" else PROVIDERS
     Engine().close()  # one error when nobody answers, not one for each
     wants, left = _wants(options, names, cache)
     with watching(sys.stderr) as watch:
-
-        def make() -> Any:
-            images = Images(Engine(), cache, watch=watch, providers=providers, update=options.update)
-
-            def one(want: Wanted) -> str:
-                try:
-                    return images.make(want)
-                finally:
-                    images.close()
-
-            return one
-
-        done = make_all(wants, make, jobs=options.jobs)
+        done = make_all(
+            wants, lambda: one_by_one(cache, watch, providers=providers, update=options.update), jobs=options.jobs
+        )
     missing = _missing(done)
     for want, image in done.items():
         if isinstance(image, str):

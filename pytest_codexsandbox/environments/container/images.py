@@ -39,11 +39,11 @@ class Images:
 
     def have(self, spec: ContainerSpec) -> str:
         """The id of the image in which this is to run."""
-        if spec.image.reference:
-            return self._users_own(spec.image)
         return self.make(wanted.wanted(spec))
 
     def make(self, want: Wanted) -> str:
+        if want.image.reference:
+            return self._users_own(want.image)
         found = "" if self._update else self.had(want)
         if found:
             return found
