@@ -6,7 +6,7 @@ from typing import Final
 
 from pytest_codexsandbox.model.coverage import AXES
 from pytest_codexsandbox.model.journal import CellRow
-from pytest_codexsandbox.reports.facts import listed, many
+from pytest_codexsandbox.reports.facts import SYNTHETIC, listed, many
 
 FEW: Final = 3  # cells that are better named
 _AT_ONCE: Final = 3  # axes in one description
@@ -29,6 +29,11 @@ class Alike:
         """`30 of the 41 cells with profile docker-default, sys-admin and codex other than 0.40.0`. `rest`: the others
         are described, so what has no description of its own needs none."""
         chosen = [self._cells[id] for id in ids if id in self._cells]
+        told = self._told(chosen, rest=rest)
+        synthetic = bool(chosen) and all(cell.synthetic for cell in chosen)
+        return f"{told} ({SYNTHETIC})" if synthetic and SYNTHETIC not in told else told
+
+    def _told(self, chosen: Sequence[CellRow], *, rest: bool) -> str:
         axes = self._axes(chosen)
         found = self._fitting(chosen, axes)
         if rest and found != len(chosen):

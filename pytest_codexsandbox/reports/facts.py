@@ -12,6 +12,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 
+SYNTHETIC: Final = "synthetic"  # of a cell whose refusal is manufactured
 _SHOWN: Final = 4  # names in a list before it is counted instead
 _SOURCES: Final = {
     "installed": "installed here", "path": "a file of yours", "pypi": "from PyPI", "npm": "from npm",
@@ -67,7 +68,7 @@ def _machine(spec: str, line: EnvironmentLine | None, cells: Iterable[CellRow]) 
         else "",
         cell.arch or fact(facts, "arch"),
         _user(facts),
-        "synthetic" if cell.synthetic else "",
+        SYNTHETIC if cell.synthetic else "",
     ]
     return f"{spec}: {', '.join(part for part in parts if part)}"
 
@@ -109,13 +110,24 @@ def counts(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
     unmeasured = found[Verdict.BLOCKED] + found[Verdict.BROKEN]
     other = sum(1 for record in states.values() if record.blocked_by == BLOCKED_BY)
     told = f" ({other:,} with another bubblewrap than asked for)" if other else ""
-    tail = [*zero, f"{unmeasured:,} not measured{told}", *_times(journal)]
+    tail = [*zero, f"{unmeasured:,} not measured{told}", *_synthetic(journal, states), *_times(journal)]
     sums = [f"+ {term}" if place else term for place, term in enumerate(terms or ["0"])]
     return [f"{len(states):,} planned =", *sums, *(f"· {part}" for part in tail)]
 
 
 def _term(verdict: Verdict, word: str, leaks: int) -> str:
     return f"{word} ({many(leaks, 'leak')})" if verdict is Verdict.VIOLATES and leaks else word
+
+
+def synthetic(journal: Journal, states: Mapping[Key, Record]) -> list[Record]:
+    """Of cells whose refusal is manufactured: they say how Codex takes it, and nothing of what a kernel supports."""
+    cells = {cell.id for cell in journal.plan.cells if cell.synthetic}
+    return [record for key, record in states.items() if key.cell in cells]
+
+
+def _synthetic(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
+    count = len(synthetic(journal, states))
+    return [f"{count:,} in {SYNTHETIC} cells"] if count else []
 
 
 def _times(journal: Journal) -> list[str]:

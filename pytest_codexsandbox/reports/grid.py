@@ -13,6 +13,7 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict, worst
+from pytest_codexsandbox.reports.facts import SYNTHETIC
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -102,11 +103,11 @@ def _sides(states: dict[Key, Record]) -> tuple[Side, ...]:
 
 
 def _groups(cells: Iterable[CellRow], rows: tuple[Row, ...], sides: tuple[Side, ...]) -> tuple[Group, ...]:
-    alike: dict[tuple[Verdict | None, ...], list[CellRow]] = {}
+    alike: dict[tuple[bool, tuple[Verdict | None, ...]], list[CellRow]] = {}  # what is synthetic stands by itself
     for cell in cells:
         column = tuple(row.verdict(cell.id, side) for row in rows for side in sides)
         if any(column):
-            alike.setdefault(column, []).append(cell)
+            alike.setdefault((cell.synthetic, column), []).append(cell)
     return tuple(Group(cells=tuple(members)) for members in alike.values())
 
 
@@ -121,7 +122,13 @@ def names_of(cells: Iterable[CellRow]) -> dict[str, str]:
         where = "~".join(part for axis, part in _parts(cell).items() if axis not in same) or cell.environment
         short = cell.subject if one_environment else where
         names[cell.id] = short if one_environment or one_subject else f"{where} / {cell.subject}"
-    return names if len(set(names.values())) == len(names) else {cell.id: cell.id for cell in cells}
+    told = names if len(set(names.values())) == len(names) else {cell.id: cell.id for cell in cells}
+    return {cell.id: _labelled(cell, told[cell.id]) for cell in cells}
+
+
+def _labelled(cell: CellRow, name: str) -> str:
+    """A refusal that was manufactured is never shown as if a kernel had refused."""
+    return f"{name} ({SYNTHETIC})" if cell.synthetic and SYNTHETIC not in name else name
 
 
 def common(cells: Iterable[CellRow]) -> dict[str, str]:

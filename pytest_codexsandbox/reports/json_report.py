@@ -23,6 +23,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     promise: str
     case: str
+    synthetic: bool  # in a cell whose refusal is manufactured: nothing that a kernel supports
     verdict: str
     direction: str
     attempt: int  # 0: planned and never run
@@ -36,6 +37,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 def render(journal: Journal, folder: Path | None) -> str:
     states = journal.states()
+    synthetic = {cell.id for cell in journal.plan.cells if cell.synthetic}
     document = {
         "schema": SCHEMA,
         "kind": "codexsandbox-report",
@@ -48,6 +50,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         "finished": journal.end.finished if journal.end else "",
         "planned": len(states),
         "counts": count(states.values()),
+        "counts_synthetic": count(facts.synthetic(journal, states)),
         "cells": journal.plan.cells,
         "promises": journal.plan.promises,
         "environments": journal.environments,
@@ -56,7 +59,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         "not_planned": journal.plan.not_planned,
         "coverage": _coverage(journal, states),
         "causes": _causes(states),
-        "results": [_result(record) for record in states.values()],
+        "results": [_result(record, synthetic=record.key.cell in synthetic) for record in states.values()],
     }
     data: bytes = msgspec.json.format(msgspec.json.encode(document), indent=1)
     return data.decode() + "\n"
@@ -75,10 +78,10 @@ def _coverage(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any] 
     }  # fmt: skip
 
 
-def _result(record: Record) -> Result:
+def _result(record: Record, *, synthetic: bool) -> Result:
     key = record.key
     return Result(
-        cell=key.cell, door=key.door, policy=key.policy, promise=key.promise, case=key.case,
+        cell=key.cell, door=key.door, policy=key.policy, promise=key.promise, case=key.case, synthetic=synthetic,
         verdict=record.verdict.value, direction=record.direction, attempt=record.attempt, reason=record.reason,
         evidence=record.evidence, diagnosis=record.diagnosis, deviation=record.deviation, seconds=record.seconds,
         repro=record.repro,
