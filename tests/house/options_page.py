@@ -31,7 +31,7 @@ _MEANING: Final[dict[Verdict, str]] = {
     Verdict.CONFORMS: "the promise held, its control held, and the sandbox was proved to be on where that is needed",
     Verdict.UNCONFINED: "it worked and no sandbox was on, as the policy asks; never counted as conforms",
     Verdict.VIOLATES: "there is evidence that the promise was broken: leak, denied, wrong-claim or litter",
-    Verdict.BLOCKED: "it needs a sandbox, and the sandbox did not start here: not measured",
+    Verdict.BLOCKED: "not measured: the sandbox did not start here, or another bubblewrap than asked for set it up",
     Verdict.BROKEN: "the harness could not tell: not measured, and never a result about Codex",
     Verdict.NOT_APPLICABLE: "ruled out by data or by proof of absence, with the reason",
     Verdict.EXPECTED: "violated as an expectation says",
