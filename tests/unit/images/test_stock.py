@@ -45,7 +45,7 @@ def one(image: str, *tags: str, marks: dict[str, str] | None = None) -> dict[str
 
 FOUND = (
     one("1", "codexsandbox/debian-sid:distro-aa", marks={**OURS, wanted.DIGEST: "aa"}),
-    one("2", "<none>:<none>", marks={**OURS, wanted.DIGEST: "aa"}),
+    one("2", "<none>:<none>", marks={**OURS, wanted.DIGEST: "aa", wanted.NAME: "debian-sid"}),
     one("3", "debian:sid", "codexsandbox/base-debian-sid:bb-cc"),
     one("4", "codexsandbox-user:dd", marks=OURS),
     one("5", "mine:1"),
@@ -57,7 +57,7 @@ def test_ours_is_known_by_label_or_name() -> None:
     found = {held.what: (held.name, held.digest, held.is_base) for held in stock.held(engine)}
     assert found == {
         "codexsandbox/debian-sid:distro-aa": ("debian-sid", "aa", False),
-        "sha256:2": ("", "aa", False),
+        "sha256:2": ("debian-sid", "aa", False),
         "codexsandbox/base-debian-sid:bb-cc": ("debian-sid", "", True),
         "codexsandbox-user:dd": ("", "", False),
     }
@@ -74,7 +74,7 @@ def test_a_base_that_a_user_pulled_too_loses_our_name_alone(workshop: Workshop) 
 
 def test_what_is_in_use_stays_and_says_why(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND, busy="codexsandbox-user:dd")
-    gone = list(stock.prune(engine, workshop.cache, lambda held: bool(held.name)))
+    gone = list(stock.prune(engine, workshop.cache, lambda held: bool(held.name and held.tag)))
     assert Gone(what="codexsandbox-user:dd", size=5_000_000, why_not="conflict: container 12 uses it") in gone
     assert engine.removed == ["sha256:2"]
 

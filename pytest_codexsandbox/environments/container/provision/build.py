@@ -23,7 +23,7 @@ _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS
 def build(engine: Engine, want: Wanted, base: str, *, watch: Watch, afresh: bool = False) -> str:
     """Its id."""
     said, image = "", ""
-    marks = {**labels.kept("image"), wanted.DIGEST: wanted.digest(want)}
+    marks = {**labels.kept("image"), wanted.DIGEST: wanted.digest(want), wanted.NAME: want.image.name}
     with patient(engine, SILENCE), engine.asked(f"build the image {want.what}"):
         events = engine.api.build(
             fileobj=_context(wanted.dockerfile(want, base)), custom_context=True, tag=want.tag, labels=marks,

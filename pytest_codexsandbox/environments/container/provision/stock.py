@@ -55,11 +55,10 @@ def _held(image: dict[str, Any]) -> Iterator[Held]:
             continue  # a registry's own name for what we have named too
         digest = "" if is_base else str(marks.get(wanted.DIGEST, ""))
         name = plain.partition(":")[0].removeprefix(_BASE).removeprefix(f"{wanted.REPOSITORY}/")
-        named = is_base or plain.startswith(f"{wanted.REPOSITORY}/")
+        named = str(marks.get(wanted.NAME, "")) or (name if plain.startswith(f"{wanted.REPOSITORY}/") else "")
         yield Held(
-            id=str(image["Id"]), tag=plain, name=name if named else "", digest=digest, size=int(image.get("Size", 0)),
-            is_base=is_base,
-        )  # fmt: skip
+            id=str(image["Id"]), tag=plain, name=named, digest=digest, size=int(image.get("Size", 0)), is_base=is_base
+        )
 
 
 def prune(engine: Engine, cache: Path, is_wanted: Callable[[Held], bool]) -> Iterator[Gone]:

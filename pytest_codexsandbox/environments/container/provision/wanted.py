@@ -17,6 +17,7 @@ from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 AGENT: Final = "agent"
 UID: Final = 1000
 DIGEST: Final = f"{labels.PREFIX}image"  # the label that says what an image was made of
+NAME: Final = f"{labels.PREFIX}name"  # the one that says of which distribution
 REPOSITORY: Final = "codexsandbox"
 _PACKAGE: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9+._-]*")
 _SUITE: Final = re.compile(r"[a-z][a-z0-9-]*")
