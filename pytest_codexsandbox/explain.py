@@ -20,6 +20,7 @@ from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.judge import START
 from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
 from pytest_codexsandbox.diagnosis.match import match
+from pytest_codexsandbox.diagnosis.measured import with_measured
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
@@ -48,7 +49,19 @@ def diagnose(
         told = record.reason.partition(": ")[2].partition(" (sha256")[0]  # each release brings another file
         return msgspec.structs.replace(ANOTHER_BWRAP, quote=told)
     known = [known for known in (shipped() if fingerprints is None else fingerprints) if not known.note]
-    told = flat(facts)
+    clues = flat(facts)
+    found = _found(record, observations, facts, clues, known)
+    start = record.key.promise.partition(".")[0] == START
+    return with_measured(found, clues) if start and record.direction == "denied" else found
+
+
+def _found(
+    record: Record,
+    observations: Sequence[Observation],
+    facts: Mapping[str, Any],
+    told: Mapping[str, str],
+    known: Sequence[Fingerprint],
+) -> Diagnosis:
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
     return (
         match(text, facts=told, fingerprints=known)

@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 NO_FACTS: Final[Mapping[str, str]] = MappingProxyType({})
 HALF: Final = 512 * 1024  # of a longer text, this much of its head and of its tail is searched
-_OPERATORS: Final = ("<", ">", "=", "!", "~")
+_OPERATORS: Final = ("<", ">", "=", "!=", "~")
 _NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){1,3}(?:-(?:alpha|beta|rc)\.?\d{1,9})?")
 _COLOUR = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 # A pasted text has been through web pages and chats: their quotes and spaces are read as the plain ones.
@@ -40,6 +40,11 @@ def holds(when: Mapping[str, str], facts: Mapping[str, str]) -> bool:
     return all(_meets(wanted, _fact(name, facts)) for name, wanted in when.items())
 
 
+def contradicted(unless: Mapping[str, str], facts: Mapping[str, str]) -> bool:
+    """Whether one of these facts is known and holds; what nobody knows is no objection."""
+    return any(_meets(wanted, _fact(name, facts)) for name, wanted in unless.items())
+
+
 def _fact(name: str, facts: Mapping[str, str]) -> str | None:
     if name in facts:
         return facts[name]
@@ -51,6 +56,8 @@ def _meets(wanted: str, fact: str | None) -> bool:
     if fact is None:
         return False
     if not wanted.startswith(_OPERATORS):
+        if wanted.startswith("!"):  # anything else, but not nothing
+            return bool(fact) and not fnmatchcase(fact.lower(), wanted[1:].lower())
         return fnmatchcase(fact.lower(), wanted.lower())
     version = version_in(fact)
     return version is not None and SpecifierSet(wanted).contains(version, prereleases=True)

@@ -40,7 +40,8 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     remedy: str
     samples: Samples
     together: tuple[str, ...] = ()  # and each of these, anywhere in the same text
-    when: dict[str, str] = {}  # facts: a glob, or a range of versions
+    when: dict[str, str] = {}  # facts: a glob, `!` any other than that glob, or a range of versions
+    unless: dict[str, str] = {}  # facts that show that it is not this, whatever the words say; unknown ones do not
     explains: tuple[str, ...] = ()  # fingerprints that need not be said as well
     note: bool = False  # worth knowing, seldom the cause: said after every cause, never for a violated promise
     link: str = ""
@@ -109,7 +110,9 @@ def _wrong(read: Fingerprint, stem: str) -> str:
         return "every text needs at least four characters besides `…`"
     if not read.samples.match or not read.samples.unlike:
         return "samples.match and samples.not need at least one text each"
-    unreadable = [f"{name} = {wanted!r}: {wrong_condition(wanted)}" for name, wanted in read.when.items()]
+    unreadable = [
+        f"{name} = {wanted!r}: {wrong_condition(wanted)}" for name, wanted in (*read.when.items(), *read.unless.items())
+    ]
     return next((line for line in unreadable if not line.endswith(": ")), "")
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.diagnosis.clues import NO_FACTS, holds, searchable, unwrapped
+from pytest_codexsandbox.diagnosis.clues import NO_FACTS, contradicted, holds, searchable, unwrapped
 from pytest_codexsandbox.diagnosis.fingerprint import REACH, Fingerprint, Span, find, load_all
 from pytest_codexsandbox.model.record import Diagnosis
 
@@ -60,7 +60,8 @@ def matches(
 
 def candidates(text: str, facts: Mapping[str, str], known: Sequence[Fingerprint]) -> list[Candidate]:
     """Everything that fits, the most specific first, overlapping ones included."""
-    fitting = [_fit(fingerprint, text) for fingerprint in known if holds(fingerprint.when, facts)]
+    possible = (each for each in known if holds(each.when, facts) and not contradicted(each.unless, facts))
+    fitting = [_fit(fingerprint, text) for fingerprint in possible]
     return sorted((candidate for candidate in fitting if candidate), key=lambda candidate: candidate.order)
 
 

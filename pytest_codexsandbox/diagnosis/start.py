@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from pytest_codexsandbox.diagnosis.clues import NO_FACTS
 from pytest_codexsandbox.diagnosis.match import match
+from pytest_codexsandbox.diagnosis.measured import with_measured
 from pytest_codexsandbox.model.act import DoneAct, Look
 from pytest_codexsandbox.model.base import BASE_ACTS, FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.observation import Observation, Reading
@@ -174,7 +175,7 @@ def _never_ready(observation: Observation, facts: Mapping[str, str]) -> Started:
     if not failed:
         return _state(observation, "unknown", f"the command in the sandbox never ran ({ended})", ())
     known = match(observation.stderr, facts=facts) or match(observation.stdout, facts=facts)
-    diagnosis = known or _not_known(observation)
+    diagnosis = with_measured(known or _not_known(observation), facts)
     why = diagnosis.quote or _said(observation.stderr) or ended
     return _state(observation, "failed", why, (), diagnosis=diagnosis)
 

@@ -53,6 +53,7 @@ def _words(known: Fingerprint) -> str:
         said.append(f"and {len(known.texts) - 3} more")
     said += [f"together with {_code(words)}" for words in known.together]
     said += [f"when {_code(f'{name} {wanted}')}" for name, wanted in known.when.items()]
+    said += [f"unless {_code(f'{name} {wanted}')}" for name, wanted in known.unless.items()]
     return "<br>".join(said)
 
 

@@ -11,7 +11,7 @@ import stat
 import subprocess
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.guest import bare, kin
 from pytest_codexsandbox.guest.confinement import confinement
 
 _SYSCTLS: Final = (
@@ -49,6 +49,7 @@ def facts(path: str) -> dict[str, Any]:
         "container": container(),
         "landlock_abi": landlock(),
         "bwrap": bwrap(path or _PATH),
+        "bare": bare.said(path or _PATH),
         "etc_codex": digests("/etc/codex"),
         "boot_id": _read("/proc/sys/kernel/random/boot_id"),
     }

@@ -1,0 +1,75 @@
+"""What an environment answered when it was asked directly, without Codex: the cause of a start that fails, as measured.
+
+The hand asks (guest/answers.py). A question that names an impossible address tells a filter from the kernel: the
+kernel says so (EFAULT, EBADF), and only a filter, which looks first, says anything else.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.record import Diagnosis
+
+OK: Final = "ok"
+STEPS: Final = {  # in the order in which a sandbox asks; step → what it is, and the step without which it means nothing
+    "userns": ("a user namespace", ""),
+    "uid-map": ("its uid_map", "userns"),
+    "mntns": ("a mount namespace", "userns"),
+    "mount-slave": ("mount(2) of / as slave", "mntns"),
+    "pivot-root": ("pivot_root(2)", "mntns"),
+    "netns": ("a network namespace", "userns"),
+    "loopback": ("an address for its loopback, by netlink", "netns"),
+    "pidns": ("a process namespace", "userns"),
+    "proc": ("a fresh /proc", "pidns"),
+    "seccomp": ("a filter of system calls", ""),
+}
+KERNEL_SAYS: Final = {  # to a question that is asked of nobody in particular
+    "userns": ("clone-userns", "EINVAL"),
+    "uid-map": ("open-beside", "EBADF"),
+    "mount-slave": ("mount", "EFAULT"),
+    "loopback": ("netlink-send", "EBADF"),
+    "proc": ("mount-proc", "EFAULT"),
+    "seccomp": ("seccomp", "EFAULT"),
+}
+_NEVER_OK: Final = ("seccomp",)  # it is asked with an impossible address
+
+
+def with_measured(diagnosis: Diagnosis, facts: Mapping[str, str]) -> Diagnosis:
+    """The same, and after its cause what this environment refused when nothing of Codex was there."""
+    told = told_of(facts)
+    return msgspec.structs.replace(diagnosis, cause=f"{diagnosis.cause} {told}") if told else diagnosis
+
+
+def told_of(facts: Mapping[str, str]) -> str:
+    """One sentence; "" where nobody asked."""
+    if "answers.userns" not in facts:
+        return ""
+    found = [f"{_what(step)} ({errno}{_by(step, facts)})" for step, errno in refused(facts)]
+    if not found:
+        return "Asked directly, this environment refuses nothing that a sandbox needs."
+    return f"Asked directly, this environment refuses {', '.join(found)}."
+
+
+def refused(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Steps and errnos; of a chain the first alone."""
+    gone: set[str] = set()
+    for step, (_, needs) in STEPS.items():
+        answer = facts.get(f"answers.{step}", OK)
+        usual = KERNEL_SAYS[step][1] if step in _NEVER_OK else OK
+        if needs in gone:
+            gone.add(step)
+        elif answer not in (OK, usual):
+            gone.add(step)
+            yield step, answer
+
+
+def _what(step: str) -> str:
+    return STEPS[step][0]
+
+
+def _by(step: str, facts: Mapping[str, str]) -> str:
+    """Whether it was a filter, which answers before the kernel is asked."""
+    question, usual = KERNEL_SAYS.get(step, ("", ""))
+    answer = facts.get(f"answers.{question}", usual)
+    return ", by a filter of system calls" if answer not in (OK, usual) else ""
