@@ -52,9 +52,10 @@ def run(options: argparse.Namespace) -> int:
     downloads = {
         label: forecast(spec, cache) for label, spec in {c.subject.label: c.subject for c in plan.cells}.items()
     }
+    unlocked, stand_ins = _unlocked(options, matrix, plan)
     shown = Shown(
         plan=plan, downloads=downloads, seconds=seconds_of(plan, known), learned=known.learned.runs,
-        unlocked=_unlocked(options, matrix, plan),
+        unlocked=unlocked, stand_ins=stand_ins,
     )  # fmt: skip
     print(as_json(shown) if options.json else as_text(shown, verbose=options.verbose))
     return 0
@@ -120,13 +121,15 @@ def update_lock(options: argparse.Namespace, matrix: MatrixFile) -> str:
     return f"{path}: {len(after)} cells, {len(after - before)} of them new, {len(before - after)} gone"
 
 
-def _unlocked(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> int:
-    """Cells that another program's next version might pick otherwise."""
+def _unlocked(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> tuple[int, int]:
+    """Cells that --update-lock would add, and those that stand in for what cannot be had here."""
     if plan.coverage is None or options.codex_release or options.codex_bin:
-        return 0
-    choice = Choice(matrix, asked.subjects(options, matrix), arch=arch_of(here()))
-    kept = {choice.id_of(row) for row in choice.locked(_strength(options, matrix))}
-    return sum(1 for cell in plan.cells if cell.environment.container is not None and cell.id not in kept)
+        return 0, 0
+    choice, strength = Choice(matrix, asked.subjects(options, matrix), arch=arch_of(here())), _strength(options, matrix)
+    kept = {choice.id_of(row) for row in choice.locked(strength)}
+    wanted = {choice.id_of(row) for row in choice.picked(strength).rows}
+    planned = {cell.id for cell in plan.cells if cell.environment.container is not None}
+    return len(wanted - kept), len(planned - wanted)
 
 
 def _strength(options: argparse.Namespace, matrix: MatrixFile) -> int:

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.durations import GUESSED, in_words
+from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import AXES
 from pytest_codexsandbox.model.plan import Plan
@@ -24,6 +25,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     seconds: dict[str, float]  # expected, by cell
     learned: int = 0  # from how many runs
     unlocked: int = 0  # cells that were picked and are in no lock file
+    stand_ins: int = 0  # cells that cover what those would that cannot be had here
 
 
 def as_text(shown: Shown, *, verbose: bool = False) -> str:
@@ -68,8 +70,14 @@ def _picked(shown: Shown) -> Iterator[str]:
         f"picked from {coverage.combinations:,} combinations: {held:,} of {coverage.coverable:,} {coverage.word} of "
         f"values are covered{share}", "",
     )  # fmt: skip
+    missing = {one.why for one in plan.not_planned if one.kind == UNAVAILABLE}
+    if lost := sum(one.count for one in coverage.uncoverable if one.why in missing):
+        yield from wrapped(f"{lost:,} cannot be covered here: what they need cannot be had (see below)", "  ")
     for one in coverage.uncoverable:
-        yield from wrapped(f"{one.count:,} cannot be, such as {one.example}: {one.why}", "  ")
+        if one.why not in missing:
+            yield from wrapped(f"{one.count:,} cannot be, such as {one.example}: {one.why}", "  ")
+    if shown.stand_ins:
+        yield from wrapped(f"{many(shown.stand_ins, 'cell')} stand in for what cannot be had here", "  ")
     if shown.unlocked:
         yield from wrapped(
             f"{many(shown.unlocked, 'cell')} not locked; to keep them: codexsandbox plan {plan.preset} --update-lock",
@@ -133,10 +141,17 @@ def _left_out(plan: Plan) -> Iterator[str]:
         reasons.setdefault(f"not applicable: {why}", []).append(promises.get(key, key))
     for one in plan.not_planned:
         reasons.setdefault(one.why, []).append(one.what)
-    if reasons:
+    missing = {one.why for one in plan.not_planned if one.kind == UNAVAILABLE}
+    if missing:
+        yield "cannot be had here, and why"
+    for why, names in reasons.items():
+        if why in missing:
+            yield from wrapped(f"{', '.join(dict.fromkeys(names))}: {why}", "  ", "    ")
+    if reasons.keys() - missing:
         yield "not in the plan, and why"
     for why, names in reasons.items():
-        yield from wrapped(f"{_few(list(dict.fromkeys(names)))}: {why}", "  ", "    ")
+        if why not in missing:
+            yield from wrapped(f"{_few(list(dict.fromkeys(names)))}: {why}", "  ", "    ")
 
 
 def wrapped(text: str | Iterable[str], first: str, rest: str | None = None) -> list[str]:

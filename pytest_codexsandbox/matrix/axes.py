@@ -55,13 +55,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
 
     def _read(self, axis: str, name: str, kind: Any) -> Any:
         """A name means one thing everywhere: else ids would not say what was measured."""
-        paths = [folder / f"{name}.toml" for folder in self._folders(axis)]
-        found = [path for path in paths if path.is_file()]
-        if not found:
+        path = _found(name, self._folders(axis))
+        if path is None:
             raise WrongInput(f"{axis}: there is no {name!r}", why=known(name, self.values(axis)))
-        if len(found) > 1:
-            raise WrongInput(f"{axis}: {name!r} is shipped: give yours another name", where=str(found[-1]))
-        return _read(found[0], kind)
+        return _read(path, kind)
 
 
 SHIPPED: Final = Catalogue()
@@ -82,6 +79,15 @@ _VALUE: Final = "lower-case letters, digits and . + _ -"
 _AS_IN: Final = 'as in "mine=registry.example/agent:1.2" or "mine=agent"'
 _LONGEST: Final = 300
 _REFERENCE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@-")
+
+
+@cache
+def _found(name: str, folders: tuple[Path, ...]) -> Path | None:
+    paths = [folder / f"{name}.toml" for folder in folders]
+    found = [path for path in paths if path.is_file()]
+    if len(found) > 1:
+        raise WrongInput(f"{folders[0].name}: {name!r} is shipped: give yours another name", where=str(found[-1]))
+    return found[0] if found else None
 
 
 @cache

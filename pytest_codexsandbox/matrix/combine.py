@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
-from math import prod
 from typing import Final
 
 import msgspec
@@ -37,7 +36,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
 
     def why_not(self, row: Row) -> tuple[str, str]:
         """(kind, reason) of the first rule that it breaks, or nothing."""
-        return self._broken(dict(zip(AXES, row, strict=True)), set(AXES))
+        return self._broken(dict(zip(AXES, row, strict=False)), set(AXES[: len(row)]))
 
     def rows(self) -> Iterator[Row]:
         return product(*(self.values[axis] for axis in AXES))
@@ -94,25 +93,25 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # ---- what cannot be had: from every environment's reason to the values that are to blame
-def narrowed(reasons: Mapping[tuple[str, ...], str], values: Mapping[str, Sequence[str]]) -> tuple[Left, ...]:
-    """`reasons`: for each combination of the axes of `values`, why it cannot be had, where it cannot."""
-    axes = tuple(values)
-    open_ = dict(reasons)
+def narrowed(answers: Mapping[tuple[str, ...], str], axes: Sequence[str]) -> tuple[Left, ...]:
+    """`answers`: for each combination that was asked about, why it cannot be had; "" where it can."""
+    open_ = {row: why for row, why in answers.items() if why}
+    reasons = dict(open_)
     found: list[Left] = []
     for size in range(1, len(axes) + 1):
         for places in combinations(range(len(axes)), size):
-            others = prod(len(values[axis]) for place, axis in enumerate(axes) if place not in places)
+            if not open_:
+                break
+            asked = Counter(tuple(row[place] for place in places) for row in answers)
             counted = Counter(tuple(row[place] for place in places) for row in reasons)
-            here = Counter(tuple(row[place] for place in places) for row in open_)
-            whole = {part for part in here if counted[part] == others}
+            here = dict.fromkeys(tuple(row[place] for place in places) for row in open_)
+            whole = {part for part in here if counted[part] == asked[part]}
             for part in sorted(whole):
                 why = next(why for row, why in open_.items() if tuple(row[place] for place in places) == part)
                 found.append(
                     Left(values={axes[place]: value for place, value in zip(places, part, strict=True)}, why=why)
                 )
             open_ = {row: why for row, why in open_.items() if tuple(row[place] for place in places) not in whole}
-            if not open_:
-                return tuple(found)
     return tuple(found)
 
 

@@ -1,14 +1,16 @@
 """The container axes of a matrix file → cells: every combination, or few that hold every pair of values. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import product
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix import pairs
+from pytest_codexsandbox.matrix.axes import Catalogue
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE, Left, Row, Space, narrowed
 from pytest_codexsandbox.matrix.load import Containers, MatrixFile
 from pytest_codexsandbox.matrix.ruling import ENGINE, rules
@@ -48,9 +50,7 @@ class Choice:
         self._subjects = {subject.label: subject for subject in subjects}
         self._specs: dict[Row, EnvironmentSpec] = {}
         values = {**of_environments(matrix.containers), AXES[-1]: tuple(self._subjects)}
-        made = rules(
-            matrix, subjects, left=left, arch=arch, identify=lambda row: _id([row[axis] for axis in AXES[:-1]])
-        )
+        made = rules(matrix, subjects, left=left, arch=arch, identify=_identified)
         self.space = Space(values=values, rules=made)
 
     def chosen(self, strength: int, picked: Picked | None = None) -> Chosen:
@@ -124,23 +124,32 @@ def of_environments(asked: Containers) -> dict[str, tuple[str, ...]]:
 
 def environment(matrix: MatrixFile, names: Row, *, arch: str) -> EnvironmentSpec:
     distro, bwrap, profile, user = names
-    known = matrix.catalogue
-    made = ContainerSpec(
-        image=known.image(distro), bwrap=known.bwrap(bwrap), profile=known.profile(profile), user=known.user(user)
-    )
+    found = [_value(matrix.catalogue, axis, name) for axis, name in zip(AXES, names, strict=False)]
+    made = ContainerSpec(image=found[0], bwrap=found[1], profile=found[2], user=found[3])
     return EnvironmentSpec(
         id=_id(names), backend="docker", distro=distro, profile=profile, user=user, engine=ENGINE, arch=arch,
         synthetic=made.profile.synthetic, resolver="ours", bwrap=bwrap, container=made,
     )  # fmt: skip
 
 
+@cache
+def _value(catalogue: Catalogue, axis: str, name: str) -> Any:
+    """A plan has thousands of environments of the same few values."""
+    readers = {
+        "distro": catalogue.image, "bwrap": catalogue.bwrap, "profile": catalogue.profile, "user": catalogue.user,
+    }  # fmt: skip
+    return readers[axis](name)
+
+
 def cannot_be_had(matrix: MatrixFile, *, arch: str, why_not: WhyNot) -> tuple[Left, ...]:
-    """Every environment is asked for, and the values that are to blame are named."""
+    """Every environment that can be is asked for, and the values that are to blame are named."""
     if matrix.containers is None:
         return ()
     values = of_environments(matrix.containers)
-    asked = {names: why_not(environment(matrix, names, arch=arch)) for names in product(*values.values())}
-    return narrowed({names: why for names, why in asked.items() if why}, values)
+    known = [one for one in rules(matrix, (), left=(), arch=arch, identify=_identified) if "codex" not in one.axes]
+    space = Space(values=values, rules=tuple(known))
+    asked = [names for names in product(*values.values()) if not space.why_not(names)[1]]
+    return narrowed({names: why_not(environment(matrix, names, arch=arch)) for names in asked}, tuple(values))
 
 
 def spread(cells: Iterable[Cell], hosts: Sequence[str]) -> tuple[Cell, ...]:
@@ -156,6 +165,10 @@ def spread(cells: Iterable[Cell], hosts: Sequence[str]) -> tuple[Cell, ...]:
     return tuple(
         msgspec.structs.replace(cell, environment=placed.get(cell.environment.id, cell.environment)) for cell in cells
     )
+
+
+def _identified(row: Mapping[str, str]) -> str:
+    return _id([row[axis] for axis in AXES[:-1]])
 
 
 def _id(names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Final
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -53,12 +54,14 @@ def _fits(name: str, texts: tuple[str, ...], value: str, version: str) -> bool:
     return any(value != "" and fnmatchcase(value, text) for text in texts)
 
 
+@cache
 def in_range(text: str, version: str) -> bool:
     """PEP 440, pre-releases inside; Codex's `0.155.0-alpha.3` is read as 0.155.0a3."""
     parsed = parse(version)
     return parsed is not None and SpecifierSet(text).contains(parsed, prereleases=True)
 
 
+@cache
 def parse(version: str) -> Version | None:
     """A version that has a place in ranges; a local build that calls itself 0.0.0 has none."""
     try:

@@ -2,12 +2,15 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.matrix import deviation_files, load, survey
+from pytest_codexsandbox.matrix.combine import Left
+from pytest_codexsandbox.matrix.containers import Choice
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.ids import is_promise, is_value
@@ -78,3 +81,31 @@ def test_every_known_deviation_names_a_promise_and_a_cause_that_exist() -> None:
         cases = {case for promise in by_promise.values() for case in promise.cases}
         named_cases = (deviation.case,) if isinstance(deviation.case, str) else deviation.case
         assert all(any(c in case for c in "*?[") or case in cases for case in named_cases), deviation.id
+
+
+# ---- presets of containers
+PICKED = tuple(name for name in load.presets() if (load.load(name).containers or load.Containers()).pairs)
+
+
+def _choice(name: str, **more: Any) -> Choice:
+    matrix = load.load(name)
+    subjects = tuple(SubjectSpec(label=release, release=release) for release in matrix.releases)
+    return Choice(matrix, subjects, arch="x86_64", **more)
+
+
+@pytest.mark.parametrize("name", PICKED)
+def test_the_cells_of_a_preset_are_locked(name: str) -> None:
+    matrix = load.load(name)
+    assert matrix.containers is not None
+    assert matrix.lock is not None
+    now = _choice(name).to_lock(matrix.containers.pairs)
+    assert set(matrix.lock.cells) == set(now), f"renew it: codexsandbox plan {name} --update-lock"
+
+
+@pytest.mark.parametrize("without", [(), ("alpine-3.22", "fedora-43"), ("ubuntu-22.04", "ubuntu-24.04")])
+def test_a_pull_request_costs_at_most_120_cells_and_holds_every_pair_that_can_be_had(without: tuple[str, ...]) -> None:
+    left = tuple(Left(values={"distro": distro}, why="no registry answers") for distro in without)
+    found = _choice("pull-request", left=left).chosen(2)
+    assert found.picked is not None
+    assert 80 <= len(found.cells) <= 120
+    assert found.picked.coverage.covered(cell.axes for cell in found.cells) == found.picked.coverage.coverable

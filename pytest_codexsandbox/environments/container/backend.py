@@ -43,12 +43,15 @@ class ContainerBackend:
     def foresee(cache: Path) -> Callable[[EnvironmentSpec], str]:
         """For plans: why an environment cannot be had here, "" where nothing is known that keeps it from being had."""
         images = Foresight(cache)
+        bwraps: dict[str, str] = {}  # a plan asks for each of them a thousand times
 
         def why_not(spec: EnvironmentSpec) -> str:
             asked = spec.container
             if asked is None:
                 return ""
-            return images.why_not(wanted(asked)) or having.why_not(asked.bwrap, cache)
+            if asked.bwrap.name not in bwraps:
+                bwraps[asked.bwrap.name] = having.why_not(asked.bwrap, cache)
+            return images.why_not(wanted(asked)) or bwraps[asked.bwrap.name]
 
         return why_not
 
