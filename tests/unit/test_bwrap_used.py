@@ -6,7 +6,8 @@ import pytest
 
 from pytest_codexsandbox.model.bwrap import another, used, without_say
 from pytest_codexsandbox.model.observation import Link, Reading
-from tests.unit.diagnosis.makers import landlocked, reading
+from pytest_codexsandbox.session.bench import by_bwrap
+from tests.unit.diagnosis.makers import landlocked, observation, reading, started
 
 THERE, BESIDE = "a" * 64, "b" * 64
 CODEX = Link(pid=1, exe="/opt/codex/bin/codex", name="codex")
@@ -117,3 +118,12 @@ def test_the_one_that_was_asked_for_is_told_by_its_bytes_and_not_by_its_place() 
 def test_to_a_codex_that_starts_none_a_release_of_bubblewrap_means_nothing(asked: str, has_no_say: bool) -> None:
     assert bool(without_say(used(LANDLOCK), ASKED[asked])) is has_no_say
     assert without_say(used(of(DISTRO)), ASKED[asked]) == "" == without_say(used(COMPILED_IN), ASKED[asked])
+
+
+def test_of_calls_at_once_the_first_that_is_not_as_it_was_asked_for_decides() -> None:
+    calls = [observation(readings=of(DISTRO)), observation(readings=of(BROUGHT)), observation(readings=())]
+    found = by_bwrap(started(), calls, ASKED["0.8.0"])
+    assert found.another.startswith("asked for bubblewrap 0.8.0, used Codex' own bwrap")
+    assert found.bwrap is not None and found.bwrap.kind == "found"
+    assert by_bwrap(started(), calls[:1], ASKED["0.8.0"]).another == ""
+    assert by_bwrap(started(), [observation(readings=LANDLOCK)], ASKED["0.8.0"]).without_say
