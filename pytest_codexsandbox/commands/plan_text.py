@@ -76,13 +76,11 @@ def _picked(shown: Shown) -> Iterator[str]:
     for one in coverage.uncoverable:
         if one.why not in missing:
             yield from wrapped(f"{one.count:,} cannot be, such as {one.example}: {one.why}", "  ")
-    if shown.stand_ins:
+    if shown.stand_ins and not shown.unlocked:
         yield from wrapped(f"{many(shown.stand_ins, 'cell')} stand in for what cannot be had here", "  ")
     if shown.unlocked:
-        yield from wrapped(
-            f"{many(shown.unlocked, 'cell')} not locked; to keep them: codexsandbox plan {plan.preset} --update-lock",
-            "",
-        )
+        command = f"codexsandbox plan {plan.preset} --update-lock"
+        yield from wrapped(f"not locked; to measure the same cells next year: {command}", "  ")
 
 
 def _axes(cells: Sequence[Cell], environments: int) -> Iterator[str]:

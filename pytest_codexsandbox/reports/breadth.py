@@ -89,11 +89,15 @@ def not_had(journal: Journal) -> list[str]:
     return [f"not measured, cannot be had here: {', '.join(names)}: {why}" for why, names in reasons.items()]
 
 
-def left_out(journal: Journal, limit: int) -> list[str]:
-    """What else is not in the plan, by reason."""
+def left_out(journal: Journal, limit: int, *, every: bool = False) -> list[str]:
+    """What else is not in the plan, by reason; first what the user's own words kept out of it."""
     reasons: dict[str, list[str]] = {}
-    for nothing in journal.plan.not_planned:
+    for nothing in sorted(journal.plan.not_planned, key=lambda one: not one.kind):
         if nothing.kind != UNAVAILABLE:
             reasons.setdefault(nothing.why, []).append(nothing.what)
-    told = [f"not planned, {why}: {listed(names)}" for why, names in list(reasons.items())[:limit]]
+    limit = len(reasons) if every else limit
+    told = [
+        f"not planned, {why}: {listed(names, len(names) if every else 4)}"
+        for why, names in list(reasons.items())[:limit]
+    ]
     return [*told, f"not planned, for {many(len(reasons) - limit, 'more reason')}"] if len(reasons) > limit else told

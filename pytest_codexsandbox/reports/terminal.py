@@ -47,7 +47,7 @@ def render(
         *_grey(causes.quiet(states), teller),
         *_attempts(journal, paint),
         *teller.blocks(found),
-        *_foot(journal, found, paint, folder),
+        *_foot(journal, found, paint, folder, every=verbosity > 0),
     ]
     text = "\n".join(line.rstrip() for line in lines)
     return (ascii_only(text) if ascii else text) + "\n"
@@ -109,9 +109,9 @@ def _attempts(journal: Journal, paint: Paint) -> list[str]:
     return [*lines, f"and {len(changing) - 5:,} more keys whose attempts differ"] if len(changing) > 5 else lines
 
 
-def _foot(journal: Journal, found: list[causes.Cause], paint: Paint, folder: Path | None) -> list[str]:
+def _foot(journal: Journal, found: list[causes.Cause], paint: Paint, folder: Path | None, *, every: bool) -> list[str]:
     lines = [""]
-    for told in breadth.left_out(journal, _REASONS):
+    for told in breadth.left_out(journal, _REASONS, every=every):
         lines += paint.wrapped(told)
     end = journal.end
     for leak in end.leaks if end else ():

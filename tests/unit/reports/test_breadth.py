@@ -7,6 +7,7 @@ import pytest
 
 from pytest_codexsandbox.model.journal import CellRow
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.step import PlannedNothing
 from pytest_codexsandbox.reports import breadth, html, json_report, markdown
 from pytest_codexsandbox.reports.alike import Alike
 from pytest_codexsandbox.reports.grid import common, names_of
@@ -138,6 +139,14 @@ def test_no_reason_is_dropped_without_a_word() -> None:
     wide = msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, not_planned=many))
     assert len(breadth.not_had(wide)) == 9
     assert breadth.left_out(wide, 5)[-1] == "not planned, for 4 more reasons"
+    assert len(breadth.left_out(wide, 5, every=True)) == 9
+
+
+def test_what_an_option_kept_out_comes_before_what_no_promise_asks() -> None:
+    made = pairs()
+    nothing = (PlannedNothing(what="read-only", why="not among the policies"), *made.plan.not_planned)
+    wide = msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, not_planned=nothing))
+    assert breadth.left_out(wide, 1)[0].startswith("not planned, no room in --codex-budget 10m: ")
 
 
 # ---- environments
