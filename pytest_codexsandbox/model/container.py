@@ -1,5 +1,6 @@
 """What a container environment is made of: an image, a bubblewrap, a security profile and a user. Data only."""
 
+import re
 from typing import Final, Literal
 
 import msgspec
@@ -8,6 +9,8 @@ USUAL_CAPABILITIES: Final = (
     "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW",
     "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
 )  # fmt: skip
+_CAPABILITY: Final = re.compile(r"(?!CAP_)[A-Z][A-Z0-9_]{1,40}")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 SYNTHETIC: Final = "synthetic-"  # how the name of a profile begins that manufactures a refusal, and of no other
 
 
@@ -81,6 +84,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         if self.synthetic != self.name.startswith(SYNTHETIC):
             raise ValueError(f"a profile is called `{SYNTHETIC}…` if `synthetic` is true, and only then")
+        if self.has_filter and not self.seccomp.lstrip().startswith("{"):
+            raise ValueError(f"seccomp is `unconfined`, or `file:NAME` of a filter, not {self.seccomp!r}")
+        for name in (*self.cap_add, *self.cap_drop):
+            if not _CAPABILITY.fullmatch(name):
+                raise ValueError(f"{name!r} is no capability, as SYS_ADMIN or ALL is")
+        if self.apparmor and not _NAME.fullmatch(self.apparmor):
+            raise ValueError(f"apparmor: {self.apparmor!r} is not the name of a profile")
+        if self.memory < 0 or self.pids_limit < 0:
+            raise ValueError("a limit is not less than nothing")
 
     @property
     def has_filter(self) -> bool:

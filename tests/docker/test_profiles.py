@@ -98,6 +98,21 @@ def test_an_apparmor_profile_that_nobody_enforces_is_no_environment(tmp_path: Pa
     assert backend.audit() == ()
 
 
+def test_limits_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = profiled("docker-default", as_called=Profile(name="mine", memory=128 << 20, pids_limit=200))
+    with opened(limited, tmp_path) as environment:
+        assert environment.facts()["memory_limit"] == str(128 << 20)
+        assert environment.facts()["pids_limit"] == "200"
+    genuine = recipe.host_config
+
+    def forgotten(*words: Any, **named: Any) -> dict[str, Any]:
+        return {name: value for name, value in genuine(*words, **named).items() if "Memory" not in name}
+
+    monkeypatch.setattr(recipe, "host_config", forgotten)
+    with pytest.raises(MachineFault, match="memory_limit: asked for 134217728, found none"), opened(limited, tmp_path):
+        pass
+
+
 def test_an_engine_without_user_namespaces_of_its_own_is_not_asked_for_one(tmp_path: Path) -> None:
     with (
         pytest.raises(NotHad, match="no user namespace for its containers"),

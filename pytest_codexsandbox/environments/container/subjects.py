@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock
+from pytest_codexsandbox.environments.container.waiting import alone
 
 _NEIGHBOURS: Final = ("codex-resources", "codex-path", "path")  # beside the folder that the program lies in
 _BELONGS: Final = re.compile(
@@ -46,8 +46,7 @@ def _copied(root: Path, program: Path, digest: str, cache: Path) -> Path:
     files = dict(_files(root, program))
     told = [digest, *(f"{to} {at.stat().st_size} {at.stat().st_mtime_ns}" for to, at in sorted(files.items()))]
     folder = cache / "subjects" / hashlib.sha256("\n".join(told).encode()).hexdigest()[:24]
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock", timeout=300):
+    with alone(folder.with_name(f"{folder.name}.lock"), "a copy of this Codex"):
         if not folder.is_dir():
             making = folder.with_name(f"{folder.name}.making")
             shutil.rmtree(making, ignore_errors=True)

@@ -8,13 +8,14 @@ from typing import Final
 
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.waiting import alone
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.container import UserSpec
 
 _USERS: Final = "/etc/passwd"
 _GROUPS: Final = "/etc/group"
-_NAME: Final = "codexsandbox-user"
+_NAME: Final = "codexsandbox/with-user"
 _SHAPE: Final = "1"  # of what is made; a new one is another image
 _MOST: Final = 4 << 20
 Files = dict[str, bytes]
@@ -27,17 +28,18 @@ def image_for(engine: Engine, image: str, user: UserSpec, cache: Path) -> str:
     as_it_is = cache / "users" / tag  # images are named by what is in them: what was seen once stays so
     if as_it_is.exists():
         return image
-    found = engine.image_id(f"{_NAME}:{tag}")
-    if found:
-        return found
+    with alone(as_it_is.with_name(f"{tag}.lock"), "an image for this user"):
+        return engine.image_id(f"{_NAME}:{tag}") or _made(engine, image, user, as_it_is)
+
+
+def _made(engine: Engine, image: str, user: UserSpec, as_it_is: Path) -> str:
     helper = engine.create(image, ("/nothing",), {"NetworkMode": "none"}, Labels=labels.labels("helper", new_word()))
     try:
         changed = changes({path: _read(engine, helper, path) for path in (_USERS, _GROUPS)}, user)
         if not changed:
-            as_it_is.parent.mkdir(parents=True, exist_ok=True)
             as_it_is.touch()
             return image
-        return _kept(engine, helper, changed, tag)
+        return _kept(engine, helper, changed, as_it_is.name)
     finally:
         engine.remove(helper)
 

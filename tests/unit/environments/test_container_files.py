@@ -8,6 +8,8 @@ import pytest
 from pytest_codexsandbox.environments.container import networks
 from pytest_codexsandbox.environments.container.subjects import place_of
 from pytest_codexsandbox.environments.container.users import changes
+from pytest_codexsandbox.environments.container.waiting import alone
+from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.container import UserSpec
 
 PASSWD = b"root:x:0:0:root:/root:/bin/bash\nubuntu:x:1000:1000:Ubuntu:/home/ubuntu:/bin/bash\n"
@@ -69,6 +71,17 @@ def test_what_changed_beside_a_program_is_copied_again(tmp_path: Path) -> None:
     after, _ = place_of(str(usr / "bin/codex"), "d1", tmp_path / "cache")
     assert before != after
     assert (after / "codex-resources/bwrap").read_text() == "a newer one"
+
+
+def test_who_waits_for_another_process_is_told_when_it_takes_too_long(tmp_path: Path) -> None:
+    with alone(tmp_path / "x" / "a.lock", "a copy"):
+        with (
+            pytest.raises(MachineFault, match="another process that makes a copy"),
+            alone(tmp_path / "x" / "a.lock", "a copy", patience=0.05),
+        ):
+            pass
+    with alone(tmp_path / "x" / "a.lock", "a copy", patience=0.05):
+        pass
 
 
 # ---- the password file

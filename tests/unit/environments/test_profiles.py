@@ -2,6 +2,7 @@
 
 import json
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from pytest_codexsandbox.environments.container import filters, recipe
 from pytest_codexsandbox.environments.container.readback import check, differences, expected, fits
 from pytest_codexsandbox.errors import MachineFault, WrongInput
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axes import SHIPPED, Catalogue
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.registry import shipped
@@ -161,11 +162,16 @@ def test_a_filter_is_given_a_mark_that_is_made_of_its_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["/etc/passwd", "[]", "{}", '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{}]}', "unconfined,apparmor=x"],
-)  # fmt: skip
-def test_what_is_no_filter_is_not_given_to_an_engine(text: str) -> None:
-    with pytest.raises(WrongInput):
+    "text", ["/etc/passwd", "unconfined,apparmor=x", "[]", "../seccomp/deny-mount.json", "unconfined\n"]
+)
+def test_what_is_no_filter_is_no_profile(text: str) -> None:
+    with pytest.raises(ValueError, match="seccomp"):
+        Profile(name="mine", seccomp=text)
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{}]}'])
+def test_what_is_half_a_filter_is_not_given_to_an_engine(text: str) -> None:
+    with pytest.raises(WrongInput, match="seccomp"):
         config(seccomp=text)
 
 
@@ -188,18 +194,25 @@ def test_nobody_is_privileged_and_capabilities_are_named_one_by_one() -> None:
 @pytest.mark.parametrize(
     "name", ["SYS_ADMIN,ALL", "--privileged", "sys_admin", "CAP_SYS_ADMIN", "", "SYS ADMIN", "A\nB"]
 )
-def test_a_capability_is_a_name(name: str) -> None:
-    with pytest.raises(WrongInput, match="capability"):
-        config(cap_add=(name,))
+@pytest.mark.parametrize("where", ["cap_add", "cap_drop"])
+def test_a_capability_is_a_name(name: str, where: str) -> None:
+    with pytest.raises(ValueError, match="capability"):
+        Profile(**{"name": "mine", where: (name,)})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["x,seccomp=unconfined", "a b", "a\nb", "", "--x", "../x"])
+@pytest.mark.parametrize("name", ["x,seccomp=unconfined", "a b", "a\nb", "--x", "../x"])
 def test_an_apparmor_profile_is_a_name(name: str) -> None:
-    if name:
-        with pytest.raises(WrongInput, match="apparmor"):
-            config(apparmor=name)
-    else:
-        assert config(apparmor=name)["SecurityOpt"] == []
+    with pytest.raises(ValueError, match="apparmor"):
+        Profile(name="mine", apparmor=name)
+
+
+def test_a_profile_of_a_users_own_that_is_none_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "mine.toml").write_text('summary = "x"\ncap_add = ["--privileged"]\n')
+    with pytest.raises(WrongInput) as raised:
+        Catalogue(beside=tmp_path).profile("mine")
+    assert "'--privileged' is no capability" in str(raised.value)
+    assert "mine.toml" in str(raised.value)
 
 
 @pytest.mark.parametrize(
