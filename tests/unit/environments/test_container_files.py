@@ -74,13 +74,14 @@ def test_what_changed_beside_a_program_is_copied_again(tmp_path: Path) -> None:
 
 
 def test_who_waits_for_another_process_is_told_when_it_takes_too_long(tmp_path: Path) -> None:
-    with alone(tmp_path / "x" / "a.lock", "a copy"):
-        with (
-            pytest.raises(MachineFault, match="another process that makes a copy"),
-            alone(tmp_path / "x" / "a.lock", "a copy", patience=0.05),
-        ):
-            pass
-    with alone(tmp_path / "x" / "a.lock", "a copy", patience=0.05):
+    path = tmp_path / "x" / "a.lock"
+    with (
+        alone(path, "a copy"),
+        pytest.raises(MachineFault, match="another process that makes a copy"),
+        alone(path, "a copy", patience=0.05),
+    ):
+        pass
+    with alone(path, "a copy", patience=0.05):
         pass
 
 
