@@ -20,6 +20,10 @@ GAP: Final = "…"
 REACH: Final = 400  # characters that one gap may cover
 OFTEN: Final = 200  # places in a text at which one pattern is tried
 CONDITION_WEIGHT: Final = 50
+# What decides where a fingerprint says nothing else: the same without what is suspected.
+DECIDES: Final = (
+    "`sh -c 'COMMAND'` in the same folder without Codex decides: what fails so there too is not the sandbox."
+)
 _ID = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _SHIPPED: Final = Path(__file__).resolve().parent / "fingerprints"
 
@@ -43,8 +47,14 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     when: dict[str, str] = {}  # facts: a glob, `!` any other than that glob, or a range of versions
     unless: dict[str, str] = {}  # facts that show that it is not this, whatever the words say; unknown ones do not
     explains: tuple[str, ...] = ()  # fingerprints that need not be said as well
+    decide: str = ""  # of an undecided one: the one command that would decide, and what it says
     note: bool = False  # worth knowing, seldom the cause: said after every cause, never for a violated promise
     link: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What to do; where that is not known yet, by which command to know it."""
+        return f"{self.remedy} {self.decide or DECIDES}" if self.verdict == "undecided" else self.remedy
 
     def weight(self, text: str) -> int:
         """How specific a match by `text` is: its letters, those of `together`, and a lot for each condition."""

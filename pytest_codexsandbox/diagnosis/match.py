@@ -105,7 +105,7 @@ def _said(candidate: Candidate, text: str) -> Diagnosis:
     known = candidate.fingerprint
     start, end = candidate.best
     return Diagnosis(
-        fingerprint=known.id, cause=known.cause, remedy=known.remedy, link=known.link, verdict=known.verdict,
+        fingerprint=known.id, cause=known.cause, remedy=known.advice, link=known.link, verdict=known.verdict,
         quote=text[start : min(_whole_word(text, end), start + QUOTE)].strip(),
     )  # fmt: skip
 

@@ -41,7 +41,7 @@ def _rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _row(known: Fingerprint) -> tuple[str, ...]:
-    remedy = _cell(known.remedy) + (f" [more]({known.link})" if known.link else "")
+    remedy = _cell(known.advice) + (f" [more]({known.link})" if known.link else "")
     whose = WORDS[known.verdict] + (" (a note)" if known.note else "")
     return (f"`{known.id}`", whose, _words(known), _cell(known.cause), remedy)
 

@@ -1,5 +1,6 @@
 """Every fingerprint recognises its own samples, refuses its near misses, and no two claim the same words equally."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from pytest_codexsandbox.diagnosis import fingerprint as module
 from pytest_codexsandbox.diagnosis.clues import searchable
 from pytest_codexsandbox.diagnosis.derived import DERIVED
-from pytest_codexsandbox.diagnosis.fingerprint import GAP, Fingerprint
+from pytest_codexsandbox.diagnosis.fingerprint import DECIDES, GAP, Fingerprint
 from pytest_codexsandbox.diagnosis.match import candidates, fingerprints, match
 from pytest_codexsandbox.diagnosis.table import markdown
 
@@ -57,6 +58,14 @@ def test_its_words_are_plain_and_whole(known: Fingerprint) -> None:
         assert 10 <= len(text) <= 500
     assert known.cause.endswith((".", ")"))
     assert known.link == "" or known.link.startswith("https://")
+
+
+@each_fingerprint
+def test_what_is_undecided_names_the_one_command_that_would_decide(known: Fingerprint) -> None:
+    said = known.decide or DECIDES
+    assert known.verdict == "undecided" or not known.decide
+    assert re.fullmatch(r"`[^`]+`[^`]* decides: [^`]+(`[^`]+`[^`]+)?", said), said
+    assert known.advice == (f"{known.remedy} {said}" if known.verdict == "undecided" else known.remedy)
 
 
 @each_fingerprint

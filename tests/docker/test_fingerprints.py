@@ -1,0 +1,89 @@
+"""Causes are known by words that real programs say here: each row of the table is said, and gets its cause alone."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from pytest_codexsandbox.diagnosis.clues import flat
+from pytest_codexsandbox.diagnosis.match import fingerprints, matches
+from pytest_codexsandbox.environments.bubblewrap.having import why_not
+from pytest_codexsandbox.environments.container.backend import ContainerEnvironment
+from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.model.container import SYNTHETIC
+from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.registry import cache_folder
+from tests.docker.conftest import NEEDED
+from tests.docker.reproduced import EVERYTHING, Row
+from tests.docker.reproducing import Place, opened_at, run_line
+from tests.fakes.machine import installed_codex
+
+ROWS = [(place, row) for place, rows in EVERYTHING.items() for row in rows]
+AT_LEAST = 40
+INNOCENT = {  # that people take for the sandbox: refused, timeout, x509, NXDOMAIN, ENOSPC
+    "connection-refused", "connection-timeout", "tls-untrusted", "name-does-not-exist", "no-space",
+}  # fmt: skip
+WRONG_USER = {"permission-denied", "apt-not-root"}  # the words of one who is not root
+
+
+@pytest.fixture(scope="module")
+def codex() -> Subject:
+    return installed_codex(cache_folder())
+
+
+class Opened:
+    """One container for all rows of a place, one after the other."""
+
+    def __init__(self, stack: ExitStack, codex: Subject) -> None:
+        self._stack, self._codex, self._place = stack, codex, Place("none yet")
+        self._environment: ContainerEnvironment | None = None
+
+    def at(self, place: Place) -> ContainerEnvironment:
+        if self._environment is None or self._place != place:
+            self._stack.close()
+            folder = Path(self._stack.enter_context(TemporaryDirectory()))
+            self._environment = self._stack.enter_context(opened_at(place, folder, self._codex))
+            self._place = place
+        return self._environment
+
+
+@pytest.fixture(scope="module")
+def containers(codex: Subject) -> Iterator[Opened]:
+    with ExitStack() as stack:
+        yield Opened(stack, codex)
+
+
+def named(row: tuple[Place, Row]) -> str:
+    place, (line, _, fingerprint, pasted) = row
+    return f"{'~'.join(place)}-{line.split()[0].strip('$')}-{fingerprint}{'-pasted' if pasted else ''}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=named)
+def test_the_words_are_said_here_and_have_this_cause_alone(
+    row: tuple[Place, Row], containers: Opened, codex: Subject
+) -> None:
+    place, wanted = row
+    if (missing := why_not(SHIPPED.bwrap(place.bwrap), cache_folder())) and not os.environ.get(NEEDED):
+        pytest.skip(f"bubblewrap {place.bwrap} cannot be had here: {missing}")
+    environment = containers.at(place)
+    done, said = run_line(environment, codex, wanted.line)
+    assert done.exit, said
+    assert f"\n{wanted.said}\n" in f"\n{said}\n", said
+    facts = {} if wanted.pasted else flat({**environment.facts(), "codex": codex.capabilities.version})
+    for text in (said, wanted.said) if wanted.fingerprint != "python-socket-refused" else (said,):
+        assert [each.fingerprint for each in matches(text, facts=facts)] == [wanted.fingerprint], text
+
+
+def test_there_are_enough_of_every_kind() -> None:
+    verdicts = {each.id: each.verdict for each in fingerprints()}
+    reproduced = {row.fingerprint for _, row in ROWS}
+    natural = {row.fingerprint for place, row in ROWS if place.is_natural}
+    assert len(reproduced) >= AT_LEAST
+    assert len(natural) >= AT_LEAST
+    assert reproduced >= INNOCENT | WRONG_USER
+    assert {verdicts[name] for name in INNOCENT} == {"not-sandbox"}
+    assert set(verdicts) >= reproduced
+    assert all(place.is_natural is not place.profile.startswith(SYNTHETIC) for place, _ in ROWS)
