@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
@@ -17,7 +18,7 @@ from pytest_codexsandbox.doors.filling import (
     plan_word,
 )
 from pytest_codexsandbox.doors.spoken import spoken
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Act, Call, DoneAct, Look
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
@@ -39,17 +40,30 @@ def observe(
     asked = call or Call()
     ordered = in_order(acts, asked)
     takes: list[_Take] = []
+    with _cleared(environment, takes):
+        try:
+            for _ in range(max(1, asked.copies)):
+                takes.append(_Take(environment, door, policy, ordered))
+            commands = [take.prepare(subject, asked) for take in takes]
+            ended = environment.run_together(commands) if len(commands) > 1 else (environment.run(commands[0]),)
+            return tuple(take.observation(finished) for take, finished in zip(takes, ended, strict=True))
+        except NotHad as lacking:
+            return tuple(take.not_started(asked, lacking) for take in takes)
+
+
+@contextmanager
+def _cleared(environment: Environment, takes: "list[_Take]") -> Iterator[None]:
+    """Afterwards the worlds are gone. What broke off the call (Ctrl-C, a lost hand) is told, and not that the call,
+    which still ran, kept its world: the environment's end removes that as well."""
     try:
-        for _ in range(max(1, asked.copies)):
-            takes.append(_Take(environment, door, policy, ordered))
-        commands = [take.prepare(subject, asked) for take in takes]
-        ended = environment.run_together(commands) if len(commands) > 1 else (environment.run(commands[0]),)
-        return tuple(take.observation(finished) for take, finished in zip(takes, ended, strict=True))
-    except NotHad as lacking:
-        return tuple(take.not_started(asked, lacking) for take in takes)
-    finally:
+        yield
+    except BaseException:
         for take in takes:
-            environment.clear(take.world)
+            with suppress(MachineFault, TimeoutError):
+                environment.clear(take.world)
+        raise
+    for take in takes:
+        environment.clear(take.world)
 
 
 class _Take:

@@ -15,6 +15,7 @@ from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, WORKSPACE_WRITE
+from pytest_codexsandbox.model.world import World
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment
 
 POLICY = POLICIES[WORKSPACE_WRITE]
@@ -179,3 +180,21 @@ def test_a_dead_environment_is_no_observation_and_the_world_is_still_cleared() -
     with pytest.raises(MachineFault, match="gone"):
         observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {}, None)
     assert environment.cleared == environment.worlds != []
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, OSError])
+def test_what_breaks_off_a_call_is_told_and_not_that_its_world_was_still_in_use(ending: type[BaseException]) -> None:
+    class InUse(ScriptedEnvironment):
+        def clear(self, world: World) -> None:
+            super().clear(world)
+            raise MachineFault("a world could not be removed")
+
+    def answer(command: Command) -> Finished:
+        raise ending
+
+    environment = InUse(answer)
+    with pytest.raises(ending):
+        observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {}, Call(copies=2))
+    assert environment.cleared == environment.worlds and len(environment.worlds) == 2
+    with pytest.raises(MachineFault, match="could not be removed"):
+        observe(UnconfinedDoor(), InUse(good()), FakeSubject(), POLICY, {}, None)
