@@ -11,6 +11,7 @@ from pytest_codexsandbox.diagnosis.derived import (
     HARNESS,
     KILLED,
     LET_THROUGH,
+    NEVER_RAN,
     NO_SANDBOX,
     TIMED_OUT,
     UNKNOWN,
@@ -42,6 +43,8 @@ def diagnose(
     """
     if record.verdict not in EXPLAINED:
         return None
+    if record.attempt == 0:  # the reader made it of a plan that has no result
+        return NEVER_RAN
     known = [known for known in (shipped() if fingerprints is None else fingerprints) if not known.note]
     told = flat(facts)
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))

@@ -136,6 +136,8 @@ def _head(path: Path, first: bytes) -> None:
     try:
         head: Any = msgspec.json.decode(first)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if first.startswith(b'{"line":"run"'):
+            raise _wrong(path, "the journal has no plan", "it stops in the middle of its first line", 1) from error
         raise _wrong(path, "this is not a journal", f"its first line is not JSON: {error}", 1) from error
     kind = head.get("line") if isinstance(head, dict) else None
     if kind is None:
