@@ -59,7 +59,12 @@ def _dispatch(words: list[str]) -> int:
     if name in NAMES:
         module = load(name)
         parser = command_parser(name, module)
-        options, rest = parser.parse_known_args(words[words.index(name) + 1 :])
+        before, after = words[: words.index(name)], words[words.index(name) + 1 :]
+        if {"-h", "--help"} & set(before):
+            parser.parse_args(["--help"])
+        if before:  # never dropped without a word
+            parser.error(f"{' '.join(before)} stands before the command; options follow it: {PROGRAM} {name} …")
+        options, rest = parser.parse_known_args(after)
         if rest and not getattr(module, "PASSES_ON", False):
             parser.error(f"unrecognized arguments: {' '.join(rest)}")
         options.rest = rest
