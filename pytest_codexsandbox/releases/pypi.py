@@ -42,7 +42,7 @@ def command() -> tuple[str, ...]:
     from importlib.util import find_spec
 
     if find_spec("pip") is not None:
-        return (sys.executable, "-P", "-m", "pip")  # -P: no module of the folder that we are called in
+        return (sys.executable, "-m", "pip")
     found = shutil.which("pip3") or shutil.which("pip")
     return (found,) if found else ()
 

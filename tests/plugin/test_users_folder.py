@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.releases import pypi
-
 RUN = "import sys; from pytest_codexsandbox.cli import main; sys.exit(main(['run', '--version']))"
 
 
@@ -18,12 +16,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [((sys.executable, "-P", "-c", RUN), f"pytest {pytest.__version__}"), ((*pypi.command(), "--version"), "pip ")],
-    ids=["run", "pip"],
-)
-def test_no_module_of_the_users_folder_is_taken_for_pythons(folder: Path, argv: tuple[str, ...], said: str) -> None:
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith(said)
+def test_run_takes_no_module_of_the_users_folder_for_pythons(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", RUN], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"pytest {pytest.__version__}\n"), done.stderr
