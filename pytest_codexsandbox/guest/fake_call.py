@@ -81,6 +81,7 @@ class Call:
         if "children:left" not in self.flaws:
             end_descendants()
         self._litter()
+        self._lose()
         return code
 
     def _be_the_child(self, prepare: Callable[[], None] | None) -> NoReturn:
@@ -102,6 +103,15 @@ class Call:
         for name, place in places.items():
             if place and "litter:" + name in self.flaws:
                 os.makedirs(os.path.join(place, ".codex-left-behind"), exist_ok=True)
+
+    def _lose(self) -> None:
+        """As a sandbox that gives files back without what was written into them."""
+        if "files:emptied" in self.flaws:
+            for root in (self.policy["cwd"], *self.policy["roots"]):
+                for folder, _, names in os.walk(root):
+                    for path in (os.path.join(folder, name) for name in names):
+                        if os.path.isfile(path) and not os.path.islink(path):
+                            os.truncate(path, 0)
 
 
 def padded(argv: list[str]) -> list[str]:

@@ -41,6 +41,17 @@ def side(observation: Observation, act_id: str, act: Act) -> Side:
     return Side(row=row_of(observation, act_id), changed=changed, arrived=arrivals_of(observation, act_id))
 
 
+def unlike(observation: Observation, control: Observation, act_id: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `paths` that are afterwards otherwise than in the control: a change alone may be the loss of it all.
+
+    What a link says names the folders of its own world, so of links only their being links is compared.
+    """
+    found = {path: [look_of(seen, act_id, path, before=False) for seen in (observation, control)] for path in paths}
+    return tuple(
+        path for path, looks in found.items() if len({(look.kind, look.size, look.sha256) for look in looks}) > 1
+    )
+
+
 def moved(act: Act) -> tuple[str, ...]:
     """The second path of a rename or a link, which shows its effect as well as the first."""
     to = act.params.get("to")

@@ -38,7 +38,7 @@ class RealTrial:
         for copy in range(self.copies()):
             inside, outside = self._side(act, copy), self._control_side(act, copy)
             spec = self._act(act)
-            visible = spec.verb in sides.CHANGING | sides.ARRIVING
+            visible = spec.verb in sides.CHANGING | sides.ARRIVING or bool(spec.looks)
             held = inside.ran and not inside.row.ok and inside.row.errno in errno and not inside.showed
             leak = inside.row.ok or inside.showed
             self._add(
@@ -57,13 +57,13 @@ class RealTrial:
         for copy in range(self.copies()):
             inside, outside = self._side(act, copy), self._control_side(act, copy)
             spec = self._act(act)
-            seen_inside = self._effect(inside, outside, spec, effect)
-            held = inside.row.ok and seen_inside
+            other = self._otherwise(act, copy, outside, effect)
+            held = inside.row.ok and self._effect(inside, outside, spec, effect) and not other
             self._add(
                 act,
                 copy=copy,
                 claim=claim or f"{what(spec)} works, and its effect is seen from outside",
-                saw=sides.told(inside, spec),
+                saw=sides.told(inside, spec) + "".join(f"; {path} is not what it is in the control" for path in other),
                 held=held,
                 control=sides.told(outside, spec),
                 control_held=outside.row.ok and self._effect(outside, outside, spec, effect),
@@ -142,6 +142,11 @@ class RealTrial:
         if spec.verb in sides.ARRIVING:
             return bool(done.arrived)
         return spec.verb not in sides.COMPARED or done.row.value == control.row.value
+
+    def _otherwise(self, act: str, copy: int, control: sides.Side, effect: str) -> tuple[str, ...]:
+        """What the act has made, seen from outside, and the control has made otherwise."""
+        paths = (effect,) if effect else control.changed if self._act(act).verb in sides.CHANGING else ()
+        return sides.unlike(self.observed(copy), self.controlled(copy), self._id(act), paths)
 
     def _act(self, name: str) -> Act:
         if name not in self.promise.acts:

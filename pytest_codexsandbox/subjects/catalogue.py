@@ -90,6 +90,10 @@ FILESYSTEM: Final = (
         flaws=("denies:workspace",),
     ),
     mutant(
+        "empties-files", "gives files back without what was written into them", "filesystem.workspace-writable",
+        "filesystem.root-writable", "sqlite.workspace-works", flaws=("files:emptied",), under=(ROOTS,),
+    ),
+    mutant(
         "read-only-writes", "takes read-only for workspace-write", "filesystem.workspace-read-only",
         flaws=("mode:writes",), under=(READ_ONLY,),
     ),
