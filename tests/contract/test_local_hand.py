@@ -226,3 +226,19 @@ def test_a_runner_that_stops_reading_does_not_keep_the_hand(place: Path) -> None
     os.close(answers)
     os.close(said)
     assert sorted(path.name for path in place.iterdir()) == ["big"]
+
+
+def test_databases_are_laid_again_after_a_subject_has_ended_the_process_that_keeps_them(
+    environment: HandEnvironment,
+) -> None:
+    """It maps the -shm of what it keeps open: whoever cuts that file ends it. What it kept is seen by nobody then."""
+    held = Given(kind="sqlite-held", path="@OUTSIDE@/read.db", content="reader")
+    with fresh(environment) as world:
+        environment.lay(world, [held])
+        cut = "import os, sys; [os.truncate(sys.argv[1] + end, 0) for end in ('', '-wal', '-shm')]"
+        assert environment.run(python(world, cut, world.fill("@OUTSIDE@/read.db"))).exit == 0
+        assert environment.look(world, ["@OUTSIDE@/read.db#rows"])["@OUTSIDE@/read.db#rows"].kind == "unreadable"
+    with fresh(environment) as world:
+        environment.lay(world, [Given(kind="sqlite", path="@OUTSIDE@/next.db")])
+        rows = environment.look(world, ["@OUTSIDE@/next.db#rows"])["@OUTSIDE@/next.db#rows"]
+        assert rows.text == '["laid outside"]'
