@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 import msgspec
 
@@ -20,16 +21,22 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.session.batteries import SHARED, group_of
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
-from pytest_codexsandbox.session.standing import STANDING, START, control_evidence, start_evidence
+from pytest_codexsandbox.session.standing import STANDING, START, TRUST, control_evidence, start_evidence
 from pytest_codexsandbox.session.trial import RealTrial
 
-Canaries = Callable[[Cell, str, str], tuple[Evidence, ...]]
+
+class Canaries(Protocol):
+    def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]: ...
+    def need(self, cell: Cell, door: str) -> None:
+        """MachineFault where one was misjudged."""
 
 
 def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exempt: bool = False) -> RealTrial:
     """The trial of a key: performs what was not performed yet."""
     cell, promise = bench.cells[key.cell], bench.promises[key.promise]
     group = SHARED if promise.topic in STANDING else group_of(promise)
+    if canaries and promise.topic != TRUST:
+        canaries.need(cell, key.door)
     seen, control = bench.seen(cell, key.door, key.policy, group), bench.control(cell, group)
     started = Started(state="on", why="exempt: a canary restrains itself") if exempt else _started(bench, key, promise)
     reasons: tuple[Evidence, ...] = ()
@@ -37,7 +44,7 @@ def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exem
         reasons = (start_evidence(started, policy=key.policy, seen=seen[0], control=control[0]),)
     elif promise.topic in STANDING:
         reasons = (control_evidence(control[0], seen[0]),)
-        reasons += canaries(cell, key.door, key.policy) if canaries else ()
+        reasons += canaries.evidence(cell, key.door, key.policy) if canaries else ()
     return RealTrial(key, promise, seen=seen, control=control, started=started, reasons=reasons)
 
 
