@@ -219,6 +219,8 @@ class _Reader:
         strangers = {key.cell for key in line.keys} - {cell.id for cell in line.cells}
         if strangers:
             raise _wrong(self.path, "the plan has a key of a cell that it does not have", min(strangers), number)
+        if ruled_out := set(line.not_applicable) - {str(key) for key in line.keys}:
+            raise _wrong(self.path, "the plan rules out a key that it does not have", min(ruled_out), number)
 
     def _result(self, number: int, line: ResultLine) -> None:
         record = line.record

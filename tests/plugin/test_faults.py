@@ -72,3 +72,36 @@ def test_a_full_disk_is_said_and_the_ledger_does_not_add_up(matrix: Matrix, line
     run = matrix.run("--codex-only=process.exit-code-kept", files={"conftest.py": plugin})
     assert run.code == code, run.out
     assert said in run.out
+
+
+CHANGES_A_LINE = """
+from pytest_codexsandbox import journal
+real = journal.Journal._encoded
+def changed(self, line):
+    return real(self, line).replace({before!r}, {after!r})
+def pytest_configure():
+    journal.Journal._encoded = changed
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (b'{"line":"environment"', b'{"line":"weather"', "a line of the journal cannot be understood"),
+        (b'"verdict":"unconfined"', b'"verdict":"conforms"', "results are not those of the run"),
+    ],
+)
+def test_a_journal_that_does_not_say_what_the_run_found_is_no_success(
+    matrix: Matrix, before: bytes, after: bytes, said: str
+) -> None:
+    plugin = CHANGES_A_LINE.format(before=before, after=after)
+    run = matrix.run("--codex-only=filesystem.workspace-writable", files={"conftest.py": plugin})
+    assert run.code == 11, run.out
+    assert "exit 11: the journal is incomplete: " in run.out and said in run.out
+
+
+def test_what_another_plugin_makes_of_the_exit_code_is_not_lost(matrix: Matrix) -> None:
+    plugin = "def pytest_sessionfinish(session):\n    session.exitstatus = 1\n"
+    run = matrix.run("--codex-only=filesystem.outside-mode-refused", files={"conftest.py": plugin})
+    assert run.code == 1, run.out
+    assert "failed outside the matrix" in run.out
