@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_codexsandbox.declare import declared
-from pytest_codexsandbox.matrix.select import Names, Sieve, check_user
+from pytest_codexsandbox.matrix.select import Names, Sieve, check_user, is_standing
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
@@ -100,13 +100,18 @@ class Collection:
         wanted = {place(item.stash[KEY]) for item in ours}
         if not ours:  # e.g. -k start: the standing items are what is left
             wanted = {place(item.stash[KEY]) for item in items if standing(item)}
-        if wanted and not self._standing:
-            self._standing = list(standing_items(session))
+        self._standing += self._missing(session, wanted)
         kept = [item for item in self._standing if place(item.stash[KEY]) in wanted]
         order = self.run.order()
         self._ours = sorted([*kept, *ours], key=lambda item: order(item.stash[KEY]))
         items[:] = [*self._ours, *others]
         self._count_as_selected(kept)
+
+    def _missing(self, session: pytest.Session, wanted: set[tuple[str, str, str]]) -> list[pytest.Item]:
+        """Standing items that the paths which were given do not hold, or hold in part only."""
+        planned = {key for key in self.run.base_plan().keys if is_standing(key.promise) and place(key) in wanted}
+        missing = planned - {item.stash[KEY] for item in self._standing}
+        return [item for item in standing_items(session) if item.stash[KEY] in missing] if missing else []
 
     def _count_as_selected(self, kept: list[pytest.Item]) -> None:
         """What `-k` deselected and is here again is not among the deselected: pytest's own counts add up as well."""
