@@ -39,6 +39,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """How a promise's own Codex call differs from the battery that its policy shares."""
 
     roots: tuple[str, ...] = ()  # added to the policy's writable roots
+    excludes: tuple[Literal["slash-tmp", "tmpdir"], ...] = ()  # taken out of them, beside what the policy takes out
     cwd: str = "@WORKSPACE@"
     argv: tuple[str, ...] = ()  # run this instead of the probe
     stdin: bytes = b""
