@@ -26,6 +26,8 @@ def activate(config: pytest.Config, collection: str) -> None:
     manager = config.pluginmanager
     if config.getoption("maxfail", 0) and not _asked_to_stop(config):
         config.option.maxfail = 0  # an `-x` of the ini would leave half the plan unmeasured
+    if run.only_shipped:
+        _select_as_typed(config)
     if not run.is_worker:
         _register(manager, Controller(config), CONTROLLER)
         _register(manager, Quiet(), QUIET)
@@ -55,6 +57,17 @@ def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) ->
 
 def _distributes(config: pytest.Config) -> bool:
     return bool(config.getoption("tx", None)) and not config.getoption("collectonly", False)
+
+
+def _select_as_typed(config: pytest.Config) -> None:
+    """An ini's `-m unit` is about the user's own tests: of the shipped promises it would leave none."""
+    typed = [str(word) for word in config.invocation_params.args]
+    short = "".join(word for word in typed if word.startswith("-") and not word.startswith("--"))
+    for letter, name in (("k", "keyword"), ("m", "markexpr")):
+        if letter not in short:
+            setattr(config.option, name, "")
+    if not any(word.startswith("--deselect") for word in typed):
+        config.option.deselect = None
 
 
 def _asked_to_stop(config: pytest.Config) -> bool:
