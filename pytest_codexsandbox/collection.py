@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.declare import declared
-from pytest_codexsandbox.matrix.select import Names, Sieve, check_user, is_standing
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.select import USER, Names, Sieve, check_user, is_standing
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
@@ -161,10 +163,16 @@ def mark(item: pytest.Item) -> None:
     key = next((value for value in params.values() if isinstance(value, Key)), None)
     if key is None:
         return
-    item.stash[KEY] = key
+    item.stash[KEY] = msgspec.structs.replace(key, case=own_case(item, key)) if key.promise.startswith(USER) else key
     item.extra_keyword_matches.add(key.promise)  # `-k stdin-arrives`: by the name that stands in the matrix
     if item.config.pluginmanager.hasplugin("timeout") and declared(getattr(item, "function", None)):
         item.add_marker(pytest.mark.timeout(0))
+
+
+def own_case(item: pytest.Item, key: Key) -> str:
+    """What the user's own parametrization calls it: what is left of the item's id without ours."""
+    words: str = getattr(item, "callspec").id  # noqa: B009 - pytest.Item has none, and this one is parametrized by us
+    return words.replace(key_id(key), "").strip("-")
 
 
 def standing(item: pytest.Item) -> bool:
@@ -192,10 +200,15 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
         raise pytest.UsageError(f"{metafunc.definition.nodeid}: no policy {unknown[0]!r}; known: {', '.join(POLICIES)}")
     slug = re.sub(r"[^a-z0-9]+", "-", metafunc.definition.nodeid.lower()).strip("-")
     promise = Promise(
-        id=f"user.{slug}", kind="capability", severity="medium", needs="sandbox", source=metafunc.definition.nodeid,
+        id=f"{USER}{slug}", kind="capability", severity="medium", needs="sandbox", source=metafunc.definition.nodeid,
         policies=policies, title=metafunc.function.__name__.removeprefix("test_").replace("_", " "),
     )  # fmt: skip
-    run.user_promises[promise.id] = promise
+    twin = run.user_promises.setdefault(promise.id, promise)
+    if twin.source != promise.source:
+        raise WrongInput(
+            f"two tests of yours would both be called {promise.id}", where=f"{twin.source} and {promise.source}",
+            why="their results could not be told apart", next_step="give one of them another name",
+        )  # fmt: skip
     names = Names(cells=tuple(cell.id for cell in run.cells), promises=(promise.id,), policies=policies)
     sieve = Sieve(run.selection, names)
     for cell in run.cells:
