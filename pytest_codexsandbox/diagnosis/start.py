@@ -135,9 +135,9 @@ def _control_fails(control: Observation | None) -> str:
 
 
 def _appeared(observation: Observation) -> bool:
-    """Whether the forbidden file is there afterwards: what the probe says does not count."""
+    """Whether anything is there afterwards where no sandbox lets a file be made: what the probe says does not count."""
     after = _look(observation.after)
-    return after is not None and after.kind == "file"
+    return after is not None and after.kind not in ("missing", "unreadable")
 
 
 def _look(looks: Mapping[str, Look]) -> Look | None:
@@ -147,6 +147,8 @@ def _look(looks: Mapping[str, Look]) -> Look | None:
 
 def _nonsense(observation: Observation) -> str:
     """Why the rows of a probe that ran say nothing; "" when the refusal stands."""
+    if observation.error:  # somebody else spoke in its name: whose rows the others are is not known either
+        return observation.error
     forbidden, permitted = observation.rows.get(FORBIDDEN), observation.rows.get(PERMITTED)
     after = _look(observation.after)
     if forbidden is None or permitted is None:
