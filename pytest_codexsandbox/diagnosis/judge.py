@@ -8,7 +8,8 @@ The pytest outcome can make a verdict worse, never better. The rules, the first 
    the promise needs a sandbox:    off or failed → blocked, unknown → broken; off in its own call alone, which the
    start promise does not see      → violates (leak)
 3. a row was not held although its control was                       → violates, in the worst direction
-4. no row; a row without a call or a control; a control that failed; a scenario that failed → broken
+4. no row; a row without a call or a control; a control that failed; a scenario that failed; a call of its own of
+   which it is not known whether a sandbox was on, where the promise needs one              → broken
 5. everything held: conforms; under a policy without a sandbox: unconfined
 """
 
@@ -50,6 +51,7 @@ def judge(
         _by_start(promise, started, sandboxed)
         or _by_violation(promise, evidence)
         or _by_doubt(evidence, outcome, message)
+        or _by_doubt_of_start(promise, started, sandboxed)
         or _held(promise, evidence, started, sandboxed)
     )
 
@@ -105,6 +107,12 @@ def _by_doubt(evidence: Sequence[Evidence], outcome: Outcome, message: str) -> J
     if outcome != "passed":
         return _broken(f"every row held, and the scenario still {_ended(outcome)}{_tail(message)}")
     return None
+
+
+def _by_doubt_of_start(promise: Promise, started: Started, sandboxed: bool) -> Judged | None:
+    if not sandboxed or not started.doubt or promise.needs == "nothing":
+        return None
+    return _broken(f"whether a sandbox was on is not known: {started.doubt}")
 
 
 def _held(promise: Promise, evidence: Sequence[Evidence], started: Started, sandboxed: bool) -> Judged:

@@ -56,6 +56,7 @@ def repro_script(observation: Observation, *, acts: Mapping[str, Act] | None = N
         *repro_lay.lay((given for act in chosen.values() for given in act.given), paths),
         *(line for kind in _rigs(chosen, paths) for line in repro_lay.rig(kind)),
         *before,
+        *(repro_lay.hidden() if _hides(observation) else ()),
         *_shown("before", looks, paths),
         *_run(observation, inner, paths, stdin=stdin, interrupt=any(act.verb == "beat" for act in chosen.values())),
         *_shown("after", looks, paths),
@@ -74,7 +75,8 @@ def _probes(observation: Observation) -> bool:
 
 
 def _chosen(observation: Observation, acts: Mapping[str, Act] | None, paths: Paths) -> dict[str, Act]:
-    """The acts to show, filled. A call whose start is the question shows the write that no sandbox lets through."""
+    """The acts to show, filled. A call whose start is the question shows the write that no sandbox lets through, and
+    one that became another program shows that."""
     if acts:
         return {act_id: fill_act(paths.world, act_id, act) for act_id, act in acts.items()}
     if not _probes(observation):
@@ -85,7 +87,8 @@ def _chosen(observation: Observation, acts: Mapping[str, Act] | None, paths: Pat
         )
         for asked in read_plan_word(observation.argv[-1])
     }
-    return known if acts is None else {FORBIDDEN: known[FORBIDDEN]}
+    became = {act_id: act for act_id, act in known.items() if act.verb == "become"}
+    return known if acts is None else became or {FORBIDDEN: known[FORBIDDEN]}
 
 
 def _head(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
@@ -121,6 +124,10 @@ def _rigs(chosen: Mapping[str, Act], paths: Paths) -> list[str]:
 
 def _looks(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
     return [path for act in chosen.values() for path in looked_at(act)]
+
+
+def _hides(observation: Observation) -> bool:
+    return observation.world is not None and observation.world.values.get("HIDDEN") in observation.argv
 
 
 def _inner(observation: Observation, chosen: Mapping[str, Act], paths: Paths) -> tuple[Sequence[str], list[str]]:

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Final, List  # noqa: UP035
 
-from pytest_codexsandbox.guest import facts, kin, paths, wire
+from pytest_codexsandbox.guest import facts, hidden, kin, paths, wire
 from pytest_codexsandbox.guest.conversations import Conversations
 from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
 from pytest_codexsandbox.guest.rigs import Rigs
@@ -33,7 +33,10 @@ class Hand:
         kin.adopt_orphans()
         self._turn = None if self._own_tmp else Turn(self.loop, longest=body["turn_timeout"])
         self._rigs = Rigs(self.loop, self.folder, self.word)
-        values = {**self._rigs.values, "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py")}
+        programs = {
+            "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py"), "HIDDEN": hidden.lay(self.folder),
+        }  # fmt: skip
+        values = {**self._rigs.values, **programs}
         self._worlds = Worlds(self.folder, self.word, values, own_tmp=self._own_tmp is not None)
         self._worlds.attach(self.loop)
         self.scopes = Scopes(self.loop, self.word)

@@ -17,3 +17,4 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     call: str = ""
     diagnosis: Diagnosis | None = None  # when failed
     alone: bool = False  # of a promise's own call, beside a battery of the same policy that was confined
+    doubt: str = ""  # why it is not known of a promise's own call, beside such a battery: then nothing holds

@@ -170,7 +170,8 @@ def _sandboxed(call: CallLine) -> bool:
 
 def _way(call: CallLine) -> str:
     if not call.observation.readings:
-        return "not seen from outside (no probe was held)"
+        probed = call.observation.nonce in call.observation.argv
+        return f"not seen from outside ({'no probe was held' if probed else 'its command was no probe'})"
     bwrap = bwrap_of(call)
     if bwrap is not None:
         digest = f"sha256 {bwrap.sha256[:12]}" if bwrap.sha256 else "its digest is not known"

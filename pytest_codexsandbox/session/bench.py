@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
-from pytest_codexsandbox.diagnosis.start import assess
+from pytest_codexsandbox.diagnosis.start import assess, assess_command
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.journal import CallLine, EnvironmentLine, Line, SubjectLine
@@ -81,6 +81,12 @@ class Bench:
     def started(self, cell: Cell, door: str, policy: str, group: str = SHARED) -> Started:
         """Whether a sandbox was on in that call (the worst of its copies)."""
         return self._once(("started", cell.id, door, policy, group), lambda: self._assess(cell, door, policy, group))
+
+    def assessed(self, cell: Cell, policy: str, seen: Observation, control: Observation) -> Started:
+        """Whether a sandbox was on in this very call of the probe."""
+        spec = cell.environment
+        facts = self._once(("facts", spec.id), lambda: flat(dict(self.environment(spec).facts())))
+        return assess(seen, control, sandboxed=POLICIES[policy].sandboxed, facts=facts)
 
     def planned(self, policy: str, group: str) -> tuple[Promise, ...]:
         """Promises whose acts ride in a group; for the control (no policy), those of every policy."""
@@ -170,15 +176,20 @@ class Bench:
 
     def _assess(self, cell: Cell, door: str, policy: str, group: str) -> Started:
         controls = self.control(cell, group)
-        spec = cell.environment
-        facts = self._once(("facts", spec.id), lambda: flat(dict(self.environment(spec).facts())))
-        states = [
-            assess(
-                observation, controls[min(copy, len(controls) - 1)], sandboxed=POLICIES[policy].sandboxed, facts=facts
-            )
-            for copy, observation in enumerate(self.seen(cell, door, policy, group))
+        pairs = [
+            (seen, controls[min(copy, len(controls) - 1)])
+            for copy, seen in enumerate(self.seen(cell, door, policy, group))
         ]
+        if group != SHARED and self._runs_a_command(group):
+            shared = self.started(cell, door, policy)
+            states = [assess_command(seen, control, shared=shared) for seen, control in pairs]
+        else:
+            states = [self.assessed(cell, policy, seen, control) for seen, control in pairs]
         return min(states, key=lambda state: ("off", "failed", "unknown", "on").index(state.state))
+
+    def _runs_a_command(self, group: str) -> bool:
+        call = self.promises[group].call
+        return call is not None and bool(call.argv)
 
 
 def _planned_promises(plan: Plan) -> Mapping[str, tuple[Promise, ...]]:

@@ -6,6 +6,7 @@ import msgspec
 
 from pytest_codexsandbox.doors.observe import look_key
 from pytest_codexsandbox.model.act import Act, DoneAct, Look
+from pytest_codexsandbox.model.base import SEARCHED
 from pytest_codexsandbox.model.observation import Observation
 
 CHANGING: Final = frozenset(
@@ -78,6 +79,18 @@ def differs(observation: Observation, key: str) -> bool:
 def look_of(observation: Observation, act_id: str, path: str, *, before: bool) -> Look:
     looks = observation.before if before else observation.after
     return looks.get(look_key(act_id, path)) or Look(path=path, kind="unreadable", error="nobody looked there")
+
+
+def left_behind(observation: Observation, *, told: bool = False) -> str:
+    """In words; `told`: with what it rests on."""
+    if observation.litter:
+        return f"left behind: {', '.join(observation.litter)}"
+    return f"nothing was left behind{'; what was put into each place was found' if told else ''}"
+
+
+def not_searched(*observations: Observation) -> list[str]:
+    """Places in which the search for litter did not find even the name that was put there for it."""
+    return [f"@{place}@" for place in SEARCHED if any(place not in one.searched for one in observations)]
 
 
 def ending(observation: Observation) -> str:

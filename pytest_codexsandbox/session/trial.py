@@ -91,15 +91,18 @@ class RealTrial:
     def clean(self, *, claim: str = "") -> None:
         for copy in range(self.copies()):
             inside, outside = self.observed(copy), self.controlled(copy)
-            done = inside.finished or inside.ended == "exit"
+            done = all(one.finished or one.ended == "exit" for one in (inside, outside))
+            # Of a search that found something nobody doubts that it sees.
+            blind = [] if inside.litter else sides.not_searched(inside, outside)
+            told = f"the search did not see {', '.join(blind)}" if blind else sides.left_behind(outside, told=True)
             self._add(
                 "",
                 copy=copy,
                 claim=claim or "the call leaves nothing behind that no act explains",
-                saw=f"left behind: {', '.join(inside.litter)}" if inside.litter else "nothing was left behind",
+                saw=sides.left_behind(inside),
                 held=not inside.litter,
-                control=f"left behind: {', '.join(outside.litter)}" if outside.litter else "nothing was left behind",
-                control_held=done and not outside.litter and (outside.finished or outside.ended == "exit"),
+                control=told,
+                control_held=done and not outside.litter and not blind,
                 direction="" if not inside.litter else "litter",
             )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.diagnosis.start import assess
+from pytest_codexsandbox.diagnosis.start import assess, assess_command
 from pytest_codexsandbox.model.act import DoneAct
 from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.observation import Observation
@@ -219,3 +219,31 @@ def test_on_always_rests_on_a_refusal_a_control_and_a_mark(
     if found.state == "failed":
         assert found.diagnosis is not None
     assert found.why
+
+
+SHARED = Started(state="on", why="shown by the battery", call="c0")
+NOTHING = observation(rows={}, readings=(), ready=False, finished=False)
+THROUGH = observation(rows={}, readings=(), ready=False, finished=False, after={KEY: look("file")})
+UNSEEN = observation(rows={}, readings=(), ready=False, finished=False, after={KEY: look("unreadable")})
+
+
+@pytest.mark.parametrize(
+    ("seen", "outside", "state"),
+    [
+        (NOTHING, THROUGH, "on"),
+        (THROUGH, THROUGH, "off"),
+        (UNSEEN, THROUGH, "unknown"),
+        (observation(rows={}, readings=(), after={}), THROUGH, "unknown"),
+        (NOTHING, NOTHING, "unknown"),  # a command that does nothing outside either: its call proves nothing
+        (NOTHING, None, "unknown"),
+    ],
+)
+def test_a_call_without_a_probe_is_known_by_what_its_command_left_outside(
+    seen: Observation, outside: Observation | None, state: str
+) -> None:
+    assert assess_command(seen, outside, shared=SHARED).state == state
+
+
+@pytest.mark.parametrize("state", ["off", "failed", "unknown"])
+def test_a_call_without_a_probe_is_no_better_than_the_battery(state: Any) -> None:
+    assert assess_command(NOTHING, THROUGH, shared=Started(state=state, why="")).state == state

@@ -1,7 +1,7 @@
 """From a fresh world to an observation, with an environment that only remembers."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -11,7 +11,7 @@ from pytest_codexsandbox.doors.observe import TEXT_LIMIT, look_key, observe
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
+from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, WORKSPACE_WRITE
@@ -100,6 +100,39 @@ def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
     assert command.argv[-3:] == ("sh", "-c", "cd /run folder/w1/outside")
     assert (command.witness, command.witness_argv, command.stdin) == ("", (), b"in")
     assert (seen.code, seen.stdout, seen.ready, seen.finished, seen.rows) == (3, "hi", False, False, {})
+
+
+def test_a_command_of_its_own_is_told_the_place_where_no_sandbox_lets_it_write() -> None:
+    def answer(command: Command) -> Finished:
+        environment.files[command.argv[-1]] = "let through"
+        return Finished(ended="exit")
+
+    environment = ScriptedEnvironment(answer)
+    seen = one(environment, {}, Call(argv=("touch", "@OUTSIDE@/@NAME@")))
+    key = look_key(FORBIDDEN, "@OUTSIDE@/@NAME@")
+    assert (seen.before[key].kind, seen.after[key].kind) == ("missing", "file")
+
+
+def test_what_is_put_where_litter_is_searched_is_no_litter_and_tells_what_the_search_sees() -> None:
+    environment = ScriptedEnvironment(good())
+    seen = one(environment, {})
+    assert (seen.litter, seen.searched) == ((), SEARCHED)
+    assert {given.path for given in environment.laid[-len(SEARCHED) :]} == {
+        f"@{place}@/cx-w1-base-planted" for place in SEARCHED
+    }
+    environment.blind = True
+    assert one(environment, {}).searched == ()
+
+
+def test_a_place_that_nothing_can_be_put_into_is_one_that_was_not_searched() -> None:
+    class Closed(ScriptedEnvironment):
+        def lay(self, world: World, given: Sequence[Given]) -> None:
+            if any(one.path.startswith("@SHM@") for one in given):
+                raise MachineFault("lay: no such file or directory")
+            super().lay(world, given)
+
+    seen = one(Closed(good()), {})
+    assert set(seen.searched) == set(SEARCHED) - {"SHM"}
 
 
 def test_what_reached_a_rig_is_told_with_the_name_of_its_act() -> None:
