@@ -91,7 +91,8 @@ FILESYSTEM: Final = (
     ),
     mutant(
         "empties-files", "gives files back without what was written into them", "filesystem.workspace-writable",
-        "filesystem.root-writable", "sqlite.workspace-works", flaws=("files:emptied",), under=(ROOTS,),
+        "filesystem.root-writable", "filesystem.rename-between-roots", "sqlite.workspace-works",
+        flaws=("files:emptied",), under=(ROOTS,),
     ),
     mutant(
         "read-only-writes", "takes read-only for workspace-write", "filesystem.workspace-read-only",
