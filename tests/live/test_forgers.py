@@ -1,6 +1,7 @@
 """The real Codex behind a wrapper that speaks in the probe's name, or takes its place."""
 
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -8,16 +9,19 @@ from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.matrix.survey import promises
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.session.bench import BenchOptions
 from pytest_codexsandbox.session.rehearsal import rehearse
+from pytest_codexsandbox.subjects.writing import GUEST
 from tests.fakes.machine import installed_codex, run_folder
 
 pytestmark = pytest.mark.live
 LEAKING = ("network.ip-socket-refused", "network.loopback-http-refused")
-CHOSEN = ("start.sandbox-is-on", "filesystem.outside-create-refused", *LEAKING)
 # Codex with the network on; before the probe says what its sockets did, somebody else says that they were refused.
 SPEAKS_FIRST = """#!{python} -IS
 import base64, json, os, subprocess, sys, zlib
@@ -41,19 +45,53 @@ sys.exit(codex.wait())
 """
 
 
-def test_who_speaks_before_the_probe_is_not_believed() -> None:
-    """The forged rows come first, and the probe's own are a second row for one act: then none of them counts."""
+# From the second call on there is no sandbox: a process that restrains itself runs a copy of the probe, whose words
+# are not those that the hand looks for in /proc.
+TAKES_ITS_PLACE = """#!{python} -IS
+import json, os, shutil, sys
+words = sys.argv[1:]
+if "--" in words and words[-3].endswith("/probe.py"):
+    try:
+        os.close(os.open({mark!r}, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        words[-3] = shutil.copy(words[-3], {copy!r})
+        told = json.dumps(dict(conduct="restrained", flaws=[]))
+        os.execv({python!r}, [{python!r}, "-I", "-S", {fake!r}, told, *words])
+os.execv({codex!r}, [{codex!r}, *words])
+"""
+
+
+def _records(wrapping: str, chosen: Callable[[Promise], bool]) -> dict[Key, Record]:
     with run_folder() as folder:
         codex = installed_codex(folder / "cache").binary
-        wrapper = folder / "wrapper"
-        wrapper.write_text(SPEAKS_FIRST.format(python=sys.executable, codex=codex))
+        wrapper, mark, copy = folder / "wrapper", folder / "mark", folder / "copy"
+        copy.mkdir()
+        words = {"mark": str(mark), "copy": str(copy / "probe.py"), "fake": str(GUEST / "fake_codex.py")}
+        wrapper.write_text(wrapping.format(python=sys.executable, codex=codex, **words))
         wrapper.chmod(0o755)
         spec = SubjectSpec(label="forger", path=str(wrapper), as_version="0.163.0", source="path")
-        records = rehearse(
-            [pair for pair in promises(shipped("scenarios")) if pair[0].id in CHOSEN], (WORKSPACE_WRITE,),
+        pairs = [pair for pair in promises(shipped("scenarios")) if pair[0].topic == "start" or chosen(pair[0])]
+        return rehearse(
+            sorted(pairs, key=lambda pair: pair[0].call is not None), (WORKSPACE_WRITE,),
             resolve(spec, cache=folder / "cache"), environment=this_machine(),
             options=BenchOptions(folder=folder / "worlds", cache=folder / "cache"),
         )  # fmt: skip
-    assert len(records) == len(CHOSEN)
+
+
+def test_who_speaks_before_the_probe_is_not_believed() -> None:
+    """The forged rows come first, and the probe's own are a second row for one act: then none of them counts."""
+    records = _records(SPEAKS_FIRST, lambda promise: promise.id in LEAKING)
+    assert len(records) == 1 + len(LEAKING)
     assert {record.verdict for record in records.values()} == {Verdict.BROKEN}, records
     assert all("a second row for one act" in record.reason for record in records.values())
+
+
+def test_the_sandbox_of_the_battery_is_no_witness_for_another_call() -> None:
+    """Every answer is the right one, and in none of these calls was a sandbox."""
+    records = _records(TAKES_ITS_PLACE, lambda promise: promise.call is not None and not promise.call.argv)
+    start = [record for key, record in records.items() if key.promise.startswith("start.")]
+    assert [record.verdict for record in start] == [Verdict.CONFORMS], start
+    measured = [record for record in records.values() if record.verdict is not Verdict.NOT_APPLICABLE]
+    assert len(measured) > 15
+    assert {record.verdict for record in measured if record not in start} == {Verdict.BROKEN}, records
+    assert all("not read from outside" in record.reason for record in measured if record not in start)
