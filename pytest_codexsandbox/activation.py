@@ -24,6 +24,8 @@ def activate(config: pytest.Config, collection: str) -> None:
     except CodexSandboxError as fault:
         raise pytest.UsageError(str(fault)) from None
     manager = config.pluginmanager
+    for name in (CONTROLLER, QUIET, RECORDING, collection):  # of every process: a worker could only die of it
+        _refuse_blocked(manager, name)
     if config.getoption("maxfail", 0) and not _asked_to_stop(config):
         config.option.maxfail = 0  # an `-x` of the ini would leave half the plan unmeasured
     if run.only_shipped:
@@ -45,12 +47,15 @@ def activate_late(node: Any, folder: Path, collection: str) -> None:
     controller.pytest_xdist_node_collection_finished(node)  # it was not there when this word went round
 
 
-def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) -> None:
+def _refuse_blocked(manager: pytest.PytestPluginManager, name: str) -> None:
     """Parts of the harness cannot be switched off one by one: half of it would be a false green."""
     if manager.is_blocked(name):
         raise pytest.UsageError(
             f"-p no:{name} would leave a matrix that cannot be trusted; leave --codex-matrix away instead"
         )
+
+
+def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) -> None:
     if not manager.hasplugin(name):
         manager.register(plugin, name)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from pytest_codexsandbox import refusing
 from pytest_codexsandbox.declare import declared
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.select import USER, Names, Sieve, check_user, is_standing
@@ -24,6 +25,7 @@ KEY: Final = pytest.StashKey[Key]()
 ROOT: Final = "codex-scenarios"
 MARKER: Final = "codex"
 DOOR: Final = "sandbox"
+UNWANTED: Final = "not-selected"  # stands for the key of a test that --codex-only or --codex-skip leaves out
 
 
 class ScenarioModule(pytest.Module):
@@ -60,7 +62,7 @@ class Collection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         found = declared(metafunc.function)
-        with usage_errors():
+        with refusing.remembering(self.config):
             if found is not None and "trial" in metafunc.fixturenames:
                 parametrize(metafunc, "trial", self.run.keys_of(found))
             elif "codex_sandbox" in metafunc.fixturenames:
@@ -72,33 +74,39 @@ class Collection:
             mark(item)
         self._standing = [item for item in items if standing(item)]
         result = yield
-        self._settle(session, items)
+        with refusing.remembering(self.config):
+            self._settle(session, items)
         return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """The last word: what another plugin dropped (`--lf`, a shuffle, a slice) of the standing items comes back."""
+        with refusing.remembering(self.config):
+            self._conclude(session)
+        refusing.say(self.config, session.items)
+
+    # ---- inside
+    def _conclude(self, session: pytest.Session) -> None:
+        """The plan, and whatever is wrong with it: said before the first effect."""
+        self.run.base_plan()
         if not self.run.only_shipped:
-            with usage_errors():
-                check_user(self.run.selection, self.run.user_promises)
+            check_user(self.run.selection, self.run.user_promises)
         if self._ours or any(KEY in item.stash for item in session.items):
             self._settle(session, session.items)
         ours = [item for item in session.items if KEY in item.stash]
         if ours:
             self.run.plan = self._plan(ours)
-            with usage_errors():
-                _ = self.run.deviations  # wrong expectations are said before the first effect
+            _ = self.run.deviations
             if self.run.is_worker:
                 write_plan(self.run.folder, self.run.worker, self.run.plan)
 
-    # ---- inside
     def _settle(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         ours = [item for item in items if KEY in item.stash and not standing(item)]
-        others = [item for item in items if KEY not in item.stash]
-        if self.run.settings.active and others and not self._ours:
-            self.config.hook.pytest_deselected(items=others)
-        if self.run.settings.active:
-            others = []
+        rest = [item for item in items if KEY not in item.stash]
+        left_out = [item for item in rest if self.run.settings.active or unwanted(item)]
+        others = [item for item in rest if not (self.run.settings.active or unwanted(item))]
+        if left_out and not self._ours:
+            self.config.hook.pytest_deselected(items=left_out)
         wanted = {place(item.stash[KEY]) for item in ours}
         if not ours:  # e.g. -k start: the standing items are what is left
             wanted = {place(item.stash[KEY]) for item in items if standing(item)}
@@ -184,7 +192,13 @@ def place(key: Key) -> tuple[str, str, str]:
 
 
 def parametrize(metafunc: pytest.Metafunc, name: str, keys: list[Key]) -> None:
-    metafunc.parametrize(name, [pytest.param(key, id=key_id(key)) for key in keys], indirect=True)
+    """Without a key the one item is dropped again: an empty list would be a skip, or what the user's ini says."""
+    params = [pytest.param(key, id=key_id(key)) for key in keys] or [pytest.param(UNWANTED, id=UNWANTED)]
+    metafunc.parametrize(name, params, indirect=True)
+
+
+def unwanted(item: pytest.Item) -> bool:
+    return UNWANTED in getattr(getattr(item, "callspec", None), "params", {}).values()
 
 
 def key_id(key: Key) -> str:
@@ -197,7 +211,9 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
     policies = tuple(marker.kwargs.get("policies", (WORKSPACE_WRITE,))) if marker else (WORKSPACE_WRITE,)
     unknown = [policy for policy in policies if policy not in POLICIES]
     if unknown:
-        raise pytest.UsageError(f"{metafunc.definition.nodeid}: no policy {unknown[0]!r}; known: {', '.join(POLICIES)}")
+        raise pytest.Collector.CollectError(
+            f"{metafunc.definition.nodeid}: no policy {unknown[0]!r}; known: {', '.join(POLICIES)}"
+        )
     slug = re.sub(r"[^a-z0-9]+", "-", metafunc.definition.nodeid.lower()).strip("-")
     promise = Promise(
         id=f"{USER}{slug}", kind="capability", severity="medium", needs="sandbox", source=metafunc.definition.nodeid,

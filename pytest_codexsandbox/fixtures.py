@@ -43,9 +43,8 @@ def open_trial(request: pytest.FixtureRequest) -> RealTrial:
 
 def _key(request: pytest.FixtureRequest) -> Key:
     if not isinstance(getattr(request, "param", None), Key):
-        raise pytest.UsageError(
-            "this fixture is for tests that declare a promise; a test of your own takes `codex_sandbox`"
-        )
+        words = "`trial` is for tests that declare a promise; a test of your own takes `codex_sandbox`"
+        pytest.fail(words, pytrace=False)
     key: Key = request.param
     return key
 

@@ -169,7 +169,10 @@ class Run:
         """The journal's and the reports' own: made by the controller, told to its workers."""
         given = getattr(self.config, "workerinput", {}).get(FOLDER)
         if given:
-            Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as fault:
+                raise _no_folder(Path(given).parent, fault.strerror or str(fault)) from fault
             return Path(given)
         return _fresh(self.settings.report_dir)
 
@@ -240,16 +243,14 @@ def _fresh(parent: Path) -> Path:
                 break
             continue
         except OSError as fault:
-            raise WrongInput(
-                f"no report folder can be made in {parent}",
-                why=fault.strerror or str(fault),
-                next_step="--codex-report-dir DIR",
-            ) from fault
+            raise _no_folder(parent, fault.strerror or str(fault)) from fault
         _ignored(parent)
         return folder
-    raise WrongInput(
-        f"no report folder can be made in {parent}", why="it is not a folder", next_step="--codex-report-dir DIR"
-    )
+    raise _no_folder(parent, "it is not a folder")
+
+
+def _no_folder(parent: Path, why: str) -> WrongInput:
+    return WrongInput(f"no report folder can be made in {parent}", why=why, next_step="--codex-report-dir DIR")
 
 
 def _ignored(parent: Path) -> None:
