@@ -1,5 +1,6 @@
 """What tests ask for: `trial` (the shipped scenarios) and `codex_sandbox` (a user's own test)."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.releases.catalogue import capabilities, newest_before
 from pytest_codexsandbox.running import Run, of
@@ -112,14 +114,14 @@ class CodexSandbox:
                 cell=cell.id, observation=seen, timeout=call.timeout,
             )
         )  # fmt: skip
-        self._trial.rows.append(self._evidence(seen))
+        self._trial.rows.append(self._evidence(seen, redact(shlex.join(argv))))
         self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
         return seen
 
     def look(self, seen: Observation, path: str, *, before: bool = False) -> Any:
         return look_of(seen, "user/run", path, before=before)
 
-    def _evidence(self, seen: Observation) -> Evidence:
+    def _evidence(self, seen: Observation, command: str) -> Evidence:
         """The user's command says what it says; that it said so in a sandbox is known as in any call of the probe."""
         key, control = self._trial.key, self._trial.control[0]
         own = self._run.bench.assessed(self._run.bench.cells[key.cell], key.policy, seen, control)
@@ -128,7 +130,7 @@ class CodexSandbox:
         known = own.state != "unknown" and not seen.error
         outside = control_words(control) if known else seen.error or own.why
         return Evidence(
-            claim=f"the call ends by itself, and in it the sandbox is {wanted}",
+            claim=f"`{command[:100]}` ends by itself, and in its call the sandbox is {wanted}",
             act="user/run", nonce=seen.nonce, call=seen.id,
             control=outside, control_held=control_worked(control) and known,
             saw=ending(seen) if proved else f"{ending(seen)}; {own.why}",

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -135,10 +135,14 @@ class _Take:
         return f"{self._door.name}-{self._policy.id}-{self._nonce}"
 
     def _argv(self) -> tuple[str, ...]:
-        """As it was run, less credentials; the probe's own words hold none, and must stay as they are."""
-        own = len(self._command.witness_argv)
-        words = self._command.argv
-        return (*map(redact, words[: len(words) - own]), *words[len(words) - own :])
+        """As it was run, less credentials: those in the probe's plan as well. Its other words must stay as they are."""
+        words, own = self._command.argv, len(self._command.witness_argv)
+        if not own:
+            return tuple(map(redact, words))
+        kept = {
+            act_id: msgspec.structs.replace(act, params=_without(act.params)) for act_id, act in self._filled.items()
+        }
+        return (*map(redact, words[:-own]), *words[-own:-1], plan_word(kept))
 
     def _arrivals(self) -> Iterator[str]:
         """`http cx-…-<act>`: the rig outside that was reached, and the name of the act that reached it.
@@ -172,6 +176,15 @@ class _Take:
             known.update(path for path in (*act.looks, act.params.get("to", "")) if str(path).startswith("/"))
             known.update(given.path + companion for given in act.given for companion in _companions(given.kind))
         return sorted(known)
+
+
+def _without(value: Any) -> Any:
+    """The value without credentials, however deep they lie."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: _without(held) for key, held in value.items()}
+    return [_without(held) for held in value] if isinstance(value, list | tuple) else value
 
 
 def _companions(kind: str) -> tuple[str, ...]:

@@ -177,6 +177,17 @@ def test_credentials_never_get_into_an_observation() -> None:
     assert "Ab1Ab1" not in repr(seen)
 
 
+def test_credentials_in_a_users_command_do_not_hide_in_the_plan() -> None:
+    environment = ScriptedEnvironment(good())
+    argv = ["curl", "-H", f"Authorization: Bearer {TOKEN}", "@HOME@/x"]
+    seen = one(environment, {"user/run": Act(verb="become", params={"argv": argv})})
+    ran, kept = (read_plan_word(words[-1])[-1]["params"]["argv"] for words in (environment.commands[0].argv, seen.argv))
+    assert TOKEN in ran[2]
+    assert "Ab1Ab1" not in kept[2]
+    assert kept[3] == ran[3] == "/run folder/w1/home/x"
+    assert seen.argv[:-1] == environment.commands[0].argv[:-1]
+
+
 def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
     noise = b"begin" + b"x" * 500_000 + b"end"
 
