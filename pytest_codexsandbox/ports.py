@@ -1,6 +1,6 @@
 """Every port on one page. Whoever adds a backend, a door or a report implements one of these, nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,13 @@ from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
+
+Say = Callable[[str], None]
+"""Takes a line for whoever waits at the terminal."""
+
+
+def silent(line: str) -> None:
+    """Nobody waits at a terminal."""
 
 
 class Spawned(Protocol):
@@ -71,8 +78,9 @@ class Environment(Protocol):
 
 
 class Backend(Protocol):
-    def open(self, spec: EnvironmentSpec, folder: Path) -> AbstractContextManager[Environment]:
-        """Start it; everything it writes lies below `folder`. Leaving ends all that it started."""
+    def open(self, spec: EnvironmentSpec, folder: Path, *, say: Say = silent) -> AbstractContextManager[Environment]:
+        """Start it; everything it writes lies below `folder`. Leaving ends all that it started. `say` is called, in
+        the thread that asks for something, where that has to wait for somebody else."""
 
 
 class Subject(Protocol):

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +43,7 @@ from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
 from pytest_codexsandbox.settings import Settings, settings
+from pytest_codexsandbox.telling import tell
 
 RUN: Final = pytest.StashKey["Run"]()
 FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
@@ -199,7 +200,8 @@ class Run:
                 folder=self.worlds / (self.worker or "main"), cache=cache_folder(),
                 timeout_scale=self.settings.timeout_scale, worker=self.worker,
             )  # fmt: skip
-            self._bench = Bench(self.plan, options, emit=self.pending.append, resolve=self.resolve)
+            say = partial(tell, self.config)
+            self._bench = Bench(self.plan, options, emit=self.pending.append, resolve=self.resolve, say=say)
             self.canaries = Canaries(self._bench, tuple(p for p in self.pairs if p[0].id in self._bench.promises))
         return self._bench
 

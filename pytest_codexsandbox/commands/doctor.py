@@ -17,7 +17,7 @@ import msgspec
 
 from pytest_codexsandbox import proc
 from pytest_codexsandbox.commands.asked import INSTALL
-from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
@@ -102,7 +102,7 @@ def start(cell: Cell, policy: str) -> Started:
     plan = Plan(preset="doctor", cells=(cell,), promises=(), keys=())
     with workbench("doctor") as folder:
         options = BenchOptions(folder=folder, cache=cache_folder())
-        with bench(plan, options, emit=lambda line: None, resolve=resolve) as table:
+        with bench(plan, options, emit=lambda line: None, resolve=resolve, say=tell) as table:
             return table.started(cell, "sandbox", policy)
 
 

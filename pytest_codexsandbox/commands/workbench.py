@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,12 @@ from pathlib import Path
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.releases.files import remove
 from pytest_codexsandbox.releases.store import cache_folder
+
+
+def tell(line: str) -> None:
+    """For who waits at the terminal: beside what the command prints, and over a line of progress."""
+    clear = "\r\033[K" if sys.stderr.isatty() else ""
+    print(f"{clear}codexsandbox: {line}", file=sys.stderr, flush=True)
 
 
 @contextmanager

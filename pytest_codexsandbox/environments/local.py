@@ -27,6 +27,7 @@ from pytest_codexsandbox.model.act import Given, Look
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.ports import Say, silent
 
 HAND: Final = Path(folders.__file__).parent.parent / "guest" / "hand.py"
 
@@ -39,12 +40,12 @@ class LocalBackend:
         self._own_tmp, self._turn_timeout = own_tmp, turn_timeout
 
     @contextmanager
-    def open(self, spec: EnvironmentSpec, folder: Path) -> Iterator["HandEnvironment"]:
+    def open(self, spec: EnvironmentSpec, folder: Path, *, say: Say = silent) -> Iterator["HandEnvironment"]:
         word = new_word()
         place = folders.prepare(folder, word)
         folders.now_open(word)
         try:
-            with self._started(spec, place, word) as environment:
+            with self._started(spec, place, word, say) as environment:
                 yield environment
         finally:
             folders.now_closed(word)
@@ -52,7 +53,7 @@ class LocalBackend:
             folders.remove(place, word)
 
     @contextmanager
-    def _started(self, spec: EnvironmentSpec, folder: Path, word: str) -> Iterator["HandEnvironment"]:
+    def _started(self, spec: EnvironmentSpec, folder: Path, word: str, say: Say) -> Iterator["HandEnvironment"]:
         if not sys.platform.startswith("linux"):
             raise MachineFault(
                 "this machine cannot be measured", where=spec.id, why="Codex's Linux sandbox needs Linux",
@@ -64,7 +65,7 @@ class LocalBackend:
         with (folder / "hand.log").open("wb") as log, proc.running(argv, cwd="/", env=environment, stderr=log) as child:
             assert child.stdin is not None
             assert child.stdout is not None
-            client = HandClient(child.stdin, child.stdout, name=spec.id)
+            client = HandClient(child.stdin, child.stdout, name=spec.id, say=say)
             words: dict[str, Any] = {
                 "folder": str(folder),
                 "word": word,

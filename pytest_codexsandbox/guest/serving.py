@@ -108,7 +108,7 @@ class Hand:
                     self._start_one(command, blobs[at], functools.partial(ended, at))
 
         if commands:
-            self._take_turn(start)
+            self._take_turn(start, reply)
         else:
             reply(results=[])
 
@@ -138,7 +138,7 @@ class Hand:
             self._give_back()
             reply(error=OSError(refusal))
 
-        self._take_turn(start)
+        self._take_turn(start, reply)
 
     def do_dial(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         self._conversations.dial(reply, body["address"], body["timeout"])
@@ -147,7 +147,9 @@ class Hand:
         """To a live process or stream: write, read, wait, …"""
         self._conversations.talk(reply, body, blobs)
 
-    def _take_turn(self, start: Callable[[str], None]) -> None:
+    def _take_turn(self, start: Callable[[str], None], reply: Reply) -> None:
+        """Who asks is told, before the answer, when it has to wait."""
+
         def go(refusal: str) -> None:
             if not refusal and not self.scopes.live:
                 self._worlds.names.remember()
@@ -156,7 +158,7 @@ class Hand:
         if self._turn is None:
             go("")
         else:
-            self._turn.take(go)
+            self._turn.take(go, lambda notice: reply(notice=notice))
 
     def _give_back(self) -> None:
         if not self.scopes.live:

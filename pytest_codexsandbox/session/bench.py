@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.ports import Backend, Door, Environment, Subject
+from pytest_codexsandbox.ports import Backend, Door, Environment, Say, Subject, silent
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
 
@@ -41,9 +41,17 @@ class Resolve(Protocol):
 class Bench:
     """Not for threads. `close()` ends all that was started."""
 
-    def __init__(self, plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        options: BenchOptions,
+        *,
+        emit: Callable[[Line], None],
+        resolve: Resolve,
+        say: Say = silent,
+    ) -> None:
         self.plan, self.options = plan, options
-        self._emit, self._resolve = emit, resolve
+        self._emit, self._resolve, self._say = emit, resolve, say
         self._stack = ExitStack()
         self._kept: dict[object, Any] = {}
         self.cells = {cell.id: cell for cell in plan.cells}
@@ -126,7 +134,8 @@ class Bench:
 
     def _open(self, spec: EnvironmentSpec) -> Environment:
         backend: Backend = plugged("backends", spec.backend)()
-        environment = self._stack.enter_context(backend.open(spec, self.options.folder / _folder_name(spec)))
+        folder = self.options.folder / _folder_name(spec)
+        environment = self._stack.enter_context(backend.open(spec, folder, say=self._say))
         facts = dict(environment.facts())
         self._emit(EnvironmentLine(id=self.environment_id(spec), spec=spec.id, facts=facts, worker=self.options.worker))
         return environment
@@ -210,8 +219,10 @@ def _base64(data: bytes) -> str:
 
 
 @contextmanager
-def bench(plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve) -> Iterator[Bench]:
-    made = Bench(plan, options, emit=emit, resolve=resolve)
+def bench(
+    plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve, say: Say = silent
+) -> Iterator[Bench]:
+    made = Bench(plan, options, emit=emit, resolve=resolve, say=say)
     try:
         yield made
     finally:

@@ -36,9 +36,9 @@ def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exem
     """The trial of a key: performs what was not performed yet."""
     cell, promise = bench.cells[key.cell], bench.promises[key.promise]
     group = SHARED if promise.topic in STANDING else group_of(promise)
-    if canaries and promise.topic != TRUST:
-        canaries.need(cell, key.door)
     seen, control = bench.seen(cell, key.door, key.policy, group), bench.control(cell, group)
+    if canaries and promise.topic != TRUST:
+        canaries.need(cell, key.door)  # after the control: they share it, and the environment
     started = _exempt(bench, key, promise) if exempt else _started(bench, key, promise)
     reasons: tuple[Evidence, ...] = ()
     if promise.topic == START:

@@ -26,6 +26,7 @@ from pytest_codexsandbox.model.act import Given
 from pytest_codexsandbox.model.command import Command
 
 SHORT = 1.0
+RUN = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()  # what a person has started
 
 
 @pytest.fixture
@@ -118,7 +119,7 @@ def test_who_waits_too_long_for_a_shared_tmp_is_told_why(place: Path) -> None:
             fcntl.flock(held, fcntl.LOCK_EX)
             done = environment.run(shell(world, "echo never"))
             assert done.ended == "not-started"
-            assert "another run of ours" in done.error
+            assert f"another run of ours on this machine (pid {RUN}) holds" in done.error
             with pytest.raises(MachineFault, match="another run of ours"):
                 environment.spawn(shell(world, "echo never"))
         finally:
@@ -134,6 +135,25 @@ def test_the_turn_comes_when_the_other_run_gives_it_back(place: Path) -> None:
         assert environment.run(shell(world, "echo now")).stdout == b"now\n"
         assert time.monotonic() - begun >= SHORT / 2
         assert environment.run(shell(world, "echo again")).stdout == b"again\n"
+
+
+def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(place: Path) -> None:
+    backend, told, threads = LocalBackend(own_tmp=False), list[str](), list[threading.Thread]()
+
+    def say(line: str) -> None:
+        told.append(line)
+        threads.append(threading.current_thread())
+        live.close()
+
+    spec = this_machine()
+    with backend.open(spec, place / "one") as one, backend.open(spec, place / "two", say=say) as two:
+        assert sh(two, "echo free").stdout == b"free\n"
+        assert told == []
+        with fresh(one) as world:
+            live = one.spawn(shell(world, "sleep 1000"))
+            assert sh(two, "echo now").stdout == b"now\n"
+    assert told == [f"waiting for another run that shares /tmp (pid {RUN}), up to 300 s"]
+    assert threads == [threading.current_thread()]  # not one that could speak in the middle of another's words
 
 
 def test_calls_of_two_environments_never_overlap_in_a_shared_tmp(place: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.guest import kin
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.plugin.conftest import LIMIT, Matrix
 
@@ -28,6 +29,11 @@ def _ours(cache: Path) -> list[str]:
     return found
 
 
+def _lives(one: kin.Process) -> bool:
+    now = kin.process(one.pid)
+    return now is not None and now.start == one.start and now.state not in "ZX"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("words", [(), ("-n2",)])
 def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
@@ -35,6 +41,8 @@ def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
 ) -> None:
     run = matrix.start(*words, plugins=("xdist.plugin",) if words else ())
     run.wait_for('"line":"result"', count=4)
+    # A worker that has not yet noticed may start one more call: it has to be gone as well.
+    everybody = [one for one in map(kin.process, kin.tree([run.process.pid])) if one is not None]
     run.send(number)
     done = run.end()
     journal = done.journal
@@ -44,8 +52,9 @@ def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
     assert done.code == (-number if number == signal.SIGKILL else 2), done.out
     assert (journal.end is None) == (number == signal.SIGKILL)
     end = time.monotonic() + LIMIT
-    while _ours(matrix.cache) and time.monotonic() < end:
+    while (any(map(_lives, everybody)) or _ours(matrix.cache)) and time.monotonic() < end:
         time.sleep(0.1)
+    assert [one for one in everybody if _lives(one)] == []
     assert _ours(matrix.cache) == []
 
 
