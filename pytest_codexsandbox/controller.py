@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox import __version__, payload, settling
+from pytest_codexsandbox.environments.folders import claim
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal, read
 from pytest_codexsandbox.matrix.expectations import Applied
@@ -86,6 +87,7 @@ class Controller:
         self.journal.write(as_line(plan))
         self.journal.sync()
         self._need_whole(self.journal)
+        claim(self.run.worlds)
         self._have_subjects(plan)
 
     def _need_whole(self, journal: Journal) -> None:

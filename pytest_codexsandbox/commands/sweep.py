@@ -1,8 +1,8 @@
 """Remove what killed runs left behind.
 
 A run that ends by itself leaves nothing. One that was killed together with its helper may leave processes, folders
-below the cache, and files in /tmp. `sweep` ends and removes them. It never touches a run that is still going, and it
-keeps journals and reports.
+below the cache (half a download among them), and files in /tmp. `sweep` ends and removes them. It never touches a run
+that is still going, and it keeps journals, reports and releases.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.environments.sweeping import Found, find, sweep
-from pytest_codexsandbox.releases.store import cache_folder
+from pytest_codexsandbox.releases.store import Store, cache_folder
 
 EXAMPLES: Final = ("codexsandbox sweep", "codexsandbox sweep --dry-run", "codexsandbox sweep --report-dir ci-reports")
 LEAK: Final = 13
@@ -26,6 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     runs = cache_folder() / "runs"
+    files = [*Store(cache_folder()).orphans(), *_forgotten(cache_folder() / "homes")]
     found = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
     dead = [one for one in found if one.state == "dead"]
     for one in found:
@@ -34,24 +35,39 @@ def run(options: argparse.Namespace) -> int:
         elif one.state == "unknown":
             print(f"kept     {one.what}: another machine or container; if that has ended: rm -rf '{one.folder}'")
     if options.dry_run:
-        for one in dead:
-            print(f"left     {one.what}")
-        print(_sum(len(dead), "would be removed"))
-        return LEAK if dead else 0
+        for what in (*(one.what for one in dead), *files):
+            print(f"left     {what}")
+        print(_sum(len(dead) + len(files), "would be removed"))
+        return LEAK if dead or files else 0
     swept = [sweep(one) for one in dead]
     for one in swept:
         print(f"removed  {one.what}" if not one.left else f"stays    {one.what}: {'; '.join(one.left[:3])}")
+    for path in files:
+        shutil.rmtree(path, ignore_errors=True)
+        print(f"stays    {path}" if path.exists() else f"removed  {path}")
     _remove_empty_runs(runs, swept)
-    print(_sum(sum(not one.left for one in swept), "removed"))
-    return LEAK if any(one.left for one in swept) else 0
+    stays = sum(bool(one.left) for one in swept) + sum(path.exists() for path in files)
+    print(_sum(len(swept) + len(files), f"{stays} of them could not be removed" if stays else "removed"))
+    return LEAK if stays else 0
+
+
+def _forgotten(homes: Path) -> list[Path]:
+    """Homes that binaries had while they were asked what they can do; that takes a minute, and nobody's takes a day."""
+    return [home for home in sorted(homes.glob("*")) if _is_forgotten(home)]
+
+
+def _is_forgotten(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime > _FORGOTTEN
+    except OSError:  # whoever made it has just removed it
+        return False
 
 
 def _remove_empty_runs(runs: Path, swept: list[Found]) -> None:
     """The folder of a run whose environments are all gone; what else lies in it was made for them."""
     for run in sorted(runs.iterdir()) if runs.is_dir() else ():
         was_swept = any(run in one.folder.parents for one in swept) or any(run == one.folder for one in swept)
-        forgotten = run.is_dir() and time.time() - run.stat().st_mtime > _FORGOTTEN
-        if (was_swept or forgotten) and not any(True for _ in find(run)):
+        if (was_swept or _is_forgotten(run)) and all(one.folder == run and one.state == "dead" for one in find(run)):
             shutil.rmtree(run, ignore_errors=True)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pytest_codexsandbox.environments.folders import claim
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.releases.files import remove
 from pytest_codexsandbox.releases.store import cache_folder
@@ -24,6 +25,7 @@ def workbench(name: str) -> Iterator[Path]:
     folder = cache_folder() / "runs" / f"{name}-{os.getpid()}-{secrets.token_hex(4)}"
     try:
         folder.mkdir(mode=0o700, parents=True)
+        claim(folder)
     except OSError as error:
         raise MachineFault(
             "no folder for the sandbox's world can be made", where=str(folder), why=error.strerror or str(error),

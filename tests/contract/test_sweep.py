@@ -18,6 +18,7 @@ from pytest_codexsandbox.contract.asking import shell
 from pytest_codexsandbox.environments import folders
 from pytest_codexsandbox.environments.local import LocalBackend
 from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.releases.store import Store
 
 RUNNER = """
 import sys, time
@@ -74,6 +75,59 @@ def test_what_a_killed_run_left_is_ended_and_removed(cache: Path, capsys: pytest
     assert folders.marked(owner.word) == []
     assert main(["sweep"]) == 0
     assert "nothing was left" in capsys.readouterr().out
+
+
+def test_a_run_whose_hand_has_cleaned_up_after_it_is_removed_too(
+    cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hand of a killed runner removes its environment; what lay beside it is nobody's else."""
+    folder = cache / "runs" / "killed"
+    line = "import sys; from pathlib import Path; from pytest_codexsandbox.environments.folders import claim; "
+    environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": "/usr/bin:/bin"}
+    subprocess.run(
+        [sys.executable, "-c", f"{line}claim(Path(sys.argv[1]))", str(folder)], env=environment, check=True, timeout=60
+    )
+    (folder / "main" / "canaries").mkdir(parents=True)
+    assert main(["sweep", "--dry-run"]) == 13
+    assert str(folder) in capsys.readouterr().out
+    assert main(["sweep"]) == 0
+    assert "1 left by killed runs, removed" in capsys.readouterr().out
+    assert not folder.exists()
+
+
+def test_half_a_download_and_an_old_home_are_removed(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    half, old, new = (cache / name for name in ("staging/0.136.0~x86_64.4711", "homes/0-old", "homes/0-new"))
+    for folder in (half / "package", old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (1, 1))
+    with Store(cache).building("0.163.0", "x86_64") as busy:
+        assert main(["sweep", "--dry-run"]) == 13
+        shown = capsys.readouterr().out
+        assert f"left     {half}" in shown and f"left     {old}" in shown and "2 left by killed runs" in shown
+        assert main(["sweep"]) == 0
+        assert busy.is_dir() and new.is_dir()
+        assert not half.exists() and not old.exists()
+
+
+def test_what_cannot_be_removed_is_not_called_nothing(
+    cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = cache / "staging" / "0.136.0~x86_64.4711"
+    half.mkdir(parents=True)
+    (cache / "locks").mkdir()
+    monkeypatch.setattr("shutil.rmtree", lambda path, **words: None)
+    assert main(["sweep"]) == 13
+    shown = capsys.readouterr().out
+    assert f"stays    {half}" in shown and "1 left by killed runs, 1 of them could not be removed" in shown
+    monkeypatch.undo()
+
+
+def test_a_run_that_has_no_environment_yet_is_never_touched(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = cache / "runs" / "going"
+    folders.claim(folder)
+    assert main(["sweep"]) == 0
+    assert "it is running" in capsys.readouterr().out
+    assert folder.is_dir()
 
 
 def test_a_run_that_is_going_is_never_touched(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
