@@ -16,7 +16,7 @@ from pytest_codexsandbox.releases import installed as installation
 from pytest_codexsandbox.releases.artefact import Artefact, Run
 from pytest_codexsandbox.releases.entry import Entry
 from pytest_codexsandbox.releases.install import install
-from pytest_codexsandbox.releases.known_binaries import digest_of, probed
+from pytest_codexsandbox.releases.known_binaries import asked_by_each, digest_of, is_script, probed
 from pytest_codexsandbox.releases.limits import limit_from
 from pytest_codexsandbox.releases.locks import hold
 from pytest_codexsandbox.releases.machine import Platform, here
@@ -129,7 +129,8 @@ def _resolved(
     spec: SubjectSpec, binary: str, source: str, facts: dict[str, str], cache: Path, run: Run, *, digest: str = ""
 ) -> ResolvedSubject:
     digest = digest or digest_of(binary, cache)
-    found = probed(binary, digest, cache, run)
+    of_users = source == "path" and is_script(binary)
+    found = asked_by_each(binary, cache, run) if of_users else probed(binary, digest, cache, run)
     release = "" if source == "path" else release_name(spec.release or spec.label)
     return ResolvedSubject(
         spec=spec, binary=binary, digest=digest, capabilities=found, version=found.version, source=source,

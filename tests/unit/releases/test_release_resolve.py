@@ -11,7 +11,7 @@ from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.ports import Subject
-from pytest_codexsandbox.releases import catalogue, npm, pypi
+from pytest_codexsandbox.releases import catalogue, known_binaries, npm, pypi
 from pytest_codexsandbox.releases import installed as installation
 from pytest_codexsandbox.releases.locks import let_go
 from pytest_codexsandbox.releases.progress import Silent
@@ -229,6 +229,24 @@ def test_a_path_is_used_as_it_is_and_compared_with_nothing(cache: Path, tmp_path
     found = resolve(mine, cache=cache, progress=Silent(), run=Machine())
     assert (found.binary, found.version, found.source) == (str(binary), "0.0.0", "path")
     assert (found.spec.as_version, found.disagreement) == ("0.170.0", "")
+
+
+def test_a_script_that_starts_another_codex_today_is_asked_again(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the launchers of version managers do: the script stays, and what it starts is replaced."""
+    script = tmp_path / "codex"
+    script.write_text("#!/bin/sh\nexec the-current-codex 0.118.0")
+    script.chmod(0o755)
+    mine = SubjectSpec(label="mine", path=str(script), source="path")
+    machine = Machine()
+    assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.118.0"
+    count = len(machine.commands)
+    assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.118.0"
+    assert len(machine.commands) == count  # not twice by one process
+    monkeypatch.setattr(known_binaries, "_asked", {})  # another process
+    monkeypatch.setattr(machine, "codex", lambda words, text: Machine.codex(machine, words, "codex 0.169.0"))
+    assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.169.0"
 
 
 def test_a_name_that_is_no_release_is_refused_before_anything_happens(cache: Path) -> None:
