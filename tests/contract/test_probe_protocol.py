@@ -128,7 +128,7 @@ def test_a_child_that_lingers_holds_nothing_back(tmp_path: Path) -> None:
     said, code = talk(act("spawn-lingering", str(file), setsid=True, seconds=1))
     assert said.finished and code == 0 and int(said.rows["t/spawn-lingering"].value) > 1
     deadline = time.monotonic() + 60
-    while not file.exists() and time.monotonic() < deadline:
+    while not (file.exists() and file.read_text()) and time.monotonic() < deadline:  # made, and then written
         time.sleep(0.02)
     assert file.read_text().startswith("still here\n")
 
