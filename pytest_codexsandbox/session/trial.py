@@ -57,7 +57,7 @@ class RealTrial:
         for copy in range(self.copies()):
             inside, outside = self._side(act, copy), self._control_side(act, copy)
             spec = self._act(act)
-            other = self._otherwise(act, copy, outside, effect)
+            other = self._otherwise(act, copy, outside, effect) if inside.row.ok else ()
             held = inside.row.ok and self._effect(inside, outside, spec, effect) and not other
             self._add(
                 act,
