@@ -1,7 +1,9 @@
 """A repro script, run by a stranger's shell, shows the same errno or exit code as the call that was recorded."""
 
+import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from pytest_codexsandbox import proc
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.repro import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.guest.shared import is_of_codex
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
@@ -78,16 +81,40 @@ def record(
     return seen
 
 
+def codex_left() -> set[str]:
+    """Names of Codex in the machine's /tmp, at a moment in which no call of ours is going on."""
+    with closing_fd(os.open("/tmp", os.O_RDONLY)) as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        return {one.name for one in os.scandir("/tmp") if is_of_codex(one.name) and mine(one)}
+
+
+@contextmanager
+def closing_fd(fd: int) -> Iterator[int]:
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def mine(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    except FileNotFoundError:
+        return False
+
+
 def show(script: str, home: Path) -> Finished:
     """Run it as a stranger would, in an empty folder, and see that it leaves nothing there."""
     file = home / "repro.sh"
     file.write_text(script)
+    before = codex_left()
     ended = proc.run(
         Command(argv=("sh", str(file)), cwd=str(home), env={"PATH": os.environ["PATH"], "HOME": str(home)}, timeout=180)
     )
     assert ended.ended == "exit", ended
     assert sorted(path.name for path in home.iterdir()) == [".cache", "repro.sh"]
     assert list((home / ".cache").iterdir()) == []
+    assert codex_left() <= before
     return ended
 
 
