@@ -1,6 +1,7 @@
 """Show what a run would do, and start nothing.
 
-Cells and promises, the calls of Codex, what would be downloaded, and what is left out with the reason.
+Cells and promises, the calls of Codex, what would be downloaded, and what is left out with the reason. Only about a
+release that data does not know (`codexsandbox capabilities --list`) pip and npm are asked whether it exists.
 """
 
 import argparse
@@ -112,13 +113,20 @@ def _downloads(subjects: dict[str, SubjectSpec], downloads: dict[str, Forecast])
     if not needed:
         yield "nothing to download"
     if fetched:
-        unknown = "" if all(one.megabytes for one in fetched.values()) else ", and some whose size nobody knows"
-        yield f"would download about {total:,} MB{unknown}"
+        unknown = sum(not one.megabytes for one in fetched.values())
+        yield f"would download {' and '.join(_amounts(total, unknown))}"
     for label, one in fetched.items():
         size = f"{one.megabytes:,}" if one.megabytes else "?"
         yield f"  {label:<12} {size:>6} MB   {one.source}"
     for label, why in missing.items():
-        yield f"  {label:<12} cannot be had here: {why}"
+        yield from _wrapped(f"{label:<12} cannot be had here: {why}")
+
+
+def _amounts(megabytes: int, unknown: int) -> Iterator[str]:
+    if megabytes:
+        yield f"about {megabytes:,} MB"
+    if unknown:
+        yield f"{_many(unknown, 'release')} whose size nobody says"
 
 
 def _left_out(plan: Plan) -> Iterator[str]:
@@ -131,8 +139,11 @@ def _left_out(plan: Plan) -> Iterator[str]:
     if reasons:
         yield "not in the plan, and why"
     for why, names in reasons.items():
-        line = f"{_few(list(dict.fromkeys(names)))}: {why}"
-        yield from textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+        yield from _wrapped(f"{_few(list(dict.fromkeys(names)))}: {why}")
+
+
+def _wrapped(line: str) -> Iterator[str]:
+    yield from textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def calls(plan: Plan) -> int:

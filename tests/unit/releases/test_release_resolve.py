@@ -130,6 +130,23 @@ def test_a_release_that_does_not_exist_is_said_not_to(cache: Path) -> None:
     assert leftovers(cache) == []
 
 
+def test_a_release_whose_archive_is_missing_does_exist(server: Registry, cache: Path) -> None:
+    run = on_npm(server, "9.9.9")
+    server.put("/codex-9.9.9.tgz", b"", status=404)
+    with pytest.raises(NotHad, match=r"Codex 9\.9\.9 cannot be had") as caught:
+        get("9.9.9", cache, run)
+    assert f"the registry does not have it ({server.address}/codex-9.9.9.tgz): HTTP 404" in caught.value.why
+
+
+def test_a_limit_that_is_none_is_said_before_the_download(
+    server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEXSANDBOX_CACHE_LIMIT", "lots")
+    with pytest.raises(WrongInput, match="not a size"):
+        get("0.136.0", cache, on_npm(server, "0.136.0"))
+    assert server.asked == []
+
+
 def test_a_wheel_that_its_index_does_not_give_is_got_from_npm(server: Registry, cache: Path) -> None:
     run = on_npm(server, "0.136.0")
     run.pypi["0.136.0"] = download_info(server.wheel("0.136.0", as_wheel("0.136.0")))
