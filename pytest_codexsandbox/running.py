@@ -16,7 +16,7 @@ from pytest_codexsandbox.diagnosis.derived import LET_THROUGH, NO_SANDBOX
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.environments.folders import audit
 from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.expand import Expanded, expand
@@ -61,6 +61,7 @@ class Run:
         self.pending: list[Line] = []  # lines since the last report; they ride on the next one
         self.attempts: dict[Key, int] = {}
         self._bench: Bench | None = None
+        self._not_had: dict[SubjectSpec, NotHad] = {}
 
     @property
     def is_worker(self) -> bool:
@@ -206,13 +207,20 @@ class Run:
         return self._bench
 
     def resolve(self, spec: SubjectSpec, *, cache: Path, progress: Progress | None = None) -> Subject:
-        """The binary, asked what it can do with the run's own patience."""
+        """The binary, asked what it can do with the run's own patience. What could not be had once is not asked for
+        again: a dead network takes its time."""
+        if spec in self._not_had:
+            raise self._not_had[spec].with_traceback(None)
         scale = self.settings.timeout_scale
 
         def run(command: Command) -> Finished:
             return proc.run(msgspec.structs.replace(command, timeout=command.timeout * scale))
 
-        return resolve(spec, cache=cache, progress=progress, run=run)
+        try:
+            return resolve(spec, cache=cache, progress=progress, run=run)
+        except NotHad as problem:
+            self._not_had[spec] = problem
+            raise
 
     def close(self) -> None:
         """End what was started, once; what is left of it afterwards is a leak of ours."""
