@@ -54,7 +54,9 @@ if "--" in words and words[-3].endswith("/probe.py"):
     try:
         os.close(os.open({mark!r}, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
-        words[-3] = shutil.copy(words[-3], {copy!r})
+        own = os.path.join({copy!r}, str(os.getpid()))  # sixteen of these calls run at once
+        os.mkdir(own)
+        words[-3] = shutil.copy(words[-3], own)
         told = json.dumps(dict(conduct="restrained", flaws=[]))
         os.execv({python!r}, [{python!r}, "-I", "-S", {fake!r}, told, *words])
 os.execv({codex!r}, [{codex!r}, *words])
@@ -66,7 +68,7 @@ def _records(wrapping: str, chosen: Callable[[Promise], bool]) -> dict[Key, Reco
         codex = installed_codex(folder / "cache").binary
         wrapper, mark, copy = folder / "wrapper", folder / "mark", folder / "copy"
         copy.mkdir()
-        words = {"mark": str(mark), "copy": str(copy / "probe.py"), "fake": str(GUEST / "fake_codex.py")}
+        words = {"mark": str(mark), "copy": str(copy), "fake": str(GUEST / "fake_codex.py")}
         wrapper.write_text(wrapping.format(python=sys.executable, codex=codex, **words))
         wrapper.chmod(0o755)
         spec = SubjectSpec(label="forger", path=str(wrapper), as_version="0.163.0", source="path")
