@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -26,6 +27,7 @@ _MS_REC: Final = 16384
 _MS_PRIVATE: Final = 1 << 18
 _MOUNT_POINTS: Final = frozenset({".git", ".agents", ".codex", ".aws"})  # made by Codex in a writable folder
 _TELL_AFTER: Final = 1.0  # seconds of waiting for one's turn: a call of the other run is mostly shorter
+_TELL_AGAIN: Final = 60.0
 _REGISTER: Final = re.compile(r"codex-daemon-\d+|codex-bwrap-synthetic-mount-targets(-\d+)?")
 
 
@@ -90,6 +92,7 @@ class Turn:
         self._fd = os.open(TMP, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._holders = 0
         self._held = self._asking = False
+        self._told = ("", 0.0)
         self._waiting: list[tuple[Callable[[str], None], tuple[Timer, Timer]]] = []
 
     def take(self, go: Callable[[str], None], tell: Callable[[str], None] = lambda _: None) -> None:
@@ -98,7 +101,7 @@ class Turn:
         if self._held:
             go("")
             return
-        telling = self._loop.after(_TELL_AFTER, lambda: tell(self._awaited()))
+        telling = self._loop.after(_TELL_AFTER, lambda: self._tell(tell))
         self._waiting.append((go, (telling, self._loop.after(self._longest, lambda: self._too_late(go)))))
         if self._asking:
             return
@@ -146,8 +149,13 @@ class Turn:
                 timer.cancel()
             go("")
 
-    def _awaited(self) -> str:
-        return f"waiting for another run that shares {TMP}{_named(holder(TMP))}, up to {self._longest:.0f} s"
+    def _tell(self, tell: Callable[[str], None]) -> None:
+        """Call after call may have to wait for the same run: that is told from time to time."""
+        text = f"waiting for another run that shares {TMP}{_named(holder(TMP))}, up to {self._longest:.0f} s"
+        now = time.monotonic()
+        if text != self._told[0] or now - self._told[1] >= _TELL_AGAIN:
+            self._told = (text, now)
+            tell(text)
 
     def _too_late(self, go: Callable[[str], None]) -> None:
         """The thread waits on: its answer serves who asks next."""

@@ -184,7 +184,7 @@ def _way(call: CallLine) -> str:
     if reading.filters > reading.hand_filters:
         marks.append(f"{reading.filters - reading.hand_filters} more seccomp filter than outside")
     privileges = "NoNewPrivs alone" if reading.no_new_privs > reading.hand_no_new_privs else "and no mark of the kernel"
-    return f"no bwrap ({'; '.join(marks) or privileges})"
+    return f"no bwrap program ({'; '.join(marks) or privileges})"
 
 
 def bwrap_of(call: CallLine) -> Link | None:

@@ -152,6 +152,9 @@ def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(
         with fresh(one) as world:
             live = one.spawn(shell(world, "sleep 1000"))
             assert sh(two, "echo now").stdout == b"now\n"
+            live = one.spawn(shell(world, "sleep 2"))
+            assert sh(two, "echo again").stdout == b"again\n"
+            live.close()
     assert told == [f"waiting for another run that shares /tmp (pid {RUN}), up to 300 s"]
     assert threads == [threading.current_thread()]  # not one that could speak in the middle of another's words
 
