@@ -1,7 +1,6 @@
 """Keeps the journal, prints the matrix, decides the exit code. Runs once, in the process that the user started."""
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox import __version__, payload, settling
-from pytest_codexsandbox.environments.folders import claim
+from pytest_codexsandbox.environments.folders import claim, remove_owned
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal, read
 from pytest_codexsandbox.matrix.expectations import Applied
@@ -219,9 +218,8 @@ class Controller:
         """Environments are closed by whoever opened them; what is left of them is a leak of ours."""
         self.run.close()
         folder, leaks = self.run.worlds, read_leaks(self.run.folder)
-        with suppress(OSError):
-            shutil.rmtree(folder)
-        return (*leaks, f"{folder} could not be removed") if folder.exists() else leaks
+        left = remove_owned(folder)
+        return (*leaks, f"{folder} could not be removed: {'; '.join(left[:3])}") if folder.exists() else leaks
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: "TerminalReporter", exitstatus: int) -> None:

@@ -47,14 +47,15 @@ def diagnose(
         return NEVER_RAN
     known = [known for known in (shipped() if fingerprints is None else fingerprints) if not known.note]
     told = flat(facts)
+    particular = [known for known in known if not _bare(known)]
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
     return (
-        match(text, facts=told, fingerprints=known)
+        match(text, facts=told, fingerprints=particular if _of_harness(record) else known)
         or _no_sandbox(record)
         or _by_etc_codex(record, facts)
         or _let_through(record)
         or _ended(record, observations)
-        or match(_said_aside(observations), facts=told, fingerprints=[known for known in known if not _bare(known)])
+        or match(_said_aside(observations), facts=told, fingerprints=particular)
         or _quoted(HARNESS if record.verdict is Verdict.BROKEN else UNKNOWN, record)
     )
 
@@ -94,6 +95,11 @@ def _failing(record: Record) -> list[Evidence]:
 
 def _said_aside(observations: Sequence[Observation]) -> str:
     return "\n".join(seen.stderr for seen in observations if seen.ready)
+
+
+def _of_harness(record: Record) -> bool:
+    """Broken, and no row says by what: the reason is in the harness's own words, whose errno is not Codex's."""
+    return record.verdict is Verdict.BROKEN and not _failing(record)
 
 
 def _bare(known: Fingerprint) -> bool:

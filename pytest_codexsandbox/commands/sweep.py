@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox.environments.folders import remove_owned
 from pytest_codexsandbox.environments.sweeping import Found, find, sweep
 from pytest_codexsandbox.releases.store import Store, cache_folder
 
@@ -68,7 +69,7 @@ def _remove_empty_runs(runs: Path, swept: list[Found]) -> None:
     for run in sorted(runs.iterdir()) if runs.is_dir() else ():
         was_swept = any(run in one.folder.parents for one in swept) or any(run == one.folder for one in swept)
         if (was_swept or _is_forgotten(run)) and all(one.folder == run and one.state == "dead" for one in find(run)):
-            shutil.rmtree(run, ignore_errors=True)
+            remove_owned(run)
 
 
 def _sum(count: int, done: str) -> str:

@@ -135,17 +135,23 @@ def end_marked(word: str) -> list[int]:
 
 def remove(folder: Path, word: str) -> list[str]:
     """The folder of an environment and what is named for it elsewhere; what could not be removed, and why."""
-    failed = []
-    for path in (folder, *left_in_shared(word)):
-        try:
-            here = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
-            continue
-        try:
-            failed += paths.remove(path.name, here)
-        finally:
-            os.close(here)
-    return failed
+    return remove_owned(folder) + [one for path in left_in_shared(word) for one in _removed(path)]
+
+
+def remove_owned(folder: Path) -> list[str]:
+    """Whose it is goes last: what could not be removed is found again by `sweep`."""
+    return _removed(folder, but=(OWNER, RUN)) or _removed(folder)
+
+
+def _removed(path: Path, *, but: tuple[str, ...] = ()) -> list[str]:
+    try:
+        here = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return []
+    try:
+        return paths.empty(path.name, here, lambda name: name in but) if but else paths.remove(path.name, here)
+    finally:
+        os.close(here)
 
 
 def audit() -> tuple[str, ...]:
