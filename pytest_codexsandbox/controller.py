@@ -158,6 +158,13 @@ class Controller:
         elif self.run.settings.active and int(exitstatus) == pytest.ExitCode.OK and not _only_looked(self.config):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """Another plugin's fault may have kept the run from its end: the journal says so, and nothing else stays."""
+        if self.journal is not None and not self.journal.closed:
+            self._clean_up()
+            self.journal.close()
+
     def _settle(self, journal: Journal, plan: Plan, exitstatus: int) -> int:
         self.leaks = self._clean_up()
         applied = self._apply(journal, plan)

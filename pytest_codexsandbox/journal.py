@@ -85,8 +85,12 @@ class Journal:
         except OSError as error:
             self.fault = self.fault or f"the journal could not be synced: {error.strerror or error}"
 
+    @property
+    def closed(self) -> bool:
+        return self._descriptor < 0
+
     def close(self) -> None:
-        if self._descriptor < 0:
+        if self.closed:
             return
         self.sync()
         try:

@@ -114,3 +114,12 @@ def test_what_another_plugin_makes_of_the_exit_code_is_not_lost(matrix: Matrix) 
     run = matrix.run("--codex-only=filesystem.outside-mode-refused", files={"conftest.py": plugin})
     assert run.code == 1, run.out
     assert "failed outside the matrix" in run.out
+
+
+def test_a_fault_of_another_plugin_at_the_end_leaves_a_journal_without_end_and_nothing_else(matrix: Matrix) -> None:
+    plugin = "def pytest_sessionfinish():\n    raise RuntimeError('not ours')\n"
+    run = matrix.run("--codex-only=process.exit-code-kept", files={"conftest.py": plugin})
+    assert run.code == 1, run.out  # pytest lets such an error through as it is
+    assert "not ours" in run.out
+    assert run.journal.end is None
+    assert list((matrix.cache / "runs").iterdir()) == []
