@@ -1,8 +1,8 @@
 """Remove what killed runs left behind.
 
 A run that ends by itself leaves nothing. One that was killed together with its helper may leave processes, folders
-below the cache (half a download among them), and files in /tmp. `sweep` ends and removes them. It never touches a run
-that is still going, and it keeps journals, reports and releases.
+below the cache (half a download among them), and files in /tmp, also empty ones of Codex. `sweep` ends and removes
+them. It never touches a run that is still going, and it keeps journals, reports and releases.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox.environments.codex_left import take_away
 from pytest_codexsandbox.environments.folders import remove_owned
 from pytest_codexsandbox.environments.sweeping import Found, find, sweep
 from pytest_codexsandbox.releases.store import Store, cache_folder
@@ -46,9 +47,13 @@ def run(options: argparse.Namespace) -> int:
     for path in files:
         shutil.rmtree(path, ignore_errors=True)
         print(f"stays    {path}" if path.exists() else f"removed  {path}")
+    of_codex = take_away() if dead else ()
+    for name in of_codex:
+        print(f"removed  {name} (empty, of Codex)")
     _remove_empty_runs(runs, swept)
     stays = sum(bool(one.left) for one in swept) + sum(path.exists() for path in files)
-    print(_sum(len(swept) + len(files), f"{stays} of them could not be removed" if stays else "removed"))
+    count = len(swept) + len(files) + len(of_codex)
+    print(_sum(count, f"{stays} of them could not be removed" if stays else "removed"))
     return LEAK if stays else 0
 
 

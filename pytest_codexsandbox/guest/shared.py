@@ -13,7 +13,7 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from pytest_codexsandbox.guest import kin, paths
@@ -198,10 +198,10 @@ def _named(pid: int) -> str:
 class CodexNames:
     """The names that Codex leaves in a shared folder. Those that are new, ours and empty are removed after a call."""
 
-    def __init__(self, folders: list[str]) -> None:
+    def __init__(self, folders: list[str], *, before: Iterable[str] | None = None) -> None:
         self._folders = folders
         self.removed: list[str] = []
-        self._before = self._now()
+        self._before = self._now() if before is None else set(before)
 
     def remember(self) -> None:
         self._before = self._now()

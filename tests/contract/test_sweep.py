@@ -1,7 +1,9 @@
 """`codexsandbox sweep` after a run and its hand were killed."""
 
+import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,9 +17,10 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.contract.asking import shell
-from pytest_codexsandbox.environments import folders
+from pytest_codexsandbox.environments import codex_left, folders
 from pytest_codexsandbox.environments.local import LocalBackend
 from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.guest import kin
 from pytest_codexsandbox.releases.store import Store
 
 RUNNER = """
@@ -41,6 +44,8 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
         monkeypatch.setenv("CODEXSANDBOX_CACHE", folder)
         monkeypatch.chdir(folder)
+        Path(folder, "tmp").mkdir()
+        monkeypatch.setattr(codex_left, "TMP", f"{folder}/tmp")  # the machine's own is not for a test to tidy
         yield Path(folder)
 
 
@@ -75,6 +80,51 @@ def test_what_a_killed_run_left_is_ended_and_removed(cache: Path, capsys: pytest
     assert folders.marked(owner.word) == []
     assert main(["sweep"]) == 0
     assert "nothing was left" in capsys.readouterr().out
+
+
+DAEMON = "codex-daemon-2000"  # somebody listens in it
+REGISTRY = "codex-bwrap-synthetic-mount-targets-1000"
+STAYS = sorted([".codex", ".github", "codex", DAEMON])
+
+
+@pytest.fixture
+def tmp(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands for /tmp, on a machine on which no Codex runs. It holds what a killed call left, and what is not its."""
+    folder = cache / "tmp"
+    for name in (".git", ".agents", "codex-daemon-1000", DAEMON, REGISTRY, "codex", ".github"):
+        (folder / name).mkdir(parents=True)
+    (folder / REGISTRY / "lock").write_text("")
+    (folder / ".codex").write_text("somebody's work")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{folder}/{DAEMON}/socket")
+    monkeypatch.setattr(codex_left, "everybody", list)
+    return folder
+
+
+def test_what_codex_left_for_a_killed_run_is_removed_with_it(
+    cache: Path, tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep"]) == 0
+    assert "nothing was left" in capsys.readouterr().out
+    assert len(list(tmp.iterdir())) == 8  # no run of ours was killed here: it is a Codex of the user's
+    killed_run(cache / "runs" / "killed" / "main" / "here", f"sleeper{uuid.uuid4().hex}")
+    assert main(["sweep"]) == 0
+    assert f"removed  {tmp}/codex-daemon-1000 (empty, of Codex)" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp.iterdir()) == STAYS
+
+
+def test_nothing_of_codex_is_removed_while_one_may_use_it(tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = os.open(tmp, os.O_RDONLY)
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    assert codex_left.take_away() == ()
+    os.close(turn)
+    me = kin.process(os.getpid())
+    assert me is not None
+    monkeypatch.setattr(codex_left, "everybody", lambda: [me._replace(name="codex-linux-san")])
+    assert codex_left.take_away() == ()
+    monkeypatch.setattr(codex_left, "everybody", lambda: [me, me._replace(name="codexsandbox")])
+    assert len(codex_left.take_away()) == 4
+    assert sorted(path.name for path in tmp.iterdir()) == STAYS
 
 
 def test_a_run_whose_hand_has_cleaned_up_after_it_is_removed_too(
