@@ -64,6 +64,9 @@ class Controller:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        errors = session.testsfailed and not self.config.getoption("continue_on_collection_errors")
+        if errors:  # a file of the user's own cannot be imported: pytest runs nothing, so nothing is begun
+            return
         if self.run.plan is not None and not session.config.getoption("collectonly"):
             with usage_errors():
                 self.begin(self.run.plan)

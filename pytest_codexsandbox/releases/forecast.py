@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import candidates, catalogue, npm, pypi
 from pytest_codexsandbox.releases import installed as installation
 from pytest_codexsandbox.releases.artefact import Artefact, Run
-from pytest_codexsandbox.releases.machine import here
+from pytest_codexsandbox.releases.machine import here, of_a_build
 from pytest_codexsandbox.releases.names import release_name
 from pytest_codexsandbox.releases.npmrc import Registry
 from pytest_codexsandbox.releases.places import published
@@ -39,10 +39,10 @@ def forecast(spec: SubjectSpec, cache: Path, *, run: Run = proc.run) -> Forecast
 
 
 def _forecast(spec: SubjectSpec, cache: Path, run: Run) -> Forecast:
-    platform = here()
     if spec.path:
-        candidates.examine(spec.path, platform)
+        candidates.examine(spec.path, of_a_build())
         return Forecast(source="path", cached=True)
+    platform = here()
     release = release_name(spec.release or spec.label)
     there = installation.find()
     if spec.source != "installed" and Store(cache).find(release, platform.arch) is not None:

@@ -18,7 +18,7 @@ from pytest_codexsandbox.releases.install import install
 from pytest_codexsandbox.releases.known_binaries import asked_by_each, digest_of, is_script, probed
 from pytest_codexsandbox.releases.limits import limit_from
 from pytest_codexsandbox.releases.locks import hold
-from pytest_codexsandbox.releases.machine import Platform, here
+from pytest_codexsandbox.releases.machine import Platform, here, of_a_build
 from pytest_codexsandbox.releases.names import release_name
 from pytest_codexsandbox.releases.places import published
 from pytest_codexsandbox.releases.progress import Silent
@@ -42,9 +42,10 @@ def resolve(
     spec: SubjectSpec, *, cache: Path, progress: Progress | None = None, offline: bool = False, run: Run = proc.run
 ) -> ResolvedSubject:
     """WrongInput for a binary that is none, NotHad for a release that cannot be had, each with what to do."""
-    platform = here()
     if spec.path:
-        return _resolved(spec, candidates.examine(spec.path, platform), "path", {"path": spec.path}, cache, run)
+        binary = candidates.examine(spec.path, of_a_build())
+        return _resolved(spec, binary, "path", {"path": spec.path}, cache, run)
+    platform = here()
     release = release_name(spec.release or spec.label)
     store = Store(cache)
     there = installation.find()

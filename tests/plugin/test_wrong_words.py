@@ -57,3 +57,16 @@ def test_a_wrong_policy_names_the_test_that_asks_for_it(matrix: Matrix) -> None:
     assert run.code == 2, run.out  # the test's own fault: pytest goes on with other files if it is told to
     assert "test_mine.py::test_mine: no policy 'read-onyl'; known: read-only" in run.out
     assert "pytest_codexsandbox" not in run.out  # none of our code is shown for it
+
+
+def test_nothing_is_begun_where_pytest_will_run_nothing(matrix: Matrix) -> None:
+    """No journal and no download for a run that ends with a file that cannot be imported."""
+    run = matrix.run(files=FILES | {"test_broken.py": "def broken(:\n"}, matrix=False)
+    assert run.code == 2, run.out
+    assert "SyntaxError" in run.out
+    assert not (run.folder / ".codexsandbox").exists()
+    run = matrix.run(
+        "--continue-on-collection-errors", files=FILES | {"test_broken.py": "def broken(:\n"}, matrix=False
+    )
+    assert run.code == 1, run.out
+    assert "3 planned = 3 conforms" in run.out

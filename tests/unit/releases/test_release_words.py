@@ -69,6 +69,25 @@ def test_machines_are_known_by_every_name_and_others_are_told_what_to_do() -> No
         here("linux", "riscv64")
 
 
+def test_a_machine_that_nobody_publishes_for_may_have_a_build_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    """What the error of `here` tells such a user to do has to work."""
+    binary = tmp_path / "codex"
+    binary.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xf3\x00" + bytes(44))  # of a RISC-V
+    binary.chmod(0o755)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    own = SubjectSpec(label="own", path=str(binary), source="path")
+    assert forecast.forecast(own, cache) == forecast.Forecast(source="path", cached=True)
+    assert "no Codex is published" in forecast.forecast(spec("0.136.0"), cache).why_not
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    with pytest.raises(WrongInput, match="not a Codex that can run here"):
+        forecast.forecast(own, cache)
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert "needs Linux" in forecast.forecast(own, cache).why_not
+
+
 # ---- progress
 class Screen(io.StringIO):
     def isatty(self) -> bool:
