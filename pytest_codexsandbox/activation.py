@@ -26,8 +26,12 @@ def activate(config: pytest.Config, collection: str) -> None:
     except CodexSandboxError as fault:
         raise pytest.UsageError(str(fault)) from None
     manager = config.pluginmanager
+    for name in (CONTROLLER, QUIET, RECORDING, collection):  # of every process: a worker could only die of it
+        _refuse_blocked(manager, name)
     if config.getoption("maxfail", 0) and not _asked_to_stop(config):
         config.option.maxfail = 0  # an `-x` of the ini would leave half the plan unmeasured
+    if run.only_shipped:
+        _select_as_typed(config)
     if not run.is_worker:
         _register(manager, Controller(config), CONTROLLER)
         _register(manager, Quiet(), QUIET)
@@ -46,18 +50,32 @@ def activate_late(node: Any, folder: Path, collection: str) -> None:
     controller.pytest_xdist_node_collection_finished(node)  # it was not there when this word went round
 
 
-def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) -> None:
+def _refuse_blocked(manager: pytest.PytestPluginManager, name: str) -> None:
     """Parts of the harness cannot be switched off one by one: half of it would be a false green."""
     if manager.is_blocked(name):
         raise pytest.UsageError(
             f"-p no:{name} would leave a matrix that cannot be trusted; leave --codex-matrix away instead"
         )
+
+
+def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) -> None:
     if not manager.hasplugin(name):
         manager.register(plugin, name)
 
 
 def _distributes(config: pytest.Config) -> bool:
     return bool(config.getoption("tx", None)) and not config.getoption("collectonly", False)
+
+
+def _select_as_typed(config: pytest.Config) -> None:
+    """An ini's `-m unit` is about the user's own tests: of the shipped promises it would leave none."""
+    typed = [str(word) for word in config.invocation_params.args]
+    short = "".join(word for word in typed if word.startswith("-") and not word.startswith("--"))
+    for letter, name in (("k", "keyword"), ("m", "markexpr")):
+        if letter not in short:
+            setattr(config.option, name, "")
+    if not any(word.startswith("--deselect") for word in typed):
+        config.option.deselect = None
 
 
 def _asked_to_stop(config: pytest.Config) -> bool:

@@ -15,6 +15,7 @@ from allure_commons.model2 import Status, StatusDetails
 from pytest_codexsandbox.declare import declared
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.redact import redact
+from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.escape import visible
 
@@ -46,6 +47,7 @@ def attach(item: pytest.Item, record: Record, *, axes: Mapping[str, str] | None 
     as_json = redact(msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
     allure.attach(as_json, name="record", attachment_type=allure.attachment_type.JSON)
     _say_verdict(item, record)
+    _leave_only_axes(item)
 
 
 def parameters(record: Record, axes: Mapping[str, str]) -> dict[str, str]:
@@ -71,9 +73,22 @@ def told(record: Record) -> str:
 
 def _say_verdict(item: pytest.Item, record: Record) -> None:
     """A scenario does not raise when a promise is broken: without this, Allure would call every violation passed."""
-    listener: Any = item.config.pluginmanager.getplugin(LISTENER)
-    result = listener.allure_logger.get_test(None) if listener is not None else None
+    result = _result(item)
     if result is not None:
         result.status = _STATUS[record.verdict]
         message = f"{record.verdict.value}: {record.reason}" if record.reason else record.verdict.value
         result.statusDetails = StatusDetails(message=redact(visible(message)))
+
+
+def _leave_only_axes(item: pytest.Item) -> None:
+    """allure-pytest shows the key as one more parameter, by the name of the fixture that it came through."""
+    result = _result(item)
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    keys = {name for name, value in params.items() if isinstance(value, Key)}
+    if result is not None:
+        result.parameters = [one for one in result.parameters if one.name not in keys]
+
+
+def _result(item: pytest.Item) -> Any:
+    listener: Any = item.config.pluginmanager.getplugin(LISTENER)
+    return listener.allure_logger.get_test(None) if listener is not None else None

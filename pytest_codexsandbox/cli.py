@@ -13,11 +13,13 @@ from pytest_codexsandbox import __version__
 from pytest_codexsandbox.commands import NAMES, module_name
 from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
 from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.stopping import ended_politely
 
 PROGRAM: Final = "codexsandbox"
 WRONG_INPUT: Final = 4
 OURS: Final = 3
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 _ABOUT: Final = "Does the sandbox of Codex do here what its user was promised? The matrix itself is run by pytest."
 _EXAMPLES: Final = (
     ("pytest --codex-matrix", "this machine, the installed Codex, and the compatibility matrix"),
@@ -36,14 +38,16 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: a command's own; 4 wrong input, 3 a fault of ours, 130 interrupted."""
+    """The exit code: a command's own; 4 wrong input, 3 a fault of ours, 130 interrupted (143: by SIGTERM)."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _dispatch(words)
+        with ended_politely():
+            return _dispatch(words)
     except CodexSandboxError as error:
         return _say(f"{PROGRAM}: {error}", WRONG_INPUT)
-    except KeyboardInterrupt:
-        return _say(f"{PROGRAM}: interrupted; what was started has been ended", INTERRUPTED)
+    except KeyboardInterrupt as stop:  # of SIGTERM it has words
+        code = TERMINATED if stop.args else INTERRUPTED
+        return _say(f"{PROGRAM}: interrupted; what was started has been ended", code)
     except BrokenPipeError:  # `codexsandbox plan | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -59,7 +63,12 @@ def _dispatch(words: list[str]) -> int:
     if name in NAMES:
         module = load(name)
         parser = command_parser(name, module)
-        options, rest = parser.parse_known_args(words[words.index(name) + 1 :])
+        before, after = words[: words.index(name)], words[words.index(name) + 1 :]
+        if {"-h", "--help"} & set(before):
+            parser.parse_args(["--help"])
+        if before:  # never dropped without a word
+            parser.error(f"{' '.join(before)} stands before the command; options follow it: {PROGRAM} {name} …")
+        options, rest = parser.parse_known_args(after)
         if rest and not getattr(module, "PASSES_ON", False):
             parser.error(f"unrecognized arguments: {' '.join(rest)}")
         options.rest = rest

@@ -4,10 +4,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+import msgspec
 import pytest
 
+from pytest_codexsandbox import refusing
 from pytest_codexsandbox.declare import declared
-from pytest_codexsandbox.matrix.select import Names, Sieve, check_user
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.select import USER, Names, Sieve, check_user, is_standing
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
@@ -22,6 +25,7 @@ KEY: Final = pytest.StashKey[Key]()
 ROOT: Final = "codex-scenarios"
 MARKER: Final = "codex"
 DOOR: Final = "sandbox"
+UNWANTED: Final = "not-selected"  # stands for the key of a test that --codex-only or --codex-skip leaves out
 
 
 class ScenarioModule(pytest.Module):
@@ -58,7 +62,7 @@ class Collection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         found = declared(metafunc.function)
-        with usage_errors():
+        with refusing.remembering(self.config):
             if found is not None and "trial" in metafunc.fixturenames:
                 parametrize(metafunc, "trial", self.run.keys_of(found))
             elif "codex_sandbox" in metafunc.fixturenames:
@@ -70,43 +74,54 @@ class Collection:
             mark(item)
         self._standing = [item for item in items if standing(item)]
         result = yield
-        self._settle(session, items)
+        with refusing.remembering(self.config):
+            self._settle(session, items)
         return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """The last word: what another plugin dropped (`--lf`, a shuffle, a slice) of the standing items comes back."""
+        with refusing.remembering(self.config):
+            self._conclude(session)
+        refusing.say(self.config, session.items)
+
+    # ---- inside
+    def _conclude(self, session: pytest.Session) -> None:
+        """The plan, and whatever is wrong with it: said before the first effect."""
+        self.run.base_plan()
         if not self.run.only_shipped:
-            with usage_errors():
-                check_user(self.run.selection, self.run.user_promises)
+            check_user(self.run.selection, self.run.user_promises)
         if self._ours or any(KEY in item.stash for item in session.items):
             self._settle(session, session.items)
         ours = [item for item in session.items if KEY in item.stash]
         if ours:
             self.run.plan = self._plan(ours)
-            with usage_errors():
-                _ = self.run.deviations  # wrong expectations are said before the first effect
+            _ = self.run.deviations
             if self.run.is_worker:
                 write_plan(self.run.folder, self.run.worker, self.run.plan)
 
-    # ---- inside
     def _settle(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         ours = [item for item in items if KEY in item.stash and not standing(item)]
-        others = [item for item in items if KEY not in item.stash]
-        if self.run.settings.active and others and not self._ours:
-            self.config.hook.pytest_deselected(items=others)
-        if self.run.settings.active:
-            others = []
+        rest = [item for item in items if KEY not in item.stash]
+        left_out = [item for item in rest if self.run.settings.active or unwanted(item)]
+        others = [item for item in rest if not (self.run.settings.active or unwanted(item))]
+        if left_out and not self._ours:
+            self.config.hook.pytest_deselected(items=left_out)
         wanted = {place(item.stash[KEY]) for item in ours}
         if not ours:  # e.g. -k start: the standing items are what is left
             wanted = {place(item.stash[KEY]) for item in items if standing(item)}
-        if wanted and not self._standing:
-            self._standing = list(standing_items(session))
+        self._standing += self._missing(session, wanted)
         kept = [item for item in self._standing if place(item.stash[KEY]) in wanted]
         order = self.run.order()
         self._ours = sorted([*kept, *ours], key=lambda item: order(item.stash[KEY]))
         items[:] = [*self._ours, *others]
         self._count_as_selected(kept)
+
+    def _missing(self, session: pytest.Session, wanted: set[tuple[str, str, str]]) -> list[pytest.Item]:
+        """Standing items that the paths which were given do not hold, or hold in part only."""
+        planned = {key for key in self.run.base_plan().keys if is_standing(key.promise) and place(key) in wanted}
+        missing = planned - {item.stash[KEY] for item in self._standing}
+        return [item for item in standing_items(session) if item.stash[KEY] in missing] if missing else []
 
     def _count_as_selected(self, kept: list[pytest.Item]) -> None:
         """What `-k` deselected and is here again is not among the deselected: pytest's own counts add up as well."""
@@ -157,10 +172,16 @@ def mark(item: pytest.Item) -> None:
     key = next((value for value in params.values() if isinstance(value, Key)), None)
     if key is None:
         return
-    item.stash[KEY] = key
+    item.stash[KEY] = msgspec.structs.replace(key, case=own_case(item, key)) if key.promise.startswith(USER) else key
     item.extra_keyword_matches.add(key.promise)  # `-k stdin-arrives`: by the name that stands in the matrix
     if item.config.pluginmanager.hasplugin("timeout") and declared(getattr(item, "function", None)):
         item.add_marker(pytest.mark.timeout(0))
+
+
+def own_case(item: pytest.Item, key: Key) -> str:
+    """What the user's own parametrization calls it: what is left of the item's id without ours."""
+    words: str = getattr(item, "callspec").id  # noqa: B009 - pytest.Item has none, and this one is parametrized by us
+    return words.replace(key_id(key), "").strip("-")
 
 
 def standing(item: pytest.Item) -> bool:
@@ -172,7 +193,13 @@ def place(key: Key) -> tuple[str, str, str]:
 
 
 def parametrize(metafunc: pytest.Metafunc, name: str, keys: list[Key]) -> None:
-    metafunc.parametrize(name, [pytest.param(key, id=key_id(key)) for key in keys], indirect=True)
+    """Without a key the one item is dropped again: an empty list would be a skip, or what the user's ini says."""
+    params = [pytest.param(key, id=key_id(key)) for key in keys] or [pytest.param(UNWANTED, id=UNWANTED)]
+    metafunc.parametrize(name, params, indirect=True)
+
+
+def unwanted(item: pytest.Item) -> bool:
+    return UNWANTED in getattr(getattr(item, "callspec", None), "params", {}).values()
 
 
 def key_id(key: Key) -> str:
@@ -185,13 +212,20 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
     policies = tuple(marker.kwargs.get("policies", (WORKSPACE_WRITE,))) if marker else (WORKSPACE_WRITE,)
     unknown = [policy for policy in policies if policy not in POLICIES]
     if unknown:
-        raise pytest.UsageError(f"{metafunc.definition.nodeid}: no policy {unknown[0]!r}; known: {', '.join(POLICIES)}")
+        raise pytest.Collector.CollectError(
+            f"{metafunc.definition.nodeid}: no policy {unknown[0]!r}; known: {', '.join(POLICIES)}"
+        )
     slug = re.sub(r"[^a-z0-9]+", "-", metafunc.definition.nodeid.lower()).strip("-")
     promise = Promise(
-        id=f"user.{slug}", kind="capability", severity="medium", needs="sandbox", source=metafunc.definition.nodeid,
+        id=f"{USER}{slug}", kind="capability", severity="medium", needs="sandbox", source=metafunc.definition.nodeid,
         policies=policies, title=metafunc.function.__name__.removeprefix("test_").replace("_", " "),
     )  # fmt: skip
-    run.user_promises[promise.id] = promise
+    twin = run.user_promises.setdefault(promise.id, promise)
+    if twin.source != promise.source:
+        raise WrongInput(
+            f"two tests of yours would both be called {promise.id}", where=f"{twin.source} and {promise.source}",
+            why="their results could not be told apart", next_step="give one of them another name",
+        )  # fmt: skip
     names = Names(cells=tuple(cell.id for cell in run.cells), promises=(promise.id,), policies=policies)
     sieve = Sieve(run.selection, names)
     for cell in run.cells:

@@ -1,9 +1,9 @@
 """Keeps the journal, prints the matrix, decides the exit code. Runs once, in the process that the user started."""
 
 import os
-import shutil
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,17 +14,18 @@ import pytest
 
 from pytest_codexsandbox import __version__, payload, settling
 from pytest_codexsandbox.durations import Times
+from pytest_codexsandbox.environments.folders import claim, remove_owned
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal, read
-from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
-from pytest_codexsandbox.matrix.plan import digest
-from pytest_codexsandbox.model.journal import CellRow, EndLine, PlanLine, PromiseRow, ResultLine, RunLine, SubjectLine
+from pytest_codexsandbox.matrix.plan import as_line
+from pytest_codexsandbox.model.journal import EndLine, ResultLine, RunLine, SubjectLine
+from pytest_codexsandbox.model.ledger import Journal as ReadJournal
 from pytest_codexsandbox.model.ledger import count, settle
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.planfile import read_leaks, read_plan
 from pytest_codexsandbox.registry import cache_folder, plugged
 from pytest_codexsandbox.releases.progress import progress_on
@@ -48,6 +49,8 @@ class Controller:
         self.faults: list[str] = []  # they decide the exit code; notes do not
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
+        self.fault = ""  # what is wrong with the journal, in the end
+        self.done: ReadJournal | None = None  # as it was read back
         self.in_codex = 0.0
         self.times = Times()
 
@@ -63,6 +66,9 @@ class Controller:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        errors = session.testsfailed and not self.config.getoption("continue_on_collection_errors")
+        if errors:  # a file of the user's own cannot be imported: pytest runs nothing, so nothing is begun
+            return
         if self.run.plan is not None and not session.config.getoption("collectonly"):
             with usage_errors():
                 self.begin(self.run.plan)
@@ -82,9 +88,10 @@ class Controller:
                 invocation=("pytest", *words), strict=asked.strict, boot_id=_boot_id(), pid=os.getpid(),
             ),
         )  # fmt: skip
-        self.journal.write(plan_line(plan))
+        self.journal.write(as_line(plan))
         self.journal.sync()
         self._need_whole(self.journal)
+        claim(self.run.worlds)
         self._have_subjects(plan)
         self._have_images(plan)
 
@@ -134,8 +141,10 @@ class Controller:
         return EnvironmentScheduler(config, log, group=self._environment_of)
 
     def _environment_of(self, nodeid: str) -> str:
-        """Node ids are looked up, never parsed: every item of a cell's environment carries the cell's id."""
-        return next((cell.environment.id for cell in self.run.cells if f"[{cell.id}-" in nodeid), "")
+        """Node ids are looked up, never parsed: every item of a cell's environment carries the cell's id, behind
+        what a user's own parametrization puts there."""
+        words = nodeid.partition("[")[2]
+        return next((cell.environment.id for cell in self.run.cells if f"-{cell.id}-" in f"-{words}"), "")
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_xdist_node_collection_finished(self, node: Any) -> None:
@@ -167,9 +176,17 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Before pytest's closing screen, which shows what is settled here."""
         if self.journal is not None and self.plan is not None:
-            session.exitstatus = self._settle(self.journal, self.plan, int(exitstatus))
+            ended = int(exitstatus) or int(session.exitstatus)  # another plugin may have had its say by now
+            session.exitstatus = self._settle(self.journal, self.plan, ended)
         elif self.run.settings.active and int(exitstatus) == pytest.ExitCode.OK and not _only_looked(self.config):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """Another plugin's fault may have kept the run from its end: the journal says so, and nothing else stays."""
+        if self.journal is not None and not self.journal.closed:
+            self._clean_up()
+            self.journal.close()
 
     def _settle(self, journal: Journal, plan: Plan, exitstatus: int) -> int:
         self.leaks = self._clean_up()
@@ -184,10 +201,22 @@ class Controller:
             )
         )  # fmt: skip
         journal.close()
-        if journal.fault:  # it may have been the last line alone that found no room
-            outcome = self._outcome(plan, applied, exitstatus, incomplete=journal.fault)
+        misread = self._read_back(journal, records)
+        self.fault = journal.fault or misread
+        if self.fault:  # it may have been the last line alone that found no room
+            outcome = self._outcome(plan, applied, exitstatus, incomplete=self.fault)
         self.reasons = outcome.reasons
         return outcome.code
+
+    def _read_back(self, journal: Journal, records: Mapping[Key, Record]) -> str:
+        """What is shown and told to others is the journal: it must say what this run has found."""
+        try:
+            self.done = read(journal.path)
+        except CodexSandboxError as fault:
+            return f"{fault.what}: {fault.why} ({fault.where})"
+        states = self.done.states()
+        differ = [key for key, record in records.items() if states[key].verdict is not record.verdict]
+        return f"{len(differ)} results are not those of the run, the first: {differ[0]}" if differ else ""
 
     def _outcome(self, plan: Plan, applied: Applied, exitstatus: int, *, incomplete: str) -> settling.Outcome:
         return settling.exit_code(
@@ -200,11 +229,11 @@ class Controller:
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:
         """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
-        states = settle(plan.keys, tuple(self.records))
-        versions = settling.versions(plan.cells, self.versions)
-        # What a worker marked as known is judged anew, with the whole plan in view.
-        seen = {key: _as_seen(record) for key, record in states.items()}
-        applied = known.apply(plan, seen, self.run.deviations, versions=versions, today=datetime.now(UTC).date())
+        states = settle(plan.keys, tuple(self.records), plan.not_applicable)
+        applied = settling.settle(
+            plan, self.records, self.run.deviations, versions=settling.versions(plan.cells, self.versions),
+            today=datetime.now(UTC).date(),
+        )  # fmt: skip
         self.notes += _first_of(applied.refused)
         for key, record in applied.records.items():
             if record.verdict is not states[key].verdict:
@@ -215,28 +244,29 @@ class Controller:
         """Tests of the user's own that failed and are none of ours: pytest's own verdict on them stands."""
         ours = sum(1 for record in self.records if record.verdict.value in ("violates", "broken", "stale"))
         failed = getattr(self.config.pluginmanager.getplugin("session"), "testsfailed", 0)
-        return max(0, failed - ours) if exitstatus == 1 else 0
+        return max(int(not failed), failed - ours) if exitstatus == 1 else 0  # without a test: another plugin's word
 
     def _clean_up(self) -> tuple[str, ...]:
         """Environments are closed by whoever opened them; what is left of them is a leak of ours."""
         self.run.close()
         folder, leaks = self.run.worlds, read_leaks(self.run.folder)
-        with suppress(OSError):
-            shutil.rmtree(folder)
-        return (*leaks, f"{folder} could not be removed") if folder.exists() else leaks
+        left = remove_owned(folder)
+        return (*leaks, f"{folder} could not be removed: {'; '.join(left[:3])}") if folder.exists() else leaks
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: "TerminalReporter", exitstatus: int) -> None:
         if self.journal is None or (int(exitstatus) == pytest.ExitCode.USAGE_ERROR and not self.records):
             return  # a wrong word is said in one error, not under a screen of what never ran
-        try:
-            done = read(self.run.folder / "journal.ndjson")
-        except CodexSandboxError as fault:
-            terminalreporter.write_line(str(fault), red=True)
-            return
-        self._print(terminalreporter, done)
+        if self.done is not None:
+            self._print(terminalreporter, self.done)
+        end = self.done.end if self.done is not None else None
+        if end is None or end.reasons != self.reasons:  # what stands in the journal is not how the run ended
+            for reason in self.reasons:
+                terminalreporter.write_line(f"exit {reason.replace(' ', ': ', 1)}", red=True)
+        for word in (*self.faults, *self.notes):
+            terminalreporter.write_line(word, yellow=True)
 
-    def _print(self, terminalreporter: "TerminalReporter", done: Any) -> None:
+    def _print(self, terminalreporter: "TerminalReporter", done: ReadJournal) -> None:
         from pytest_codexsandbox.reports.terminal import render
 
         writer = terminalreporter._tw
@@ -249,13 +279,6 @@ class Controller:
             terminalreporter.write_line(line)
         for name in self.run.settings.reports:
             terminalreporter.write_line(self._report(name, done))
-        if self.journal is not None and self.journal.fault:
-            # Without its end the journal cannot say how the run ended: it is said here.
-            ends = [f"exit {reason.replace(' ', ': ', 1)}" for reason in self.reasons] if done.end is None else []
-            for line in ends or [f"the journal is incomplete: {self.journal.fault}"]:
-                terminalreporter.write_line(line, red=True)
-        for fault in (*self.faults, *self.notes):
-            terminalreporter.write_line(fault, yellow=True)
 
     def _report(self, name: str, done: Any) -> str:
         target = self.run.folder / _SUFFIXES[name]
@@ -275,36 +298,6 @@ def _first_of(refused: tuple[str, ...]) -> list[str]:
     """They differ in the deviation alone: one of them and how many there are."""
     more = f" (and {len(refused) - 1} more likewise)" if len(refused) > 1 else ""
     return [f"{refused[0]}{more}"] if refused else []
-
-
-def _as_seen(record: Record) -> Record:
-    if record.verdict is not Verdict.EXPECTED:
-        return record
-    return msgspec.structs.replace(record, verdict=Verdict.VIOLATES, deviation="")
-
-
-def plan_line(plan: Plan) -> PlanLine:
-    return PlanLine(
-        digest=digest(plan),
-        cells=tuple(
-            CellRow(
-                id=cell.id, environment=cell.environment.id, subject=cell.subject.label, axes=cell.axes,
-                provenance=cell.environment.provenance, synthetic=cell.environment.synthetic,
-                arch=cell.environment.arch, as_version=cell.subject.as_version,
-            )
-            for cell in plan.cells
-        ),
-        promises=tuple(
-            PromiseRow(
-                id=promise.id, title=promise.title, kind=promise.kind, severity=promise.severity, needs=promise.needs,
-                source=promise.source, summary=promise.summary,
-            )
-            for promise in plan.promises
-        ),
-        keys=plan.keys,
-        not_planned=plan.not_planned,
-        coverage=plan.coverage,
-    )  # fmt: skip
 
 
 def _now() -> str:

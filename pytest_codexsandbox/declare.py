@@ -44,7 +44,8 @@ class Trial(Protocol):
         """The general row, for what the two above cannot say."""
 
     def clean(self, *, claim: str = "") -> None:
-        """The call left no name behind in workspace, roots, outside, home or /tmp that no act explains."""
+        """The call left no name behind in workspace, roots, outside, home or /tmp that no act explains. Control: the
+        search finds what was put into each of these places after the call, in the sandbox's world and in its own."""
 
     def standing_evidence(self) -> None:
         """For the topics start and trust only: the rows that the harness itself found."""

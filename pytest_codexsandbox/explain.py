@@ -12,6 +12,7 @@ from pytest_codexsandbox.diagnosis.derived import (
     HARNESS,
     KILLED,
     LET_THROUGH,
+    NEVER_RAN,
     NO_SANDBOX,
     TIMED_OUT,
     UNKNOWN,
@@ -45,9 +46,11 @@ def diagnose(
     """
     if record.verdict not in EXPLAINED:
         return None
+    if record.attempt == 0:  # the reader made it of a plan that has no result
+        return NEVER_RAN
     if record.blocked_by == BLOCKED_BY:
-        told = record.reason.partition(": ")[2].partition(" (sha256")[0]  # each release brings another file
-        return msgspec.structs.replace(ANOTHER_BWRAP, quote=told)
+        file = record.reason.partition(": ")[2].partition(" (sha256")[0]  # each release brings another file
+        return msgspec.structs.replace(ANOTHER_BWRAP, quote=file)
     known = [known for known in (shipped() if fingerprints is None else fingerprints) if not known.note]
     clues = flat(facts)
     found = _found(record, observations, facts, clues, known)
@@ -62,14 +65,15 @@ def _found(
     told: Mapping[str, str],
     known: Sequence[Fingerprint],
 ) -> Diagnosis:
+    particular = [known for known in known if not _bare(known)]
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
     return (
-        match(text, facts=told, fingerprints=known)
+        match(text, facts=told, fingerprints=particular if _of_harness(record) else known)
         or _no_sandbox(record)
         or _by_etc_codex(record, facts)
         or _let_through(record)
         or _ended(record, observations)
-        or match(_said_aside(observations), facts=told, fingerprints=[known for known in known if not _bare(known)])
+        or match(_said_aside(observations), facts=told, fingerprints=particular)
         or _quoted(HARNESS if record.verdict is Verdict.BROKEN else UNKNOWN, record)
     )
 
@@ -109,6 +113,11 @@ def _failing(record: Record) -> list[Evidence]:
 
 def _said_aside(observations: Sequence[Observation]) -> str:
     return "\n".join(seen.stderr for seen in observations if seen.ready)
+
+
+def _of_harness(record: Record) -> bool:
+    """Broken, and no row says by what: the reason is in the harness's own words, whose errno is not Codex's."""
+    return record.verdict is Verdict.BROKEN and not _failing(record)
 
 
 def _bare(known: Fingerprint) -> bool:

@@ -39,6 +39,14 @@ class NotThere(NotHad):
     """The registry answered, and it has no such thing."""
 
 
+def wrong_bytes(where: str, why: str) -> CodexSandboxError:
+    """Nobody's absence, and no reason to try elsewhere."""
+    return CodexSandboxError(
+        "the downloaded bytes are not the ones that the registry announced", where=where, why=why,
+        next_step="a proxy or mirror changed them: ask its owner, or use --codex-bin with a binary of your own",
+    )  # fmt: skip
+
+
 class Hash(msgspec.Struct, frozen=True, kw_only=True):
     """What the registry says the bytes hash to. No algorithm: it says nothing (a folder of the user's own)."""
 
@@ -99,12 +107,8 @@ class Download:
                 f"the connection ended after {self.count:,} of {self.total:,} bytes", where=where, next_step="try again"
             )
         if self._expected.algorithm and self._hash.hexdigest() != self._expected.digest:
-            raise CodexSandboxError(
-                "the downloaded bytes are not the ones that the registry announced",
-                where=where,
-                why=f"expected {self._expected}, got {self._expected.algorithm}:{self._hash.hexdigest()}",
-                next_step="a proxy or mirror changed them: ask its owner, or use --codex-bin with a binary of your own",
-            )
+            got = f"{self._expected.algorithm}:{self._hash.hexdigest()}"
+            raise wrong_bytes(where, f"expected {self._expected}, got {got}")
 
 
 @contextmanager
@@ -128,6 +132,12 @@ def read_json(url: str, *, headers: Mapping[str, str] | None = None, patience: f
         raise NotHad(
             "the registry answered with something that is not JSON", where=without_secrets(url), why=str(problem)
         ) from problem
+
+
+def size_of(url: str, *, headers: Mapping[str, str] | None = None, patience: float = PATIENCE) -> int:
+    """The bytes that a download would be; 0 when the server does not say it."""
+    with _opened(url, headers or {}, patience) as (_, total):
+        return total
 
 
 def without_secrets(url: str) -> str:

@@ -1,15 +1,18 @@
 """What tests ask for: `trial` (the shipped scenarios) and `codex_sandbox` (a user's own test)."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.releases.catalogue import capabilities, newest_before
 from pytest_codexsandbox.running import Run, of
@@ -42,9 +45,8 @@ def open_trial(request: pytest.FixtureRequest) -> RealTrial:
 
 def _key(request: pytest.FixtureRequest) -> Key:
     if not isinstance(getattr(request, "param", None), Key):
-        raise pytest.UsageError(
-            "this fixture is for tests that declare a promise; a test of your own takes `codex_sandbox`"
-        )
+        words = "`trial` is for tests that declare a promise; a test of your own takes `codex_sandbox`"
+        pytest.fail(words, pytrace=False)
     key: Key = request.param
     return key
 
@@ -92,13 +94,18 @@ class CodexSandbox:
         env: Mapping[str, str] | None = None,
         timeout: float = 20.0,
     ) -> Observation:
-        """Run `argv` in the sandbox; `looks` are seen from outside before and after."""
+        """Run `argv` in the sandbox; `looks` are seen from outside before and after.
+
+        The probe shows that the sandbox is on in this very call, and then becomes the command.
+        """
+        if not argv:
+            raise WrongInput("codex_sandbox.run() was given no command", next_step='codex_sandbox.run("true")')
         bench, key = self._run.bench, self._trial.key
-        cell = bench.cells[key.cell]
-        call = Call(
-            argv=argv, stdin=stdin, env=dict(env or {}), timeout=timeout * self._run.settings.timeout_scale,
-        )  # fmt: skip
-        acts = {"user/run": Act(verb="status", given=tuple(given), looks=tuple(looks))}
+        cell, own = bench.cells[key.cell], dict(env or {})
+        call = Call(stdin=stdin, env=own, timeout=timeout * self._run.settings.timeout_scale)
+        # Python makes a variable of its own where the locale is C: no command of the user's shall find it.
+        words = {"argv": list(argv), "without": sorted({"LC_CTYPE"} - own.keys())}
+        acts = {"user/run": Act(verb="become", params=words, given=tuple(given), looks=tuple(looks))}
         environment, subject = bench.environment(cell.environment), bench.subject(cell.subject)
         subject = subject.inside(environment)
         seen = bench.door(key.door).observe(environment, subject, POLICIES[key.policy], acts, call)[0]
@@ -108,24 +115,28 @@ class CodexSandbox:
                 cell=cell.id, observation=seen, timeout=call.timeout,
             )
         )  # fmt: skip
-        self._trial.rows.append(self._evidence(seen))
+        self._trial.rows.append(self._evidence(seen, redact(shlex.join(argv))))
         self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
         return seen
 
     def look(self, seen: Observation, path: str, *, before: bool = False) -> Any:
         return look_of(seen, "user/run", path, before=before)
 
-    def _evidence(self, seen: Observation) -> Evidence:
-        """No probe rides in a user's call: what is known of the sandbox is what the policy's own probe showed."""
-        control = self._trial.control[0]
+    def _evidence(self, seen: Observation, command: str) -> Evidence:
+        """The user's command says what it says; that it said so in a sandbox is known as in any call of the probe."""
+        key, control = self._trial.key, self._trial.control[0]
+        own = self._run.bench.assessed(self._run.bench.cells[key.cell], key.policy, seen, control)
         wanted = "on" if POLICIES[self.policy].sandboxed else "off"
-        proved, by_itself = self.started.state == wanted, seen.ended in ("exit", "signal")
+        proved, by_itself = own.state == wanted, seen.ended in ("exit", "signal")
+        known = own.state != "unknown" and not seen.error
+        outside = control_words(control) if known else seen.error or own.why
         return Evidence(
-            claim=f"the call ends by itself, and a probe under the same policy finds the sandbox {wanted}",
+            claim=f"`{command[:100]}` ends by itself, and in its call the sandbox is {wanted}",
             act="user/run", nonce=seen.nonce, call=seen.id,
-            control=control_words(control), control_held=control_worked(control) and not seen.error,
-            saw=ending(seen) if proved else f"{ending(seen)}; {self.started.why}",
-            held=proved and by_itself, direction="" if proved and by_itself else "denied",
+            control=outside, control_held=control_worked(control) and known,
+            saw=ending(seen) if proved else f"{ending(seen)}; {own.why}",
+            held=proved and by_itself,
+            direction="" if proved and by_itself else "leak" if own.state == "off" and wanted == "on" else "denied",
         )  # fmt: skip
 
 

@@ -85,8 +85,12 @@ class Journal:
         except OSError as error:
             self.fault = self.fault or f"the journal could not be synced: {error.strerror or error}"
 
+    @property
+    def closed(self) -> bool:
+        return self._descriptor < 0
+
     def close(self) -> None:
-        if self._descriptor < 0:
+        if self.closed:
             return
         self.sync()
         try:
@@ -136,6 +140,8 @@ def _head(path: Path, first: bytes) -> None:
     try:
         head: Any = msgspec.json.decode(first)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if first.startswith(b'{"line":"run"'):
+            raise _wrong(path, "the journal has no plan", "it stops in the middle of its first line", 1) from error
         raise _wrong(path, "this is not a journal", f"its first line is not JSON: {error}", 1) from error
     kind = head.get("line") if isinstance(head, dict) else None
     if kind is None:
@@ -217,6 +223,8 @@ class _Reader:
         strangers = {key.cell for key in line.keys} - {cell.id for cell in line.cells}
         if strangers:
             raise _wrong(self.path, "the plan has a key of a cell that it does not have", min(strangers), number)
+        if ruled_out := set(line.not_applicable) - {str(key) for key in line.keys}:
+            raise _wrong(self.path, "the plan rules out a key that it does not have", min(ruled_out), number)
 
     def _result(self, number: int, line: ResultLine) -> None:
         record = line.record

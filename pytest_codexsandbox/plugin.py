@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_codexsandbox import options
+from pytest_codexsandbox import options, refusing
 
 if TYPE_CHECKING:
     from pytest_codexsandbox.fixtures import CodexSandbox
@@ -38,9 +38,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if {"trial", "codex_sandbox"} & set(metafunc.fixturenames) and not metafunc.config.pluginmanager.hasplugin(
         _COLLECTION
     ):
-        _activate(metafunc.config)
-        plugin: Any = metafunc.config.pluginmanager.getplugin(_COLLECTION)
-        plugin.pytest_generate_tests(metafunc)
+        with refusing.remembering(metafunc.config):
+            _activate(metafunc.config)
+            plugin: Any = metafunc.config.pluginmanager.getplugin(_COLLECTION)
+            plugin.pytest_generate_tests(metafunc)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    refusing.say(config, items)
 
 
 @pytest.fixture
@@ -71,6 +77,11 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
         from pytest_codexsandbox.activation import activate_late
 
         activate_late(node, Path(node.workerinput[FOLDER]), _COLLECTION)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    refusing.of_worker(node)
 
 
 def _folder_of_a_later_run(config: pytest.Config) -> Path:

@@ -1,6 +1,6 @@
 """Every port on one page. Whoever adds a backend, a door or a report implements one of these, nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,13 @@ from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
+
+Say = Callable[[str], None]
+"""Takes a line for whoever waits at the terminal."""
+
+
+def silent(line: str) -> None:
+    """Nobody waits at a terminal."""
 
 
 class Spawned(Protocol):
@@ -92,10 +99,12 @@ class Brought(Protocol):
 
 class Backend(Protocol):
     def open(
-        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = ()
-    ) -> AbstractContextManager[Environment]:
+        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = (),
+        say: Say = silent,
+    ) -> AbstractContextManager[Environment]:  # fmt: skip
         """Start it; everything it writes lies below `folder`, what later runs use too below `cache`.
-        `brought`: the programs that it must have. Leaving ends all that it started."""
+        `brought`: the programs that it must have. Leaving ends all that it started. `say` is called, in the thread
+        that asks for something, where that has to wait for somebody else."""
 
     def audit(self) -> tuple[str, ...]:
         """What of all that it has opened is still there although it was left: leaks of ours, in words."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 TOLD: Final = "codexsandbox_told"  # of a report whose record the closing screen explains; it travels with the report
-_KINDS: Final = ("failed", "error")
+_KINDS: Final = ("failed", "error", "skipped", "xfailed")
 
 
 class Quiet:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ from pytest_codexsandbox import choosing, proc
 from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.diagnosis.derived import LET_THROUGH, NO_SANDBOX
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.expand import Expanded
@@ -41,6 +41,7 @@ from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
 from pytest_codexsandbox.settings import Settings, settings
+from pytest_codexsandbox.telling import tell
 
 RUN: Final = pytest.StashKey["Run"]()
 FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
@@ -59,6 +60,7 @@ class Run:
         self.pending: list[Line] = []  # lines since the last report; they ride on the next one
         self.attempts: dict[Key, int] = {}
         self._bench: Bench | None = None
+        self._not_had: dict[SubjectSpec, NotHad] = {}
 
     @property
     def is_worker(self) -> bool:
@@ -186,7 +188,10 @@ class Run:
         """The journal's and the reports' own: made by the controller, told to its workers."""
         given = getattr(self.config, "workerinput", {}).get(FOLDER)
         if given:
-            Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as fault:
+                raise _no_folder(Path(given).parent, fault.strerror or str(fault)) from fault
             return Path(given)
         return _fresh(self.settings.report_dir)
 
@@ -213,18 +218,26 @@ class Run:
                 folder=self.worlds / (self.worker or "main"), cache=cache_folder(),
                 timeout_scale=self.settings.timeout_scale, worker=self.worker,
             )  # fmt: skip
-            self._bench = Bench(self.plan, options, emit=self.pending.append, resolve=self.resolve)
+            say = partial(tell, self.config)
+            self._bench = Bench(self.plan, options, emit=self.pending.append, resolve=self.resolve, say=say)
             self.canaries = Canaries(self._bench, tuple(p for p in self.pairs if p[0].id in self._bench.promises))
         return self._bench
 
     def resolve(self, spec: SubjectSpec, *, cache: Path, progress: Progress | None = None) -> Subject:
-        """The binary, asked what it can do with the run's own patience."""
+        """The binary, asked what it can do with the run's own patience. What could not be had once is not asked for
+        again: a dead network takes its time."""
+        if spec in self._not_had:
+            raise self._not_had[spec].with_traceback(None)
         scale = self.settings.timeout_scale
 
         def run(command: Command) -> Finished:
             return proc.run(msgspec.structs.replace(command, timeout=command.timeout * scale))
 
-        return resolve(spec, cache=cache, progress=progress, run=run)
+        try:
+            return resolve(spec, cache=cache, progress=progress, run=run)
+        except NotHad as problem:
+            self._not_had[spec] = problem
+            raise
 
     def close(self) -> None:
         """End what was started, once; what is left of it afterwards is a leak of ours."""
@@ -263,16 +276,14 @@ def _fresh(parent: Path) -> Path:
                 break
             continue
         except OSError as fault:
-            raise WrongInput(
-                f"no report folder can be made in {parent}",
-                why=fault.strerror or str(fault),
-                next_step="--codex-report-dir DIR",
-            ) from fault
+            raise _no_folder(parent, fault.strerror or str(fault)) from fault
         _ignored(parent)
         return folder
-    raise WrongInput(
-        f"no report folder can be made in {parent}", why="it is not a folder", next_step="--codex-report-dir DIR"
-    )
+    raise _no_folder(parent, "it is not a folder")
+
+
+def _no_folder(parent: Path, why: str) -> WrongInput:
+    return WrongInput(f"no report folder can be made in {parent}", why=why, next_step="--codex-report-dir DIR")
 
 
 def _ignored(parent: Path) -> None:

@@ -23,6 +23,7 @@ STALE: Final = 12
 LEAK: Final = 13
 PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its own", 4: "pytest was called wrongly"}
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
+START: Final = "start"
 HARNESS: Final = "trust"  # what the canaries show is about the harness: it measures no Codex
 SHOWN: Final = 3
 
@@ -50,8 +51,8 @@ def settle(
     versions: Mapping[str, str],
     today: datetime.date,
 ) -> Applied:
-    """Every planned key gets its worst attempt, or `broken`; then what is known is marked as known."""
-    states = ledger.settle(plan.keys, tuple(attempts))
+    """Every planned key gets its state; then what is known is marked as known, with the whole plan in view."""
+    states = ledger.settle(plan.keys, tuple(attempts), plan.not_applicable)
     return expectations.apply(plan, states, deviations, versions=versions, today=today)
 
 
@@ -130,13 +131,16 @@ def _unbalanced(records: Mapping[Key, Record], planned: Sequence[Key], incomplet
 def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
     if not planned:
         return "nothing was planned"
-    measured = {
-        key.cell
-        for key, record in records.items()
-        if record.verdict in MEASURED and key.promise.partition(".")[0] != HARNESS
-    }
+    measured = {record.key.cell for record in records.values() if _measures(record)}
     empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured))
     return f"nothing was measured in {_list(empty)}" if empty else ""
+
+
+def _measures(record: Record) -> bool:
+    """A start that is known to fail is no news, and all that needs a sandbox is blocked by it."""
+    topic = record.key.promise.partition(".")[0]
+    known = topic == START and bool(record.deviation)
+    return record.verdict in MEASURED and topic != HARNESS and not known
 
 
 def _outdated(records: Mapping[Key, Record], stale: Sequence[str], unmatched: Sequence[str]) -> str:

@@ -2,6 +2,8 @@
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 
@@ -9,6 +11,18 @@ def end_politely() -> None:
     """Only where nobody else handles it, and only where Python lets us."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _as_interrupt)
+
+
+@contextmanager
+def ended_politely() -> Iterator[None]:
+    """For the time of a block, after which SIGTERM is again what it was."""
+    before = signal.getsignal(signal.SIGTERM)
+    end_politely()
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is not before:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _as_interrupt(number: int, frame: FrameType | None) -> None:

@@ -7,6 +7,7 @@ limit ($CODEXSANDBOX_CACHE_LIMIT, else 10GB); a release that a run uses at the m
 import argparse
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.errors import WrongInput
@@ -32,16 +33,32 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     store = Store(cache_folder())
+    _refuse_unreadable(store.folder / "entries")
     if options.do == "list":
         if options.limit is not None or options.all:
             raise WrongInput("--limit and --all belong to `cache prune`")
         print(_as_json(store) if options.json else _as_text(store))
         return 0
+    if options.json:
+        raise WrongInput("--json belongs to `cache list`")
     if options.limit is not None and options.all:
         raise WrongInput("--limit and --all contradict each other")
     limit = parse_size(options.limit, where="--limit") if options.limit is not None else limit_from()
     print(_pruned(store, 0 if options.all else limit))
     return 0
+
+
+def _refuse_unreadable(entries: Path) -> None:
+    """A cache that cannot be read is not an empty one."""
+    try:
+        next(entries.iterdir(), None)
+    except FileNotFoundError:
+        pass
+    except OSError as problem:
+        raise WrongInput(
+            "the cache cannot be read", where=str(entries), why=problem.strerror or str(problem),
+            next_step="CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is",
+        ) from problem  # fmt: skip
 
 
 def _pruned(store: Store, limit: int) -> str:
@@ -57,11 +74,14 @@ def _pruned(store: Store, limit: int) -> str:
 
 
 def _as_text(store: Store) -> str:
+    entries = store.entries()
+    names = [_names(store, entry) for entry in entries]
+    wide = max(map(len, names), default=0)
     rows = [
-        f"{_names(store, entry):<12} {entry.origin.source:<5} {_megabytes(entry.size):>9}   used {_day(store, entry)}"
-        for entry in store.entries()
+        f"{name:<{wide}}   {entry.origin.source:<5} {_megabytes(entry.size):>9}   used {_day(store, entry)}"
+        for name, entry in zip(names, entries, strict=True)
     ]
-    size = sum(entry.size for entry in store.entries())
+    size = sum(entry.size for entry in entries)
     return "\n".join([*rows, f"{_megabytes(size)} of {_megabytes(limit_from())} in {store.folder}"])
 
 
@@ -69,7 +89,7 @@ def _as_json(store: Store) -> str:
     rows = [
         {
             "releases": list(store.names(entry)), "source": entry.origin.source, "url": entry.origin.url,
-            "bytes": entry.size, "last_used": _day(store, entry), "program": entry.program, "sha256": entry.digest,
+            "bytes": entry.size, "last_used": _moment(store, entry), "program": entry.program, "sha256": entry.digest,
         }
         for entry in store.entries()
     ]  # fmt: skip
@@ -83,6 +103,11 @@ def _names(store: Store, entry: Entry) -> str:
 def _day(store: Store, entry: Entry) -> str:
     used = store.last_used(entry)
     return datetime.fromtimestamp(used, UTC).strftime("%Y-%m-%d %H:%M UTC") if used else "never"
+
+
+def _moment(store: Store, entry: Entry) -> str | None:
+    used = store.last_used(entry)
+    return datetime.fromtimestamp(used, UTC).isoformat(timespec="seconds") if used else None
 
 
 def _megabytes(size: int) -> str:

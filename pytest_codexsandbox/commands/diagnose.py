@@ -26,8 +26,10 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.explain import EXPLAINED, diagnose
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Diagnosis, Record
+from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.escape import visible
+from pytest_codexsandbox.reports.facts import incomplete
 
 EXAMPLES: Final = (
     "codexsandbox diagnose .codexsandbox/2026-11-18T09-41/journal.ndjson",
@@ -102,7 +104,10 @@ def _not_recognised(count: int) -> Iterator[str]:
 
 # ---- a journal
 def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path) -> int:
-    red = [record for record in journal.states().values() if record.verdict in EXPLAINED]
+    states = journal.states()
+    red = [record for record in states.values() if record.verdict in EXPLAINED]
+    for line in _ending(journal, states):
+        print(line)
     if not red:
         print(f"nothing to diagnose: no check of run {visible(journal.run.id)} is red or blocked")
         return 0
@@ -113,6 +118,15 @@ def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path) -> in
     folder = source if source.is_dir() else source.parent
     print("\n\n".join("\n".join((*_group_lines(*group), *_evidence(journal, group[1][0], folder))) for group in groups))
     return 0 if any(diagnosis.fingerprint for diagnosis, _ in groups) else 1
+
+
+def _ending(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
+    """What no check tells: a run that did not come to its end, or ended badly for another reason than its checks."""
+    missing = incomplete(journal, states)
+    if missing:
+        yield missing
+    elif journal.end is not None and journal.end.exit:
+        yield from (f"exit {visible(reason.replace(' ', ': ', 1))}" for reason in journal.end.reasons)
 
 
 def _groups(journal: Journal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:
@@ -152,7 +166,8 @@ def _facts_by_record(journal: Journal) -> Callable[[Record], dict[str, Any]]:
 
 def _group_lines(diagnosis: Diagnosis, records: Sequence[Record]) -> Iterator[str]:
     first = records[0]
-    yield f"{SIGNS[first.verdict]}  {_title(diagnosis)}" + (f"  {len(records)} checks" if len(records) > 1 else "")
+    title = _title(diagnosis) if first.attempt else "never ran"
+    yield f"{SIGNS[first.verdict]}  {title}" + (f"  {len(records)} checks" if len(records) > 1 else "")
     for record in records[:SHOWN]:
         yield from _field("check", str(record.key))
     if len(records) > SHOWN:

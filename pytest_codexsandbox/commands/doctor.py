@@ -17,9 +17,9 @@ import msgspec
 
 from pytest_codexsandbox import proc
 from pytest_codexsandbox.commands.asked import INSTALL
-from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -32,6 +32,7 @@ from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.machine import here
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import entries
+from pytest_codexsandbox.reports.facts import many
 from pytest_codexsandbox.session.bench import BenchOptions, bench
 
 EXAMPLES: Final = (
@@ -103,7 +104,7 @@ def start(cell: Cell, policy: str) -> Started:
     plan = Plan(preset="doctor", cells=(cell,), promises=(), keys=())
     with workbench("doctor") as folder:
         options = BenchOptions(folder=folder, cache=cache_folder())
-        with bench(plan, options, emit=lambda line: None, resolve=resolve) as table:
+        with bench(plan, options, emit=lambda line: None, resolve=resolve, say=tell) as table:
             return table.started(cell, "sandbox", policy)
 
 
@@ -126,17 +127,25 @@ def _cache() -> Finding:
     folder = cache_folder()
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(there).free / 1e9
+    if not there.is_dir():
+        return Finding(what="cache", answer="no", why=f"{there} is no folder", fix="CODEXSANDBOX_CACHE=DIR")
     if not os.access(there, os.W_OK | os.X_OK):
         return Finding(what="cache", answer="no", why=f"{folder} cannot be written",
                        fix="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory")  # fmt: skip
     held = entries(folder) if folder.is_dir() else ()
     size = sum(entry.size for entry in held) / 1e9
-    return Finding(what="cache", answer="yes", why=f"{folder}: {len(held)} releases, {size:.1f} GB; {free:.0f} GB free")
+    return Finding(
+        what="cache", answer="yes", why=f"{folder}: {many(len(held), 'release')}, {size:.1f} GB; {free:.0f} GB free"
+    )
 
 
 def _sources(*, offline: bool) -> Iterator[Finding]:
     """Where releases come from: asked for one, nothing downloaded."""
-    platform = here()
+    try:
+        platform = here()
+    except NotHad as error:
+        yield Finding(what="Codex releases", answer="no", why=_line(error), fix=error.next_step)
+        return
     asked = (
         ("PyPI", _ASKED_OF_PYPI, bool(pypi.command()), "python -m ensurepip",
          lambda: pypi.find(_ASKED_OF_PYPI, platform, run=proc.run)),

@@ -1,7 +1,8 @@
 """Show what a run would do, and start nothing.
 
 Cells and promises, the calls of Codex and how long they take, what would be downloaded, and what is left out with the
-reason. With --update-lock the cells that were picked by pairs are kept in a file beside the matrix file.
+reason. With --update-lock the cells that were picked by pairs are kept in a file beside the matrix file. Only about a
+release that data does not know (`codexsandbox capabilities --list`) pip and npm are asked whether it exists.
 """
 
 import argparse

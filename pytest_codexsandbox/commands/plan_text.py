@@ -123,13 +123,20 @@ def _downloads(shown: Shown) -> Iterator[str]:
     if not needed:
         yield "nothing to download"
     if fetched:
-        unknown = "" if all(one.megabytes for one in fetched.values()) else ", and some whose size nobody knows"
-        yield f"would download about {total:,} MB{unknown}"
+        unknown = sum(not one.megabytes for one in fetched.values())
+        yield f"would download {' and '.join(_amounts(total, unknown))}"
     for label, one in fetched.items():
         size = f"{one.megabytes:,}" if one.megabytes else "?"
         yield f"  {label:<12} {size:>6} MB   {one.source}"
     for label, why in missing.items():
-        yield f"  {label:<12} cannot be had here: {why}"
+        yield from wrapped(f"{label:<12} cannot be had here: {why}", "  ", "    ")
+
+
+def _amounts(megabytes: int, unknown: int) -> Iterator[str]:
+    if megabytes:
+        yield f"about {megabytes:,} MB"
+    if unknown:
+        yield f"{many(unknown, 'release')} whose size nobody says"
 
 
 def _left_out(plan: Plan) -> Iterator[str]:

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 import statistics
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,7 @@ from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Environment
 from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.reports.facts import incomplete, many
 
 EXAMPLES: Final = (
     "codexsandbox replay-floor .codexsandbox/2026-11-18T09-41-00/journal.ndjson",
@@ -61,12 +63,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.repeat < 1:
         raise WrongInput(f"--repeat {options.repeat} is no number of rounds", why="at least 1")
-    calls = replayable(read(options.journal).calls)
+    journal = read(options.journal)
+    calls = replayable(journal.calls)
     if not calls:
-        raise WrongInput("nothing to replay: no call was recorded", where=str(options.journal))
+        raise WrongInput(
+            "nothing to replay: no call was recorded", where=str(options.journal),
+            why=incomplete(journal, journal.states()), next_step="run again: pytest --codex-matrix",
+        )  # fmt: skip
     with workbench("replay") as folder, plugged("backends", "local")().open(this_machine(), folder / "e") as here:
         floor = measure(here, calls, options.repeat)
     print(_as_json(floor) if options.json else _as_text(floor))
+    if journal.end is None:  # on stderr: stdout may be read by a program
+        print(f"of what there is: {incomplete(journal, journal.states())}", file=sys.stderr)
     return 0
 
 
@@ -167,7 +175,7 @@ def _as_json(floor: Floor) -> str:
 def _as_text(floor: Floor) -> str:
     rounds, low, high = len(floor.rounds), min(floor.rounds), max(floor.rounds)
     return (
-        f"floor  {floor.median:.2f} s for {floor.calls} calls (median of {rounds}, {low:.2f} to {high:.2f}); "
+        f"floor  {floor.median:.2f} s for {many(floor.calls, 'call')} (median of {rounds}, {low:.2f} to {high:.2f}); "
         f"in Codex {floor.codex_median:.2f} s for {floor.codex_calls}\n"
         f"run    {floor.recorded:.2f} s in the same calls when they were recorded; "
         f"in Codex {floor.codex_recorded:.2f} s"

@@ -1,15 +1,18 @@
 """Run the matrix: the same as `pytest --codex-matrix`, for those who do not think of pytest first.
 
-Everything that pytest takes may follow. The process becomes pytest, so its exit code is pytest's.
+Everything that pytest takes may follow: its own options, and those of the matrix (--codex-…, which `pytest --help`
+explains in its group codexsandbox). The process becomes pytest, so its exit code is pytest's.
 """
 
 import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.load import presets
 
 EXAMPLES: Final = (
     "codexsandbox run",
@@ -26,7 +29,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    argv = (sys.executable, "-m", "pytest", *pytest_words(options.preset, options.rest))
+    # -P: as with `pytest` itself, a `json.py` in the user's folder is not taken for Python's own.
+    argv = (sys.executable, "-P", "-m", "pytest", *pytest_words(options.preset, options.rest))
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, argv)  # noqa: S606 - nothing of ours stays between the user's signals and pytest
@@ -38,4 +42,15 @@ def pytest_words(preset: str, rest: Sequence[str]) -> tuple[str, ...]:
         raise WrongInput(f"--preset {preset} and {given[0]} contradict each other", next_step="give one of them")
     if given:
         return tuple(rest)
+    _refuse_lone_preset(rest)
     return (f"{_FLAG}={preset}" if preset else _FLAG, *rest)
+
+
+def _refuse_lone_preset(rest: Sequence[str]) -> None:
+    """`codexsandbox plan releases` takes it so; to pytest a lone word is a path. After an option it is its value."""
+    for before, word in zip(("", *rest), rest, strict=False):
+        named = word in presets() or word.endswith(".toml")
+        if named and not before.startswith("-") and not (word in presets() and Path(word).exists()):
+            raise WrongInput(
+                f"{word!r} stands where pytest expects a path to tests", next_step=f"codexsandbox run --preset {word}"
+            )

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.commands import kill_matrix
-from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix import survey
@@ -143,7 +143,7 @@ def controls(pairs: Pairs, environment: EnvironmentSpec, options: BenchOptions) 
         if policy in POLICIES
     )
     plan = Plan(preset="selftest", cells=(cell,), promises=promises, keys=keys)
-    bench = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: good)
+    bench = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: good, say=tell)
     try:
         for group in dict.fromkeys(group_of(promise) for promise in promises):
             bench.control(cell, group)

@@ -1,9 +1,9 @@
 """Remove what killed runs left behind.
 
 A run that ends by itself leaves nothing. One that was killed together with its helper may leave processes, folders
-below the cache, and files in /tmp; one whose container engine died, containers and networks. `sweep` ends and removes
-them. It never touches what is not ours or a run that is still going, and it keeps journals, reports, images and
-volumes (`codexsandbox images prune`).
+below the cache (half a download among them), and files in /tmp, also empty ones of Codex; one whose container engine
+died, containers and networks. `sweep` ends and removes them. It never touches what is not ours or a run that is still
+going, and it keeps journals, reports, releases, images and volumes (`codexsandbox images prune`).
 """
 
 import argparse
@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox.environments.codex_left import take_away
+from pytest_codexsandbox.environments.folders import remove_owned
 from pytest_codexsandbox.environments.sweeping import Found, Remnant, find, sweep
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.releases.store import Store
 
 EXAMPLES: Final = ("codexsandbox sweep", "codexsandbox sweep --dry-run", "codexsandbox sweep --report-dir ci-reports")
 LEAK: Final = 13
@@ -36,6 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     runs = cache_folder() / "runs"
+    files = [*Store(cache_folder()).orphans(), *_forgotten(cache_folder() / "homes")]
     folders = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
     found: list[Found | Remnant] = [*folders, *_in_engines(options.docker_host)]
     dead = [one for one in found if one.state == "dead"]
@@ -45,16 +49,36 @@ def run(options: argparse.Namespace) -> int:
         elif one.state == "unknown":
             print(f"kept     {one.what}: another machine or container; if that has ended: {one.by_hand}")
     if options.dry_run:
-        for one in dead:
-            print(f"left     {one.what}")
-        print(_sum(len(dead), "would be removed"))
-        return LEAK if dead else 0
+        for what in (*(one.what for one in dead), *files):
+            print(f"left     {what}")
+        print(_sum(len(dead) + len(files), "would be removed"))
+        return LEAK if dead or files else 0
     swept = [sweep(one) if isinstance(one, Found) else _swept(one) for one in dead]
     for one in swept:
         print(f"removed  {one.what}" if not one.left else f"stays    {one.what}: {'; '.join(one.left[:3])}")
+    for path in files:
+        shutil.rmtree(path, ignore_errors=True)
+        print(f"stays    {path}" if path.exists() else f"removed  {path}")
+    of_codex = take_away() if dead else ()
+    for name in of_codex:
+        print(f"removed  {name} (empty, of Codex)")
     _remove_empty_runs(runs, [one for one in swept if isinstance(one, Found)])
-    print(_sum(sum(not one.left for one in swept), "removed"))
-    return LEAK if any(one.left for one in swept) else 0
+    stays = sum(bool(one.left) for one in swept) + sum(path.exists() for path in files)
+    count = len(swept) + len(files) + len(of_codex)
+    print(_sum(count, f"{stays} of them could not be removed" if stays else "removed"))
+    return LEAK if stays else 0
+
+
+def _forgotten(homes: Path) -> list[Path]:
+    """Homes that binaries had while they were asked what they can do; that takes a minute, and nobody's takes a day."""
+    return [home for home in sorted(homes.glob("*")) if _is_forgotten(home)]
+
+
+def _is_forgotten(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime > _FORGOTTEN
+    except OSError:  # whoever made it has just removed it
+        return False
 
 
 def _in_engines(hosts: list[str]) -> Iterator[Remnant]:
@@ -82,9 +106,8 @@ def _remove_empty_runs(runs: Path, swept: list[Found]) -> None:
     """The folder of a run whose environments are all gone; what else lies in it was made for them."""
     for run in sorted(runs.iterdir()) if runs.is_dir() else ():
         was_swept = any(run in one.folder.parents for one in swept) or any(run == one.folder for one in swept)
-        forgotten = run.is_dir() and time.time() - run.stat().st_mtime > _FORGOTTEN
-        if (was_swept or forgotten) and not any(True for _ in find(run)):
-            shutil.rmtree(run, ignore_errors=True)
+        if (was_swept or _is_forgotten(run)) and all(one.folder == run and one.state == "dead" for one in find(run)):
+            remove_owned(run)
 
 
 def _sum(count: int, done: str) -> str:

@@ -52,6 +52,12 @@ class CommandContract:
     def test_without_stdin_it_reads_the_end(self, environment: Environment) -> None:
         assert sh(environment, "cat; echo ended").stdout == b"ended\n"
 
+    def test_the_program_that_no_sandbox_sees_is_there_outside(self, environment: Environment) -> None:
+        with fresh(environment) as world:
+            done = environment.run(shell(world, f"{world.values['HIDDEN']} ../outside/made"))
+            assert (done.exit, done.stderr) == (0, b"")
+            assert environment.look(world, ["@OUTSIDE@/made"])["@OUTSIDE@/made"].text == "through"
+
     def test_nothing_is_inherited_but_what_it_is_given(
         self, environment: Environment, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from pytest_codexsandbox.contract.asking import GENEROUS, PATH, fresh, processes_with, python, shell
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.act import PLACEHOLDERS, Given, Look
+from pytest_codexsandbox.model.base import SEARCHED
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Environment
@@ -158,12 +159,12 @@ class WorldContract:
             expected = {"@WORKSPACE@/new", "@ROOT0@/unknown", "@HOME@/.trace", "@SIBLING@/s"}
             assert set(environment.litter(world, known)) == expected
 
-    def test_litter_is_found_in_temporary_folders_too(self, environment: Environment) -> None:
+    def test_litter_is_found_wherever_it_is_searched(self, environment: Environment) -> None:
         with fresh(environment) as world:
-            names = [world.fill(f"@{top}@/@NAME@") for top in ("TMP", "TMPDIR", "SHM")]
+            names = [world.fill(f"@{place}@/@NAME@") for place in SEARCHED]
             environment.run(shell(world, f"touch {' '.join(names)}"))
             name = world.fill("@NAME@")
-            assert set(environment.litter(world, [])) == {f"@TMP@/{name}", f"@TMPDIR@/{name}", f"@SHM@/{name}"}
+            assert set(environment.litter(world, [])) == {f"@{place}@/{name}" for place in SEARCHED}
 
     def test_mount_points_that_a_call_leaves_are_reported_and_removed(self, environment: Environment) -> None:
         with fresh(environment) as world:

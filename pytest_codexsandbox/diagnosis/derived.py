@@ -53,4 +53,9 @@ HARNESS: Final = Diagnosis(
     cause="no fingerprint fits; the harness could not tell, so this says nothing about Codex",
     remedy="run it again; `codexsandbox doctor` says what this machine lacks; if it stays, report it with the journal",
 )
+NEVER_RAN: Final = Diagnosis(
+    fingerprint="",
+    cause="the run, or the worker, ended before this was tried: interrupted, killed, or without room for its journal",
+    remedy="run it again, to its end",
+)
 DERIVED: Final = (NO_SANDBOX, LET_THROUGH, ANOTHER_BWRAP)

@@ -8,7 +8,8 @@ The pytest outcome can make a verdict worse, never better. The rules, the first 
    the promise needs a sandbox:    off or failed → blocked, unknown → broken; off in its own call alone, which the
    start promise does not see      → violates (leak)
 3. a row was not held although its control was                       → violates, in the worst direction
-4. no row; a row without a call or a control; a control that failed; a scenario that failed → broken
+4. no row; a row without a call or a control; a control that failed; a scenario that failed; a call of its own of
+   which it is not known whether a sandbox was on, where the promise needs one              → broken
 5. everything held, in a sandbox of another bubblewrap than the one that was asked for → blocked; where a release of
    bubblewrap was asked for and this Codex starts none → n/a
 6. everything held: conforms; under a policy without a sandbox: unconfined
@@ -56,6 +57,7 @@ def judge(
         _by_start(promise, started, sandboxed)
         or _by_violation(promise, evidence)
         or _by_doubt(evidence, outcome, message)
+        or _by_doubt_of_start(promise, started, sandboxed)
         or _by_bwrap(promise, started, sandboxed)
         or _held(promise, evidence, started, sandboxed)
     )
@@ -126,6 +128,12 @@ def _by_bwrap(promise: Promise, started: Started, sandboxed: bool) -> Judged | N
     if started.without_say:
         return Judged(verdict=Verdict.NOT_APPLICABLE, direction="", reason=f"by probe: {started.without_say}")
     return None
+
+
+def _by_doubt_of_start(promise: Promise, started: Started, sandboxed: bool) -> Judged | None:
+    if not sandboxed or not started.doubt or promise.needs == "nothing":
+        return None
+    return _broken(f"whether a sandbox was on is not known: {started.doubt}")
 
 
 def _held(promise: Promise, evidence: Sequence[Evidence], started: Started, sandboxed: bool) -> Judged:

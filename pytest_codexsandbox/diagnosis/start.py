@@ -37,7 +37,7 @@ def assess(
     why = _control_fails(control)
     if why:
         return _state(observation, "unknown", f"the control failed: {why}", marks)
-    if _appeared(observation):
+    if escaped(observation):
         told = "a write that no sandbox allows went through, seen from outside"
         return _state(observation, "off", told if sandboxed else f"{told}; none was asked for", marks)
     if not observation.ready:
@@ -46,6 +46,22 @@ def assess(
     if why:
         return _state(observation, "unknown", why, marks)
     return _by_marks(observation, reading, marks, sandboxed)
+
+
+def assess_command(observation: Observation, control: Observation | None, *, shared: Started) -> Started:
+    """The state of a call that ran a command and no probe; `shared`: of the policy's battery.
+
+    The marks are the battery's. That this very call was confined is known by what its command left outside: nothing,
+    where without a sandbox it leaves a file.
+    """
+    if control is None or not escaped(control):
+        return _state(observation, "unknown", "the control failed: the command left nothing outside", ())
+    if escaped(observation):
+        return _state(observation, "off", "what no sandbox lets through was done, seen from outside", ())
+    after = _look(observation.after)
+    if after is None or after.kind != "missing":
+        return _state(observation, "unknown", f"nobody could see from outside what became of {FORBIDDEN}", ())
+    return shared
 
 
 def _by_marks(observation: Observation, reading: Reading | None, marks: tuple[str, ...], sandboxed: bool) -> Started:
@@ -130,15 +146,15 @@ def _control_fails(control: Observation | None) -> str:
             return f"it did not get to {act} ({control.error or control.ended})"
         if not row.ok:
             return f"{act}: {row.errno or row.detail or 'failed'}"
-    if not _appeared(control):
+    if not escaped(control):
         return f"{FORBIDDEN} said that it worked, and nothing appeared"
     return ""
 
 
-def _appeared(observation: Observation) -> bool:
-    """Whether the forbidden file is there afterwards: what the probe says does not count."""
+def escaped(observation: Observation) -> bool:
+    """Whether anything is there afterwards where no sandbox lets a file be made: what the probe says does not count."""
     after = _look(observation.after)
-    return after is not None and after.kind == "file"
+    return after is not None and after.kind not in ("missing", "unreadable")
 
 
 def _look(looks: Mapping[str, Look]) -> Look | None:
@@ -148,6 +164,8 @@ def _look(looks: Mapping[str, Look]) -> Look | None:
 
 def _nonsense(observation: Observation) -> str:
     """Why the rows of a probe that ran say nothing; "" when the refusal stands."""
+    if observation.error:  # somebody else spoke in its name: whose rows the others are is not known either
+        return observation.error
     forbidden, permitted = observation.rows.get(FORBIDDEN), observation.rows.get(PERMITTED)
     after = _look(observation.after)
     if forbidden is None or permitted is None:

@@ -101,9 +101,9 @@ def writable(policy: Policy, world: World, call: Call) -> Iterator[str]:
     yield world.fill(call.cwd)
     for root in (*policy.roots, *call.roots):
         yield world.fill(root)
-    if not policy.exclude_slash_tmp:
+    if not (policy.exclude_slash_tmp or "slash-tmp" in call.excludes):
         yield "/tmp"
-    if not policy.exclude_tmpdir:
+    if not (policy.exclude_tmpdir or "tmpdir" in call.excludes):
         yield world.values["TMPDIR"]
 
 

@@ -9,10 +9,10 @@ import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.base import BASE_ACTS
+from pytest_codexsandbox.model.base import BASE_ACTS, FORBIDDEN
 from pytest_codexsandbox.model.world import World
 
-ENDING: Final = ("exit", "signal")  # after these verbs there is no probe left
+ENDING: Final = ("exit", "signal", "become")  # after these verbs there is no probe left
 ONE_WORD: Final = 128 * 1024 - 1  # the kernel's limit for one word of an argv (MAX_ARG_STRLEN), its NUL included
 
 
@@ -34,9 +34,12 @@ def looked_at(act: Act) -> tuple[str, ...]:
 
 
 def in_order(acts: Mapping[str, Act], call: Call) -> dict[str, Act]:
-    """The acts of one call as they are performed: the base acts first, the one that ends the probe last."""
+    """The acts of one call as they are performed: the base acts first, the one that ends the probe last.
+
+    A call with a command of its own performs none. What that command did outside, where it was told to, is looked at.
+    """
     if call.argv:
-        return dict(acts)
+        return {FORBIDDEN: BASE_ACTS[FORBIDDEN], **acts}
     every = {**BASE_ACTS, **acts}
     ending = [act_id for act_id, act in every.items() if act.verb in ENDING]
     if len(ending) > 1:

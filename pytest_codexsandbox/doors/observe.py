@@ -3,7 +3,8 @@
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping
-from typing import Final
+from contextlib import contextmanager, suppress
+from typing import Any, Final
 
 import msgspec
 
@@ -17,8 +18,9 @@ from pytest_codexsandbox.doors.filling import (
     plan_word,
 )
 from pytest_codexsandbox.doors.spoken import spoken
-from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.model.act import Act, Call, DoneAct, Look
+from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.model.act import Act, Call, DoneAct, Given, Look
+from pytest_codexsandbox.model.base import FORBIDDEN, PLANTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
@@ -39,17 +41,30 @@ def observe(
     asked = call or Call()
     ordered = in_order(acts, asked)
     takes: list[_Take] = []
+    with _cleared(environment, takes):
+        try:
+            for _ in range(max(1, asked.copies)):
+                takes.append(_Take(environment, door, policy, ordered))
+            commands = [take.prepare(subject, asked) for take in takes]
+            ended = environment.run_together(commands) if len(commands) > 1 else (environment.run(commands[0]),)
+            return tuple(take.observation(finished) for take, finished in zip(takes, ended, strict=True))
+        except NotHad as lacking:
+            return tuple(take.not_started(asked, lacking) for take in takes)
+
+
+@contextmanager
+def _cleared(environment: Environment, takes: "list[_Take]") -> Iterator[None]:
+    """Afterwards the worlds are gone. What broke off the call (Ctrl-C, a lost hand) is told, and not that the call,
+    which still ran, kept its world: the environment's end removes that as well."""
     try:
-        for _ in range(max(1, asked.copies)):
-            takes.append(_Take(environment, door, policy, ordered))
-        commands = [take.prepare(subject, asked) for take in takes]
-        ended = environment.run_together(commands) if len(commands) > 1 else (environment.run(commands[0]),)
-        return tuple(take.observation(finished) for take, finished in zip(takes, ended, strict=True))
-    except NotHad as lacking:
-        return tuple(take.not_started(asked, lacking) for take in takes)
-    finally:
+        yield
+    except BaseException:
         for take in takes:
-            environment.clear(take.world)
+            with suppress(MachineFault, TimeoutError):
+                environment.clear(take.world)
+        raise
+    for take in takes:
+        environment.clear(take.world)
 
 
 class _Take:
@@ -65,7 +80,7 @@ class _Take:
 
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Everything up to the start: the command, the world as the acts want it, and what is there before."""
-        inner = fill(self.world, call.argv) if call.argv else self._probe()
+        inner = fill(self.world, call.argv, FORBIDDEN) if call.argv else self._probe()
         self._command = self._door.command(subject, self._policy, self.world, inner, call)
         if not call.argv:
             self._command = msgspec.structs.replace(self._command, witness=self._nonce, witness_argv=inner)
@@ -90,6 +105,8 @@ class _Take:
     def observation(self, ended: Finished) -> Observation:
         said = spoken(ended.stdout, self._nonce, self._asked())
         of_probe = len(ended.stdout) - len(said.rest)
+        after = self._looks()
+        litter, searched = self._left_behind()  # last: what it puts there is nobody's deed
         return Observation(
             id=self._id(), door=self._door.name, policy=self._policy.id, nonce=self._nonce, argv=self._argv(),
             cwd=self._command.cwd, env={name: redact(value) for name, value in self._command.env.items()},
@@ -98,8 +115,8 @@ class _Take:
             stdout_total=max(ended.stdout_total, len(ended.stdout)) - of_probe,
             stdout=_bounded(said.rest), stderr=_bounded(ended.stderr), error=said.error or _machine_error(ended),
             ready=said.ready, finished=said.finished, rows={act: _clean(row) for act, row in said.rows.items()},
-            before=self._before, after=self._looks(), arrivals=tuple(self._arrivals()), readings=ended.readings,
-            survivors=tuple(map(redact, ended.survivors)), litter=self._litter(), world=self.world,
+            before=self._before, after=after, arrivals=tuple(self._arrivals()), readings=ended.readings,
+            survivors=tuple(map(redact, ended.survivors)), litter=litter, searched=searched, world=self.world,
             given={act_id: act.given for act_id, act in self._filled.items() if act.given},
         )  # fmt: skip
 
@@ -118,10 +135,14 @@ class _Take:
         return f"{self._door.name}-{self._policy.id}-{self._nonce}"
 
     def _argv(self) -> tuple[str, ...]:
-        """As it was run, less credentials; the probe's own words hold none, and must stay as they are."""
-        own = len(self._command.witness_argv)
-        words = self._command.argv
-        return (*map(redact, words[: len(words) - own]), *words[len(words) - own :])
+        """As it was run, less credentials: those in the probe's plan as well. Its other words must stay as they are."""
+        words, own = self._command.argv, len(self._command.witness_argv)
+        if not own:
+            return tuple(map(redact, words))
+        kept = {
+            act_id: msgspec.structs.replace(act, params=_without(act.params)) for act_id, act in self._filled.items()
+        }
+        return (*map(redact, words[:-own]), *words[-own:-1], plan_word(kept))
 
     def _arrivals(self) -> Iterator[str]:
         """`http cx-…-<act>`: the rig outside that was reached, and the name of the act that reached it.
@@ -133,14 +154,37 @@ class _Take:
             if name in repr(act.params):
                 yield from (f"{rig} {name}" for rig in self._environment.arrivals(name))
 
-    def _litter(self) -> tuple[str, ...]:
+    def _left_behind(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The litter, and the places in which the search proved that it sees."""
+        name = self.world.fill("@NAME@", act=name_word(PLANTED))
+        planted = [Given(kind="file", path=f"@{place}@/{name}") for place in SEARCHED]
+        try:
+            self._environment.lay(self.world, planted)
+        except MachineFault:  # one of the places is not what it was: the others may be
+            for one in planted:
+                with suppress(MachineFault):
+                    self._environment.lay(self.world, [one])
+        found = self._environment.litter(self.world, self._known())
+        ours = {f"@{place}@/{name}": place for place in SEARCHED}
+        return tuple(path for path in found if path not in ours), tuple(ours[path] for path in found if path in ours)
+
+    def _known(self) -> list[str]:
         known: set[str] = set()
         for act in self._filled.values():
             companions = SQLITE_COMPANIONS if act.verb == "sqlite" else ("",)
             known.update(act.path + companion for companion in companions if act.path.startswith("/"))
             known.update(path for path in (*act.looks, act.params.get("to", "")) if str(path).startswith("/"))
             known.update(given.path + companion for given in act.given for companion in _companions(given.kind))
-        return self._environment.litter(self.world, sorted(known))
+        return sorted(known)
+
+
+def _without(value: Any) -> Any:
+    """The value without credentials, however deep they lie."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: _without(held) for key, held in value.items()}
+    return [_without(held) for held in value] if isinstance(value, list | tuple) else value
 
 
 def _companions(kind: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors import repro_lay
+from pytest_codexsandbox.doors import repro_lay, repro_shared
 from pytest_codexsandbox.doors.filling import fill_act, looked_at, read_plan_word
 from pytest_codexsandbox.doors.repro_paths import Paths, remark
 from pytest_codexsandbox.doors.repro_verbs import in_words, rig_of
@@ -24,8 +24,8 @@ set -u
 base=$HOME/.cache  # not below /tmp: Codex refuses helper programs there, and /tmp itself may be a writable root
 case $base in /tmp/*) base=$PWD ;; esac
 mkdir -p "$base" && R=$(mktemp -d "$base/codexsandbox-repro.XXXXXX") || exit 1
-others=
-trap 'for one in $others; do kill "$one" 2>/dev/null; done; chmod -R u+w "$R" 2>/dev/null; rm -rf "$R"' EXIT
+others= new=
+trap take_away EXIT; trap 'exit 1' HUP INT TERM
 W=$R/w T=$R/t"""
 ENCODE: Final = (
     "import base64, sys, zlib; text = sys.stdin.read().replace('@W@', sys.argv[1]).replace('@T@', sys.argv[2]); "
@@ -49,13 +49,16 @@ def repro_script(observation: Observation, *, acts: Mapping[str, Act] | None = N
         "#!/bin/sh",
         *(remark(paths.shown(line)) for line in _head(observation, chosen)),
         *_programs(observation),
+        repro_shared.take_away(chosen, paths.world),
         BEGIN,
+        *((repro_shared.TURN,) if _calls_codex(observation) else ()),
         f'mkdir -p "$T" {" ".join(paths.folders())}',
         repro_lay.SHOW,
         repro_lay.WAIT,
         *repro_lay.lay((given for act in chosen.values() for given in act.given), paths),
         *(line for kind in _rigs(chosen, paths) for line in repro_lay.rig(kind)),
         *before,
+        *(repro_lay.hidden() if _hides(observation) else ()),
         *_shown("before", looks, paths),
         *_run(observation, inner, paths, stdin=stdin, interrupt=any(act.verb == "beat" for act in chosen.values())),
         *_shown("after", looks, paths),
@@ -69,12 +72,17 @@ def _nothing(observation: Observation) -> str:
     return f"#!/bin/sh\n{remark(why)}\necho 'nothing was run that could be shown again' >&2\nexit 2\n"
 
 
+def _calls_codex(observation: Observation) -> bool:
+    return observation.door == "sandbox"
+
+
 def _probes(observation: Observation) -> bool:
     return observation.argv[-2:-1] == (observation.nonce,)
 
 
 def _chosen(observation: Observation, acts: Mapping[str, Act] | None, paths: Paths) -> dict[str, Act]:
-    """The acts to show, filled. A call whose start is the question shows the write that no sandbox lets through."""
+    """The acts to show, filled. A call whose start is the question shows the write that no sandbox lets through, and
+    one that became another program shows that."""
     if acts:
         return {act_id: fill_act(paths.world, act_id, act) for act_id, act in acts.items()}
     if not _probes(observation):
@@ -85,7 +93,8 @@ def _chosen(observation: Observation, acts: Mapping[str, Act] | None, paths: Pat
         )
         for asked in read_plan_word(observation.argv[-1])
     }
-    return known if acts is None else {FORBIDDEN: known[FORBIDDEN]}
+    became = {act_id: act for act_id, act in known.items() if act.verb == "become"}
+    return known if acts is None else became or {FORBIDDEN: known[FORBIDDEN]}
 
 
 def _head(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
@@ -105,7 +114,7 @@ def _programs(observation: Observation) -> list[str]:
     """Variables for what lies elsewhere on another machine."""
     values = observation.world.values if observation.world else {}
     lines = ["# Another Codex or Python: CODEX=/path/to/codex PY=python3 sh THIS-FILE"]
-    if observation.door == "sandbox":
+    if _calls_codex(observation):
         lines.append(f"CODEX=${{CODEX:-{_inside_braces(observation.argv[0])}}}")
     lines.append(f"PY=${{PY:-{_inside_braces(values.get('PYTHON', 'python3'))}}}")
     return [*lines, 'command -v "$PY" > /dev/null || PY=python3']
@@ -121,6 +130,10 @@ def _rigs(chosen: Mapping[str, Act], paths: Paths) -> list[str]:
 
 def _looks(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
     return [path for act in chosen.values() for path in looked_at(act)]
+
+
+def _hides(observation: Observation) -> bool:
+    return observation.world is not None and observation.world.values.get("HIDDEN") in observation.argv
 
 
 def _inner(observation: Observation, chosen: Mapping[str, Act], paths: Paths) -> tuple[Sequence[str], list[str]]:
@@ -144,10 +157,10 @@ def _inner(observation: Observation, chosen: Mapping[str, Act], paths: Paths) ->
 def _run(observation: Observation, inner: Sequence[str], paths: Paths, *, stdin: bytes, interrupt: bool) -> list[str]:
     own = PROBE_WORDS if _probes(observation) else 0
     outer = list(paths.words(observation.argv[: len(observation.argv) - own]))
-    if observation.door == "sandbox":
+    if _calls_codex(observation):
         outer[0] = '"$CODEX"'
     variables = [f"{name}={paths.word(value)}" for name, value in observation.env.items()]
-    words = " ".join([*outer, *inner])
+    words = " ".join([*outer, *inner, *((f"{repro_shared.LOCK}<&-",) if _calls_codex(observation) else ())])
     given = (b"go\n" if '"$PLAN"' in inner else b"") + stdin
     feed = f"echo {base64.b64encode(given).decode()} | base64 -d |" if given else ""
     limit = "timeout -s INT 2 " if interrupt else ""

@@ -106,6 +106,15 @@ def rig(kind: str) -> list[str]:
     ]
 
 
+def hidden() -> list[str]:
+    """Lines that make the program of guest/hidden.py: only a descriptor of this shell names it."""
+    return [
+        'printf \'#!/bin/sh\\nprintf through > "$1"\\n\' > "$R/hidden"',
+        'chmod 755 "$R/hidden"; exec 9< "$R/hidden"; rm "$R/hidden"',
+        "HIDDEN=/proc/$$/fd/9",
+    ]
+
+
 def shows(looks: Sequence[str], paths: Paths) -> list[str]:
     """Lines that show paths as they are outside the sandbox; `PATH#rows` shows a database's rows."""
     lines = []

@@ -10,11 +10,14 @@ FOLDERS = ("HOME", "CODEX_HOME", "WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING")
 
 
 class Paths:
-    """`"$W"` stands for the world's folder, `"$T"` for the folder of temporary files."""
+    """`"$W"` stands for the world's folder, `"$T"` for the folder of temporary files, `"$HIDDEN"` for a program that no
+    sandbox sees."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._variables = {world.folder.rstrip("/"): '"$W"', world.values["TMPDIR"].rstrip("/"): '"$T"'}
+        if "HIDDEN" in world.values:  # not in a journal of an earlier version
+            self._variables[world.values["HIDDEN"]] = '"$HIDDEN"'
         longest = sorted(self._variables, key=len, reverse=True)
         self._known = re.compile(f"({'|'.join(map(re.escape, longest))})(?![A-Za-z0-9_.-])")
 

@@ -159,5 +159,6 @@ VERBS: Final[dict[str, Callable[[Act, Paths], Words]]] = {
     "sleep": lambda act, paths: ("sleep", str(act.params["seconds"])),
     "status": lambda act, paths: ("grep", "-E", "'^(NoNewPrivs|Seccomp|Cap)'", "/proc/self/status"),
     "unshare-user": lambda act, paths: ("unshare", "--user", "true"),
+    "become": lambda act, paths: paths.words(act.params["argv"]),
     "run": lambda act, paths: paths.words(act.params["argv"]),
 }

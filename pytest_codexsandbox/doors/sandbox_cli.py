@@ -71,8 +71,8 @@ def overrides_of(able: Capabilities, policy: Policy, world: World, call: Call) -
         yield f"sandbox_workspace_write.writable_roots=[{', '.join(map(toml_text, roots))}]"
     switches = {
         "network_access": policy.network,
-        "exclude_slash_tmp": policy.exclude_slash_tmp,
-        "exclude_tmpdir_env_var": policy.exclude_tmpdir,
+        "exclude_slash_tmp": policy.exclude_slash_tmp or "slash-tmp" in call.excludes,
+        "exclude_tmpdir_env_var": policy.exclude_tmpdir or "tmpdir" in call.excludes,
     }
     for key, on in switches.items():
         if on:

@@ -13,8 +13,10 @@ import msgspec
 from pytest_codexsandbox.environments.machine import boot_id, start_time
 from pytest_codexsandbox.errors import MachineFault, WrongInput
 from pytest_codexsandbox.guest import kin, paths
+from pytest_codexsandbox.guest.worlds import new_word
 
 OWNER: Final = "owner.json"
+RUN: Final = "run.json"  # the same, of the folder that holds all environments of a run
 SHARED: Final = (Path("/tmp"), Path("/dev/shm"))
 _opened: dict[str, Path] = {}  # by word: every environment that this process has opened
 
@@ -61,6 +63,15 @@ def prepare(folder: Path, word: str) -> Path:
         ) from problem  # fmt: skip
     _opened[word] = real
     return real
+
+
+def claim(run: Path) -> None:
+    """Say whose a run's folder is: what is made in it beside environments has no owner of its own."""
+    try:
+        run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (run / RUN).write_bytes(msgspec.json.encode(Owner.me(new_word())))
+    except OSError:  # whoever opens an environment in it says what is wrong
+        pass
 
 
 def _refuse_where_codex_writes(folder: Path) -> None:
@@ -124,17 +135,23 @@ def end_marked(word: str) -> list[int]:
 
 def remove(folder: Path, word: str) -> list[str]:
     """The folder of an environment and what is named for it elsewhere; what could not be removed, and why."""
-    failed = []
-    for path in (folder, *left_in_shared(word)):
-        try:
-            here = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
-            continue
-        try:
-            failed += paths.remove(path.name, here)
-        finally:
-            os.close(here)
-    return failed
+    return remove_owned(folder) + [one for path in left_in_shared(word) for one in _removed(path)]
+
+
+def remove_owned(folder: Path) -> list[str]:
+    """Whose it is goes last: what could not be removed is found again by `sweep`."""
+    return _removed(folder, but=(OWNER, RUN)) or _removed(folder)
+
+
+def _removed(path: Path, *, but: tuple[str, ...] = ()) -> list[str]:
+    try:
+        here = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return []
+    try:
+        return paths.empty(path.name, here, lambda name: name in but) if but else paths.remove(path.name, here)
+    finally:
+        os.close(here)
 
 
 def audit() -> tuple[str, ...]:

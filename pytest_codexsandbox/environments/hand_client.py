@@ -1,10 +1,10 @@
 """The runner's end of the pipe to a hand: asks, and gives each answer to who asked."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NoAnswer
 from itertools import count
+from queue import Empty, SimpleQueue
 from typing import IO, Any, Final
 
 import msgspec
@@ -12,8 +12,10 @@ import msgspec
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.guest import wire
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.ports import Say, silent
 
 PATIENCE: Final = 60.0  # beyond what was asked for: the hand itself keeps every limit
+_NOTICE: Final = "notice"  # a message that is not yet the answer
 TURN_TIMEOUT: Final = 300.0  # for calls that have to share /tmp with another run
 
 
@@ -22,15 +24,19 @@ class Lost(MachineFault):
 
 
 class HandClient:
-    """Safe to be used by several threads. `writing` and `reading` are unbuffered pipes to the hand."""
+    """Safe to be used by several threads. `writing` and `reading` are unbuffered pipes to the hand.
+
+    What the hand has to tell before its answer, such as whom it waits for, is said by the thread that asked.
+    `explain`: why it may have ended, asked once when it has without being told to.
+    """
 
     def __init__(
-        self, writing: IO[bytes], reading: IO[bytes], *, name: str, explain: Callable[[], str] = lambda: ""
-    ) -> None:
-        """`explain`: why it may have ended, asked once when it has without being told to."""
-        self._writing, self._reading, self.name, self._explain = writing, reading, name, explain
+        self, writing: IO[bytes], reading: IO[bytes], *, name: str, say: Say = silent,
+        explain: Callable[[], str] = lambda: "",
+    ) -> None:  # fmt: skip
+        self._writing, self._reading, self.name, self._say, self._explain = writing, reading, name, say, explain
         self._numbers = count(1)
-        self._waiting: dict[int, Future[wire.Message]] = {}
+        self._waiting: dict[int, SimpleQueue[wire.Message | Lost]] = {}
         self._lock = threading.Lock()
         self._lost = ""
         self._listener = threading.Thread(target=self._listen, name=f"hand of {name}", daemon=True)
@@ -38,14 +44,14 @@ class HandClient:
 
     def ask(self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any) -> wire.Message:
         """The answer. An error of the hand is a MachineFault, its TooSlow a TimeoutError, its end Lost."""
-        number, future = next(self._numbers), Future[wire.Message]()
+        number, told = next(self._numbers), SimpleQueue[wire.Message | Lost]()
         with self._lock:
             self._refuse_if_lost()
-            self._waiting[number] = future
+            self._waiting[number] = told
             self._write(wire.pack({"id": number, "op": op, **words}, blobs))
         try:
-            body, payload = future.result(within + PATIENCE)
-        except NoAnswer:
+            body, payload = self._answer(told, time.monotonic() + within + PATIENCE)
+        except Empty:
             self._waiting.pop(number, None)
             raise Lost(
                 f"the hand did not answer {op!r} in {within + PATIENCE:.0f} s", where=self.name,
@@ -53,6 +59,15 @@ class HandClient:
             ) from None  # fmt: skip
         _raise_error(body, op, self.name)
         return body, payload
+
+    def _answer(self, told: "SimpleQueue[wire.Message | Lost]", end: float) -> wire.Message:
+        while True:
+            message = told.get(timeout=max(0.0, end - time.monotonic()))
+            if isinstance(message, Lost):
+                raise message
+            if _NOTICE not in message[0]:
+                return message
+            self._say(message[0][_NOTICE])
 
     def close(self) -> None:
         """The hand sees the end of its stdin, and ends all that it started."""
@@ -83,9 +98,9 @@ class HandClient:
         try:
             while data := self._reading.read(1 << 20):
                 for body, blobs in unpacker.feed(data):
-                    future = self._waiting.pop(body["id"], None)
-                    if future is not None:
-                        future.set_result((body, blobs))
+                    told = self._waiting.get(body["id"]) if _NOTICE in body else self._waiting.pop(body["id"], None)
+                    if told is not None:
+                        told.put((body, blobs))
         except wire.Foreign as problem:
             why = str(problem)
         except (OSError, ValueError):
@@ -95,8 +110,8 @@ class HandClient:
         with self._lock:
             self._lost = self._lost or why
             waiting, self._waiting = list(self._waiting.values()), {}
-        for future in waiting:
-            future.set_exception(Lost("the hand has ended", where=self.name, why=self._lost))
+        for told in waiting:
+            told.put(Lost("the hand has ended", where=self.name, why=self._lost))
 
 
 def _raise_error(body: Mapping[str, Any], op: str, where: str) -> None:

@@ -15,7 +15,7 @@ from pytest_codexsandbox.environments.hand_environment import GUEST, HandEnviron
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.ports import Brought
+from pytest_codexsandbox.ports import Brought, Say, silent
 
 HAND: Final = GUEST / "hand.py"
 
@@ -32,13 +32,14 @@ class LocalBackend:
 
     @contextmanager
     def open(
-        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = ()
-    ) -> Iterator[HandEnvironment]:
+        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = (),
+        say: Say = silent,
+    ) -> Iterator[HandEnvironment]:  # fmt: skip
         word = new_word()
         place = folders.prepare(folder, word)
         folders.now_open(word)
         try:
-            with self._started(spec, place, word) as environment:
+            with self._started(spec, place, word, say) as environment:
                 yield environment
         finally:
             folders.now_closed(word)
@@ -46,7 +47,7 @@ class LocalBackend:
             folders.remove(place, word)
 
     @contextmanager
-    def _started(self, spec: EnvironmentSpec, folder: Path, word: str) -> Iterator[HandEnvironment]:
+    def _started(self, spec: EnvironmentSpec, folder: Path, word: str, say: Say) -> Iterator[HandEnvironment]:
         if not sys.platform.startswith("linux"):
             raise MachineFault(
                 "this machine cannot be measured", where=spec.id, why="Codex's Linux sandbox needs Linux",
@@ -58,7 +59,7 @@ class LocalBackend:
         with (folder / "hand.log").open("wb") as log, proc.running(argv, cwd="/", env=environment, stderr=log) as child:
             assert child.stdin is not None
             assert child.stdout is not None
-            client = HandClient(child.stdin, child.stdout, name=spec.id)
+            client = HandClient(child.stdin, child.stdout, name=spec.id, say=say)
             words: dict[str, Any] = {
                 "folder": str(folder),
                 "word": word,

@@ -6,13 +6,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.environments.folders import OWNER, Owner, end_marked, left_in_shared, marked, remove
+from pytest_codexsandbox.environments.folders import OWNER, RUN, Owner, end_marked, left_in_shared, marked, remove
 
 _DEPTH: Final = 4
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder of one environment."""
+    """The folder of one environment, or of a run that holds none (any more)."""
 
     folder: Path
     state: Literal["lives", "dead", "unknown"]
@@ -50,7 +50,7 @@ class Remnant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find(top: Path) -> Iterator[Found]:
-    """Every environment below `top`, whoever it belongs to."""
+    """Every environment below `top`, and every run without one, whoever it belongs to."""
     for path in _owner_files(top, _DEPTH):
         try:
             owner = msgspec.json.decode(path.read_bytes(), type=Owner)
@@ -78,6 +78,9 @@ def _owner_files(folder: Path, depth: int) -> Iterator[Path]:
         if entry.name == OWNER and entry.is_file() and not entry.is_symlink():
             yield entry
             return
-    for entry in entries:
-        if depth and entry.is_dir() and not entry.is_symlink():
-            yield from _owner_files(entry, depth - 1)
+    below = [path for one in entries if depth and _is_folder(one) for path in _owner_files(one, depth - 1)]
+    yield from below or [one for one in entries if one.name == RUN and one.is_file() and not one.is_symlink()]
+
+
+def _is_folder(entry: Path) -> bool:
+    return entry.is_dir() and not entry.is_symlink()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import signal
 import time
 from types import FrameType
@@ -53,18 +55,29 @@ class Call:
             made[MARKER] = "1"
         return made
 
-    def acts(self) -> int:
+    def acts(self) -> list[dict[str, Any]]:
         import base64
         import zlib
 
-        return len(json.loads(zlib.decompress(base64.b64decode(self.command[5])))["acts"])
+        acts: list[dict[str, Any]] = json.loads(zlib.decompress(base64.b64decode(self.command[5])))["acts"]
+        return acts
+
+    def _unconfined(self) -> bool:
+        """`unconfined:command`: whatever is no probe; `unconfined:VERB`: a probe with such an act."""
+        asked = {str(act["verb"]) for act in self.acts()} if is_probe(self.command) else {"command"}
+        return any("unconfined:" + word in self.flaws for word in asked)
 
     def execute(self) -> NoReturn:
         """Become the command, or the restrained probe in its place."""
         if self.folder:
             os.chdir(self.folder)
+        quiet = "command:silent" in self.flaws
+        if self._unconfined():
+            become(self.command, self.environment)
         if not is_probe(self.command):
-            become(self.command, self.environment, quiet="command:silent" in self.flaws)
+            if self.policy["mode"] != "danger-full-access" and is_of_another_process(self.command[0]):
+                cannot_run(self.command, errno.ENOENT, quiet=quiet)
+            become(self.command, self.environment, quiet=quiet)
         order = {"argv": self.command, "asked": self.policy, "flaws": sorted(self.flaws), "conduct": self.conduct}
         os.execve(self.command[0], padded(self.command), {**self.environment, "CX_RESTRAINT": json.dumps(order)})
 
@@ -81,6 +94,7 @@ class Call:
         if "children:left" not in self.flaws:
             end_descendants()
         self._litter()
+        self._lose()
         return code
 
     def _be_the_child(self, prepare: Callable[[], None] | None) -> NoReturn:
@@ -103,6 +117,15 @@ class Call:
             if place and "litter:" + name in self.flaws:
                 os.makedirs(os.path.join(place, ".codex-left-behind"), exist_ok=True)
 
+    def _lose(self) -> None:
+        """As a sandbox that gives files back without what was written into them."""
+        if "files:emptied" in self.flaws:
+            for root in (self.policy["cwd"], *self.policy["roots"]):
+                for folder, _, names in os.walk(root):
+                    for path in (os.path.join(folder, name) for name in names):
+                        if os.path.isfile(path) and not os.path.islink(path):
+                            os.truncate(path, 0)
+
 
 def padded(argv: list[str]) -> list[str]:
     """Words for execve that start restrained.py and are exactly as many bytes as `argv`: see `wear` there."""
@@ -112,15 +135,23 @@ def padded(argv: list[str]) -> list[str]:
     return [*first, "x" * (half - 1), "x" * (room - half - 1)]
 
 
+def is_of_another_process(path: str) -> bool:
+    """What a process namespace of its own hides: `/proc/PID/…` of a process that is not in it."""
+    return re.match(r"/proc/\d+/", path) is not None
+
+
 def become(command: list[str], environment: dict[str, str], *, quiet: bool = False) -> NoReturn:
     try:
         os.execvpe(command[0], command, environment)
     except OSError as failure:
-        why = f"{command[0]}: {failure.strerror} (os error {failure.errno})"
-        if quiet:
-            os._exit(101)
+        cannot_run(command, failure.errno or 0, quiet=quiet)
+
+
+def cannot_run(command: list[str], number: int, *, quiet: bool) -> NoReturn:
+    if not quiet:
+        why = f"{command[0]}: {os.strerror(number)} (os error {number})"
         os.write(2, f"\nthread 'main' ({os.getpid()}) panicked:\nFailed to execvp {why}\n".encode())
-        os._exit(101)
+    os._exit(101)
 
 
 def prctl(option: int, value: int) -> None:

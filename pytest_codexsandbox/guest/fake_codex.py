@@ -207,7 +207,7 @@ def unrestrained(call: Call) -> None:
 
 def stops_half_way(call: Call) -> int:
     if is_probe(call.command):
-        Pipe(call, rows=max(1, call.acts() // 2)).run()
+        Pipe(call, rows=max(1, len(call.acts()) // 2)).run()
     return 0
 
 

@@ -432,6 +432,24 @@ def do_signal(path: str, params: Params) -> None:
     AFTERWARDS.append(end)
 
 
+def do_become(path: str, params: Params) -> None:
+    """Once everything is said this process becomes a program: what was shown of the sandbox is shown of its own."""
+    for name in params.get("without", ()):
+        os.environ.pop(name, None)
+    argv = params["argv"]
+
+    def become() -> None:
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program would inherit that
+            signal.signal(number, signal.SIG_DFL)
+        try:
+            os.execvp(argv[0], argv)
+        except OSError as error:
+            os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+            os._exit(127 if error.errno == errno.ENOENT else 126)
+
+    AFTERWARDS.append(become)
+
+
 def do_sleep(path: str, params: Params) -> None:
     time.sleep(float(params["seconds"]))
 
@@ -512,7 +530,7 @@ def do_run(path: str, params: Params) -> bytes:
 # ---- the protocol
 
 VERBS = {name[3:].replace("_", "-"): made for name, made in list(globals().items()) if name.startswith("do_")}
-ENDING = ("exit", "signal")  # they must be the last act: `done` is said before they end the probe
+ENDING = ("exit", "signal", "become")  # they must be the last act: `done` is said before they end the probe
 
 
 def write_out(data: bytes) -> None:

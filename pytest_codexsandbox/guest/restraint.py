@@ -6,7 +6,8 @@ bubblewrap's mounts give. Each word in `flaws` breaks one of the answers:
     lets:PLACE, denies:PLACE      PLACE: workspace root root0 tmp tmpdir shm home codex-home sibling outside parent
     denies:reading, hides:outside, denies:hard-linked, denies:renames
     mode:writes (read-only is taken for workspace-write), full-access:denies, errno:NAME
-    ignores:roots, ignores:exclude-slash-tmp, ignores:exclude-tmpdir, root:file-folder (grants a file's folder)
+    ignores:roots, ignores:exclude-slash-tmp, ignores:exclude-tmpdir, excludes:both (each key takes out both folders)
+    root:file-folder (grants a file's folder)
     paths:lexical (links are not followed), paths:dots (`..` is not either), paths:prefixes (`ws-beside` is in `ws`)
     lets:chmod, lets:renames, lets:hard-links, metadata:renamed, metadata:every-depth
     forgets:NAME, forgets:STATE, forgets:NAME-WHERE, forgets:STATE-WHERE, forgets:gitdir
@@ -59,7 +60,9 @@ class Boundary:
         return flaw in self.flaws
 
     def _temporary(self) -> Iterator[str]:
-        asked = self.asked
+        asked = dict(self.asked)
+        if self.has("excludes:both") and (asked["exclude_slash_tmp"] or asked["exclude_tmpdir"]):
+            asked.update(exclude_slash_tmp=True, exclude_tmpdir=True)
         slash_tmp = not asked["exclude_slash_tmp"] or self.has("ignores:exclude-slash-tmp")
         tmpdir = not asked["exclude_tmpdir"] or self.has("ignores:exclude-tmpdir")
         for path, wanted in (("/tmp", slash_tmp), (asked["tmpdir"], tmpdir)):

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Final, List  # noqa: UP035
 
-from pytest_codexsandbox.guest import facts, kin, paths, wire
+from pytest_codexsandbox.guest import facts, hidden, kin, paths, wire
 from pytest_codexsandbox.guest.conversations import Conversations
 from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
 from pytest_codexsandbox.guest.rigs import Rigs
@@ -36,7 +36,10 @@ class Hand:
         self._turn = None if alone else Turn(self.loop, longest=body["turn_timeout"])
         self._resolver: bool = body.get("resolver", False)  # whether the system's own name service asks us
         self._rigs = Rigs(self.loop, self.folder, self.word, resolver=self._resolver)
-        values = {**self._rigs.values, "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py")}
+        programs = {
+            "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py"), "HIDDEN": hidden.lay(self.folder),
+        }  # fmt: skip
+        values = {**self._rigs.values, **programs}
         self._worlds = Worlds(self.folder, self.word, values, own_tmp=alone)
         self._worlds.attach(self.loop)
         self.scopes = Scopes(self.loop, self.word)
@@ -108,7 +111,7 @@ class Hand:
                     self._start_one(command, blobs[at], functools.partial(ended, at))
 
         if commands:
-            self._take_turn(start)
+            self._take_turn(start, reply)
         else:
             reply(results=[])
 
@@ -138,7 +141,7 @@ class Hand:
             self._give_back()
             reply(error=OSError(refusal))
 
-        self._take_turn(start)
+        self._take_turn(start, reply)
 
     def do_dial(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         self._conversations.dial(reply, body["address"], body["timeout"])
@@ -147,7 +150,9 @@ class Hand:
         """To a live process or stream: write, read, wait, …"""
         self._conversations.talk(reply, body, blobs)
 
-    def _take_turn(self, start: Callable[[str], None]) -> None:
+    def _take_turn(self, start: Callable[[str], None], reply: Reply) -> None:
+        """Who asks is told, before the answer, when it has to wait."""
+
         def go(refusal: str) -> None:
             if not refusal and not self.scopes.live:
                 self._worlds.names.remember()
@@ -156,7 +161,7 @@ class Hand:
         if self._turn is None:
             go("")
         else:
-            self._turn.take(go)
+            self._turn.take(go, lambda notice: reply(notice=notice))
 
     def _give_back(self) -> None:
         if not self.scopes.live:

@@ -12,10 +12,11 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from pytest_codexsandbox.guest import paths
+from pytest_codexsandbox.guest import kin, paths
 from pytest_codexsandbox.guest.loop import READ, Loop, Timer
 
 TMP: Final = "/tmp"
@@ -25,6 +26,8 @@ _MS_BIND: Final = 4096
 _MS_REC: Final = 16384
 _MS_PRIVATE: Final = 1 << 18
 _MOUNT_POINTS: Final = frozenset({".git", ".agents", ".codex", ".aws"})  # made by Codex in a writable folder
+_TELL_AFTER: Final = 1.0  # seconds of waiting for one's turn: a call of the other run is mostly shorter
+_TELL_AGAIN: Final = 60.0
 _REGISTER: Final = re.compile(r"codex-daemon-\d+|codex-bwrap-synthetic-mount-targets(-\d+)?")
 
 
@@ -89,16 +92,17 @@ class Turn:
         self._fd = os.open(TMP, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._holders = 0
         self._held = self._asking = False
-        self._waiting: list[tuple[Callable[[str], None], Timer]] = []
+        self._told = ("", 0.0)
+        self._waiting: list[tuple[Callable[[str], None], tuple[Timer, Timer]]] = []
 
-    def take(self, go: Callable[[str], None]) -> None:
-        """`go("")` when it is ours, `go(why)` when it could not be had in time."""
+    def take(self, go: Callable[[str], None], tell: Callable[[str], None] = lambda _: None) -> None:
+        """`go("")` when it is ours, `go(why)` when it could not be had in time; `tell(who)` when that takes long."""
         self._holders += 1
         if self._held:
             go("")
             return
-        timer = self._loop.after(self._longest, lambda: self._too_late(go))
-        self._waiting.append((go, timer))
+        telling = self._loop.after(_TELL_AFTER, lambda: self._tell(tell))
+        self._waiting.append((go, (telling, self._loop.after(self._longest, lambda: self._too_late(go)))))
         if self._asking:
             return
         try:
@@ -140,26 +144,64 @@ class Turn:
     def _got(self) -> None:
         self._held = True
         waiting, self._waiting = self._waiting, []
-        for go, timer in waiting:
-            timer.cancel()
+        for go, timers in waiting:
+            for timer in timers:
+                timer.cancel()
             go("")
+
+    def _tell(self, tell: Callable[[str], None]) -> None:
+        """Call after call may have to wait for the same run: that is told from time to time."""
+        text = f"waiting for another run that shares {TMP}{_named(holder(TMP))}, up to {self._longest:.0f} s"
+        now = time.monotonic()
+        if text != self._told[0] or now - self._told[1] >= _TELL_AGAIN:
+            self._told = (text, now)
+            tell(text)
 
     def _too_late(self, go: Callable[[str], None]) -> None:
         """The thread waits on: its answer serves who asks next."""
+        for _, timers in (one for one in self._waiting if one[0] is go):
+            timers[0].cancel()
         self._waiting = [one for one in self._waiting if one[0] is not go]
         go(
-            f"waited {self._longest:.0f} s for {TMP}, which another run of ours on this machine holds: calls of "
-            "Codex that share it disturb each other. Wait for the other run, or end it"
+            f"waited {self._longest:.0f} s for {TMP}, which another run of ours on this machine"
+            f"{_named(holder(TMP))} holds: calls of Codex that share it disturb each other. "
+            "Wait for the other run, or end it"
         )
+
+
+def holder(folder: str) -> int:
+    """The run whose lock lies on a folder; 0 where the kernel does not show it (one in another container)."""
+    status = os.stat(folder)
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii") as file:
+            locks = [line.split() for line in file]
+    except OSError:
+        return 0
+    pids = [int(words[4]) for words in locks if words[1:2] == ["FLOCK"] and words[5:6] == [place]]
+    return _run_of(pids[0]) if pids and pids[0] > 0 else 0
+
+
+def _run_of(pid: int) -> int:
+    """What a person has started: a hand belongs to its runner, and a worker of xdist to its pytest."""
+    for mark in ("/guest/hand.py", "sys.stdin.readline()"):
+        one = kin.process(pid)
+        if one is not None and one.parent > 1 and any(mark in word for word in kin.argv_of(pid)):
+            pid = one.parent
+    return pid
+
+
+def _named(pid: int) -> str:
+    return f" (pid {pid})" if pid else ""
 
 
 class CodexNames:
     """The names that Codex leaves in a shared folder. Those that are new, ours and empty are removed after a call."""
 
-    def __init__(self, folders: list[str]) -> None:
+    def __init__(self, folders: list[str], *, before: Iterable[str] | None = None) -> None:
         self._folders = folders
         self.removed: list[str] = []
-        self._before = self._now()
+        self._before = self._now() if before is None else set(before)
 
     def remember(self) -> None:
         self._before = self._now()
@@ -192,10 +234,16 @@ def _remove(path: str) -> bool:
 
 
 def _is_hollow(path: str) -> bool:
-    """No file with content in it: nobody's work is lost."""
+    """Nothing but folders and empty files: nobody's work is lost, and nobody listens there."""
     if not stat.S_ISDIR(os.lstat(path).st_mode):
-        return os.lstat(path).st_size == 0
-    for folder, _, files in os.walk(path):
-        if any(os.lstat(os.path.join(folder, name)).st_size for name in files):
-            return False
-    return True
+        return _is_empty_file(path)
+    return all(
+        _is_empty_file(os.path.join(folder, name))
+        for folder, folders, files in os.walk(path)
+        for name in (*files, *(one for one in folders if os.path.islink(os.path.join(folder, one))))
+    )
+
+
+def _is_empty_file(path: str) -> bool:
+    status = os.lstat(path)
+    return stat.S_ISREG(status.st_mode) and status.st_size == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -104,6 +105,11 @@ class Worlds:
             raise ValueError(f"nobody knows how to lay a {kind!r}")
 
     def _ask_keeper(self, kind: str, path: str, content: str = "") -> str:
+        """One that was ended (it maps files that a subject may cut) is replaced when something is to be laid, not when
+        rows are to be seen: another reader than the one that had the database open is no witness."""
+        if self._keeper is not None and not self._keeper.lives and kind != "rows":
+            self._keeper.end()
+            self._keeper = None
         if self._keeper is None:
             assert self._loop is not None
             self._keeper = Keeper(self._loop)
@@ -242,18 +248,32 @@ class Keeper:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}, cwd="/"
         )
-        loop.child(self._process.pid, lambda status, usage: None)
+        loop.child(self._process.pid, self._ended)
         self._process.returncode = 0  # the loop waits for it
+        self.lives = True
+
+    def _ended(self, status: int, usage: Any) -> None:
+        self.lives = False
 
     def ask(self, kind: str, path: str, content: str = "") -> str:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([kind, path, content]).encode() + b"\n")
-        self._process.stdin.flush()
-        told = json.loads(self._process.stdout.readline() or b'{"error": "it has ended"}')
+        told = json.loads(
+            self._told(json.dumps([kind, path, content]).encode() + b"\n") or b'{"error": "it has ended"}'
+        )
         if "error" in told:
             raise OSError(f"{kind} at {path}: {told['error']}")
         return str(told["ok"])
+
+    def _told(self, line: bytes) -> bytes:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except (OSError, ValueError):
+            answer = b""
+        self.lives = answer != b""
+        return answer
 
     def let_go(self, beginning: str) -> None:
         """Close what lies there; one that has ended holds nothing any more."""
@@ -265,7 +285,8 @@ class Keeper:
     def end(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                pipe.close()
+                with contextlib.suppress(OSError):  # of a line that it never read
+                    pipe.close()
 
 
 def new_word() -> str:

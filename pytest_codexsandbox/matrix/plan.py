@@ -11,6 +11,7 @@ from pytest_codexsandbox.matrix import requirements
 from pytest_codexsandbox.matrix.select import Names, Selection, Sieve, check, is_standing
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
+from pytest_codexsandbox.model.journal import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
@@ -53,6 +54,31 @@ def digest(plan: Plan) -> str:
     """Two runs with one digest asked the same questions: keys, acts and calls."""
     asked = [(promise.id, promise.acts, promise.call) for promise in plan.promises]
     return hashlib.sha256(msgspec.json.encode([plan.keys, asked], order="deterministic")).hexdigest()
+
+
+def as_line(plan: Plan) -> PlanLine:
+    """As the journal keeps it."""
+    return PlanLine(
+        digest=digest(plan),
+        cells=tuple(
+            CellRow(
+                id=cell.id, environment=cell.environment.id, subject=cell.subject.label, axes=cell.axes,
+                provenance=cell.environment.provenance, synthetic=cell.environment.synthetic,
+                arch=cell.environment.arch, as_version=cell.subject.as_version,
+            )
+            for cell in plan.cells
+        ),
+        promises=tuple(
+            PromiseRow(
+                id=promise.id, title=promise.title, kind=promise.kind, severity=promise.severity, needs=promise.needs,
+                source=promise.source, summary=promise.summary,
+            )
+            for promise in plan.promises
+        ),
+        keys=plan.keys,
+        not_applicable=plan.not_applicable,
+        not_planned=plan.not_planned, coverage=plan.coverage,
+    )  # fmt: skip
 
 
 class _Steps:

@@ -3,7 +3,8 @@
 Paths are placeholders until a world is laid: @WORKSPACE@ @OUTSIDE@ @ROOT0@ @SIBLING@ (a sibling of root 0) @HOME@
 @CODEX_HOME@ @TMP@ (/tmp) @TMPDIR@ @SHM@ (/dev/shm) @WORLD@ (the world's own folder), and @NAME@ (a word that is
 unique to world and act: what lies in a shared folder is named by it). Rigs outside the sandbox give
-@HTTP@ @DNS@ (ports), @UNIX@ (a path) and @ABSTRACT@ (a name).
+@HTTP@ @DNS@ (ports), @UNIX@ (a path) and @ABSTRACT@ (a name). @PYTHON@ and @PROBE@ are the programs of the harness;
+@HIDDEN@ is one that is there outside and in no sandbox (guest/hidden.py): it makes the file that it is given.
 """
 
 from typing import Any, Final, Literal
@@ -12,7 +13,7 @@ import msgspec
 
 PLACEHOLDERS: Final = (
     "WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING", "HOME", "CODEX_HOME", "TMP", "TMPDIR", "SHM", "WORLD", "NAME",
-    "HTTP", "DNS", "UNIX", "ABSTRACT", "PYTHON", "PROBE",
+    "HTTP", "DNS", "UNIX", "ABSTRACT", "PYTHON", "PROBE", "HIDDEN",
 )  # fmt: skip
 
 
@@ -39,8 +40,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """How a promise's own Codex call differs from the battery that its policy shares."""
 
     roots: tuple[str, ...] = ()  # added to the policy's writable roots
+    excludes: tuple[Literal["slash-tmp", "tmpdir"], ...] = ()  # taken out of them, beside what the policy takes out
     cwd: str = "@WORKSPACE@"
-    argv: tuple[str, ...] = ()  # run this instead of the probe
+    # Run this instead of the probe. It must make @OUTSIDE@/@NAME@ where nothing hinders it: nothing else proves that
+    # this very call was confined.
+    argv: tuple[str, ...] = ()
     stdin: bytes = b""
     env: dict[str, str] = {}
     timeout: float = 20.0

@@ -1,4 +1,5 @@
-"""Two acts that ride in every call of the probe: by them, and by the kernel's marks, a sandbox is known to be on."""
+"""What rides in every call. Two acts: by them, and by the kernel's marks, a sandbox is known to be on. And after the
+call a name in each place that is searched for litter: a search that does not find it has found nothing out."""
 
 from typing import Final
 
@@ -16,3 +17,5 @@ BASE_ACTS: Final[dict[str, Act]] = {
         given=(Given(kind="file", path="@WORKSPACE@/@NAME@", content="readable"),),
     ),
 }
+SEARCHED: Final = ("WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "HOME", "TMP", "SHM", "TMPDIR")
+PLANTED: Final = "base/planted"  # what names them

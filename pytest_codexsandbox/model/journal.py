@@ -60,6 +60,7 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     cells: tuple[CellRow, ...]
     promises: tuple[PromiseRow, ...]
     keys: tuple[Key, ...]
+    not_applicable: dict[str, str] = {}  # str(key) → why data rules it out
     not_planned: tuple[PlannedNothing, ...] = ()
     coverage: Coverage | None = None  # where cells were picked by pairs
 

@@ -1,7 +1,7 @@
 """A journal that has been read: every planned key has a state, whatever became of the run. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -29,23 +29,28 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     torn: str = ""  # what was wrong with the last line, when the run died while it wrote
 
     def states(self) -> dict[Key, Record]:
-        """One record for each planned key: the worst attempt, or `broken` where there is none."""
-        return settle(self.plan.keys, self.records)
+        """One record for each planned key: the worst attempt; without any, what data knew of it, else `broken`."""
+        return settle(self.plan.keys, self.records, self.plan.not_applicable)
 
     def counts(self) -> dict[str, int]:
         return count(self.states().values())
 
 
-def settle(planned: tuple[Key, ...], records: tuple[Record, ...]) -> dict[Key, Record]:
+def settle(
+    planned: tuple[Key, ...], records: tuple[Record, ...], not_applicable: Mapping[str, str]
+) -> dict[Key, Record]:
+    """`not_applicable`: str(key) → why, of what was known before anything started: no interruption changes it."""
     worst: dict[Key, Record] = {}
     for record in records:
         known = worst.get(record.key)
         if known is None or WORST_FIRST.index(record.verdict) < WORST_FIRST.index(known.verdict):
             worst[record.key] = record
-    return {key: worst.get(key) or never_run(key) for key in planned}
+    return {key: worst.get(key) or never_run(key, not_applicable.get(str(key), "")) for key in planned}
 
 
-def never_run(key: Key) -> Record:
+def never_run(key: Key, ruled_out: str = "") -> Record:
+    if ruled_out:
+        return Record(key=key, verdict=Verdict.NOT_APPLICABLE, attempt=0, reason=ruled_out)
     return Record(
         key=key, verdict=Verdict.BROKEN, attempt=0, reason="planned, and the run ended before it had a result"
     )

@@ -64,5 +64,6 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     readings: tuple[Reading, ...] = ()
     survivors: tuple[str, ...] = ()
     litter: tuple[str, ...] = ()  # new names in workspace, roots, outside, home and /tmp that no act explains
+    searched: tuple[str, ...] = ()  # of base.SEARCHED the places where the search for it found what was put there
     world: World | None = None  # what the placeholders stood for: a repro writes its own paths in their place
     given: dict[str, tuple[Given, ...]] = {}  # act → what was laid for it, filled

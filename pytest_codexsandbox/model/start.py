@@ -21,3 +21,4 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     another: str = ""  # it was set up by another bubblewrap than was asked for: what holds is not measured
     without_say: str = ""  # a bubblewrap was asked for, and this Codex starts none
     alone: bool = False  # of a promise's own call, beside a battery of the same policy that was confined
+    doubt: str = ""  # why it is not known of a promise's own call, beside such a battery: then nothing holds

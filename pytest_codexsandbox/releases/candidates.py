@@ -32,7 +32,7 @@ def candidate(text: str, *, base: Path | None = None) -> SubjectSpec:
     return SubjectSpec(label=label or "candidate", path=str(full), as_version=version, source="path")
 
 
-def examine(path: str, platform: Platform) -> str:
+def examine(path: str, platform: Platform | None) -> str:
     """The program behind `path`, links followed. WrongInput when it cannot be a Codex for this machine."""
     try:
         real = Path(os.path.realpath(path, strict=True))
@@ -68,7 +68,7 @@ def _split_version(path: str, base: Path) -> tuple[str, str]:
     return place, release_name(version)
 
 
-def _check_head(path: str, head: bytes, platform: Platform) -> None:
+def _check_head(path: str, head: bytes, platform: Platform | None) -> None:
     if head.startswith(b"#!"):
         return
     if head[:4] in _MACHO:
@@ -78,14 +78,16 @@ def _check_head(path: str, head: bytes, platform: Platform) -> None:
     if head[:4] != b"\x7fELF" or len(head) < 20:
         raise _wrong(path, "it is neither an ELF program nor a script", "name the `codex` program itself")
     machine = int.from_bytes(head[18:20], "little" if head[5] == 1 else "big")
-    if machine != platform.machine:
+    if platform is not None and machine != platform.machine:
         names = {known.machine: known.arch for known in PLATFORMS.values()}
         what = names.get(machine, f"another machine (e_machine {machine})")
         raise _wrong(path, f"it is built for {what}, this machine is {platform.arch}", "use a build for this machine")
 
 
-def _behind_launcher(script: Path, platform: Platform) -> str:
+def _behind_launcher(script: Path, platform: Platform | None) -> str:
     """npm's `codex` is a Node script beside the program; the program is what is measured."""
+    if platform is None:
+        raise _wrong(str(script), "it is npm's launcher, and npm has no program for this machine", "name the program")
     root = script.parent.parent
     names = ("bin/codex", "codex/codex")
     homes = (root, root / "node_modules/@openai" / f"codex-{platform.npm}", root.parent / f"codex-{platform.npm}")

@@ -1,16 +1,22 @@
-"""What getting a release would cost, said at plan time: no network, no process."""
+"""What getting a release would cost, said at plan time. Known releases are known from data, without network or process;
+of another one pip and npm are asked whether it exists."""
 
+import math
 from pathlib import Path
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.fetch import NotReached, size_of
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import candidates, catalogue, npm, pypi
 from pytest_codexsandbox.releases import installed as installation
-from pytest_codexsandbox.releases.machine import here
+from pytest_codexsandbox.releases.artefact import Artefact, Run
+from pytest_codexsandbox.releases.machine import here, of_a_build
 from pytest_codexsandbox.releases.names import release_name
 from pytest_codexsandbox.releases.npmrc import Registry
+from pytest_codexsandbox.releases.places import published
 from pytest_codexsandbox.releases.store import Store
 
 
@@ -21,18 +27,22 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     why_not: str = ""  # why it cannot be had here, with what to do
 
 
-def forecast(spec: SubjectSpec, cache: Path) -> Forecast:
+def forecast(spec: SubjectSpec, cache: Path, *, run: Run = proc.run) -> Forecast:
+    """WrongInput for what is no release and for a binary that is none: no run would begin with it."""
     try:
-        return _forecast(spec, cache)
-    except CodexSandboxError as problem:
-        return Forecast(why_not="; ".join(part for part in (problem.what, problem.why, problem.next_step) if part))
+        return _forecast(spec, cache, run)
+    except NotHad as problem:
+        what = problem.what
+        if isinstance(problem, NotReached):
+            what = f"whether there is a Codex {spec.release or spec.label} is not known"
+        return Forecast(why_not="; ".join(part for part in (what, problem.why, problem.next_step) if part))
 
 
-def _forecast(spec: SubjectSpec, cache: Path) -> Forecast:
-    platform = here()
+def _forecast(spec: SubjectSpec, cache: Path, run: Run) -> Forecast:
     if spec.path:
-        candidates.examine(spec.path, platform)
+        candidates.examine(spec.path, of_a_build())
         return Forecast(source="path", cached=True)
+    platform = here()
     release = release_name(spec.release or spec.label)
     there = installation.find()
     if spec.source != "installed" and Store(cache).find(release, platform.arch) is not None:
@@ -40,8 +50,18 @@ def _forecast(spec: SubjectSpec, cache: Path) -> Forecast:
     if there is not None and there.release == release:
         return Forecast(source="installed", cached=True)
     known = catalogue.known().get(release)
-    if (known is None or known.pypi) and pypi.command():
-        return Forecast(source="pypi", megabytes=known.pypi if known else 0)
+    if known is None:
+        return _asked(published(release, platform, run, lambda it: it))
+    if known.pypi and pypi.command():
+        return Forecast(source="pypi", megabytes=known.pypi)
     if npm.command() or Registry.configured() is not None:
-        return Forecast(source="npm", megabytes=known.npm if known else 0)
+        return Forecast(source="npm", megabytes=known.npm)
     return Forecast(why_not=npm.NO_WAY)
+
+
+def _asked(found: Artefact) -> Forecast:
+    try:
+        size = size_of(found.url, headers=found.headers)
+    except NotHad:  # it exists; that it cannot be got is said by whoever tries
+        size = 0
+    return Forecast(source=found.source, megabytes=math.ceil(size / 1e6))

@@ -38,7 +38,7 @@ def install(artefact: Artefact, store: Store, staging: Path, platform: Platform,
 
 def _install(artefact: Artefact, store: Store, place: Path, platform: Platform, progress: Progress) -> Entry:
     with _full_disk_told(store.folder):
-        unpacked = _unpacked(artefact, place, platform, progress)
+        unpacked = _unpacked(artefact, place, store.folder, platform, progress)
         origin = Origin(
             release=artefact.release, arch=platform.arch, source=artefact.source,
             url=fetch.without_secrets(artefact.url), integrity=str(artefact.expected),
@@ -46,7 +46,7 @@ def _install(artefact: Artefact, store: Store, place: Path, platform: Platform, 
         return store.put(place, binary=unpacked.binary, files=unpacked.files, origin=origin)
 
 
-def _unpacked(artefact: Artefact, place: Path, platform: Platform, progress: Progress) -> Unpacked:
+def _unpacked(artefact: Artefact, place: Path, cache: Path, platform: Platform, progress: Progress) -> Unpacked:
     label = f"Codex {artefact.release} from {'PyPI' if artefact.source == 'pypi' else 'npm'}"
     broken: BadArchive | None = None
     result: Unpacked | None = None
@@ -54,7 +54,7 @@ def _unpacked(artefact: Artefact, place: Path, platform: Platform, progress: Pro
     with fetch.download(
         artefact.url, expected=artefact.expected, progress=progress, label=label, headers=artefact.headers
     ) as stream:
-        room_for(int(stream.total * _GROWS), place)
+        room_for(int(stream.total * _GROWS), cache)
         if artefact.form == "wheel":
             _keep(stream, wheel)
         else:

@@ -14,6 +14,7 @@ from pytest_codexsandbox.releases.files import sha256_of, write_whole
 from pytest_codexsandbox.releases.probe import has_bwrap, probe
 
 EDITION: Final = 1  # of the probe: another one asks again
+_asked: dict[str, Capabilities] = {}  # scripts, by this process
 
 
 def digest_of(binary: str, cache: Path) -> str:
@@ -42,6 +43,18 @@ def probed(binary: str, digest: str, cache: Path, run: Run) -> Capabilities:
         found = probe(binary, run=run, home=cache)
         _remember(note, msgspec.json.encode(found))
     return msgspec.structs.replace(found, bundled_bwrap=has_bwrap(binary))
+
+
+def asked_by_each(binary: str, cache: Path, run: Run) -> Capabilities:
+    """A script is asked by every process: what it starts may be another Codex today, and its own bytes do not tell."""
+    if binary not in _asked:
+        _asked[binary] = probe(binary, run=run, home=cache)
+    return _asked[binary]
+
+
+def is_script(binary: str) -> bool:
+    with Path(binary).open("rb") as file:
+        return file.read(2) == b"#!"
 
 
 def _remember(note: Path, content: bytes) -> None:

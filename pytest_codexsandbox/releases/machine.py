@@ -28,6 +28,12 @@ _AARCH64: Final = Platform(
 PLATFORMS: Final = {"x86_64": _X86_64, "amd64": _X86_64, "aarch64": _AARCH64, "arm64": _AARCH64}
 
 
+def of_a_build() -> Platform | None:
+    """For a binary of the user's own. None: nobody publishes Codex for this machine, but somebody may build one."""
+    published = platform.machine().lower() in PLATFORMS
+    return here() if published or sys.platform != "linux" else None
+
+
 def here(system: str = "", machine: str = "") -> Platform:
     system, machine = system or sys.platform, (machine or platform.machine()).lower()
     if system != "linux":

@@ -6,8 +6,9 @@ Since 0.99 the Linux programs lie in `@openai/codex@V-linux-x64`; before, one pa
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -32,7 +33,7 @@ def find(
     configured = (registry or Registry.configured)()
     versions = (f"{release}-{platform.npm}", release)
     if program:
-        dist = _asked(program, versions, run)
+        dist = _asked(program, versions, run) or _asked_anew(program, versions, run)
     elif configured is not None:
         dist = _read(configured, versions)
     else:
@@ -46,9 +47,9 @@ def command() -> str:
     return shutil.which("npm") or ""
 
 
-def _asked(program: str, versions: tuple[str, ...], run: Run) -> dict[str, Any]:
+def _asked(program: str, versions: tuple[str, ...], run: Run, **changed: str) -> dict[str, Any]:
     for version in versions:
-        done = run(_question(program, version))
+        done = run(_question(program, version, changed))
         if done.ended == "timeout":
             raise NotReached(f"npm did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr))
         found = _understood(done)
@@ -57,10 +58,16 @@ def _asked(program: str, versions: tuple[str, ...], run: Run) -> dict[str, Any]:
     return {}
 
 
-def _question(program: str, version: str) -> Command:
+def _asked_anew(program: str, versions: tuple[str, ...], run: Run) -> dict[str, Any]:
+    """npm answers from what it once kept when the registry does not answer: an absence is asked for afresh."""
+    with TemporaryDirectory(prefix="codexsandbox-npm-", ignore_cleanup_errors=True) as kept:
+        return _asked(program, versions, run, npm_config_cache=kept)
+
+
+def _question(program: str, version: str, changed: Mapping[str, str]) -> Command:
     return Command(
         argv=(program, "view", "--json", "--fetch-retries=0", "--fetch-timeout=30000", f"{PACKAGE}@{version}", "dist"),
-        cwd=str(Path.cwd()), env={**os.environ, "npm_config_update_notifier": "false"}, timeout=PATIENCE,
+        cwd=str(Path.cwd()), env={**os.environ, "npm_config_update_notifier": "false", **changed}, timeout=PATIENCE,
         why="npm, asked where a package is",
     )  # fmt: skip
 
@@ -77,6 +84,9 @@ def _understood(done: Finished) -> dict[str, Any]:
     if done.ended == "exit" and done.code == 0 and "error" not in answer:
         return answer
     problem = answer.get("error") or {}
+    if " - GET http" in str(problem.get("summary")) and problem.get("code") == "E404":
+        raise NotHad(f"npm's registry has no {PACKAGE} at all", why=last_line(str(problem["summary"]).encode()),
+                     next_step="see: npm config get registry")  # fmt: skip
     if problem.get("code") in ("E404", "ETARGET"):
         return {}
     why = str(problem.get("summary") or last_line(done.stderr) or done.error)
@@ -88,7 +98,11 @@ def _understood(done: Finished) -> dict[str, Any]:
 def _read(registry: Registry, versions: tuple[str, ...]) -> dict[str, Any]:
     """Without npm: the registry's own list, in the short form that npm itself asks for."""
     headers = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8", **registry.login()}
-    answer = read_json(f"{registry.url}/{quote(PACKAGE, safe='@')}", headers=headers)
+    url = f"{registry.url}/{quote(PACKAGE, safe='@')}"
+    try:
+        answer = read_json(url, headers=headers)
+    except NotThere as problem:
+        raise NotHad(f"npm's registry has no {PACKAGE} at all", where=problem.where, why=problem.why) from problem
     known = answer.get("versions") if isinstance(answer, dict) else None
     known = known if isinstance(known, dict) else {}
     for version in versions:

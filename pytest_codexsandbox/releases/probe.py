@@ -73,7 +73,7 @@ class _Ask:
         )
         said = "codex " + " ".join(words)
         if done.ended == "timeout":
-            raise _no_codex(self._binary, f"`{said}` did not end within {PATIENCE:.0f} s")
+            raise _no_codex(self._binary, f"`{said}` did not end within {done.seconds:.0f} s")
         if done.ended == "signal":
             raise _no_codex(self._binary, f"`{said}` died by signal {done.signal}")
         if done.ended != "exit":

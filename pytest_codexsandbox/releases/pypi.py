@@ -6,22 +6,19 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.fetch import Hash, NotReached, NotThere
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.fetch import Hash, NotReached
+from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
 from pytest_codexsandbox.releases.installed import PACKAGE
 from pytest_codexsandbox.releases.machine import Platform
 from pytest_codexsandbox.releases.names import wheel_version
+from pytest_codexsandbox.releases.pip_words import NEXT, refusal
 
 PATIENCE: Final = 90.0
-_NEXT: Final = f"try: pip download --no-deps {PACKAGE}"
-_NETWORK: Final = (
-    "NewConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "Max retries exceeded", "ProxyError", "SSLError",
-    "Temporary failure in name resolution", "Network is unreachable",
-)  # fmt: skip
 
 
 def find(release: str, platform: Platform, *, run: Run, pip: Callable[[], tuple[str, ...]] | None = None) -> Artefact:
@@ -29,11 +26,13 @@ def find(release: str, platform: Platform, *, run: Run, pip: Callable[[], tuple[
     program = (pip or command)()
     if not program:
         raise NotHad("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
-    done = run(_question(program, release, platform))
-    if done.ended == "timeout":
-        raise NotReached(f"pip did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr), next_step=_NEXT)
-    if done.code != 0 or done.ended != "exit":
-        raise _no(release, done)
+    with TemporaryDirectory(prefix="codexsandbox-pip-", ignore_cleanup_errors=True) as folder:
+        log = Path(folder) / "log"
+        done = run(_question(program, release, platform, log))
+        if done.ended == "timeout":
+            raise NotReached(f"pip did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr), next_step=NEXT)
+        if done.code != 0 or done.ended != "exit":
+            raise refusal(release, done.stderr or done.error.encode(), _beginning(log))
     return _artefact(release, done.stdout)
 
 
@@ -47,13 +46,13 @@ def command() -> tuple[str, ...]:
     return (found,) if found else ()
 
 
-def _question(program: tuple[str, ...], release: str, platform: Platform) -> Command:
+def _question(program: tuple[str, ...], release: str, platform: Platform, log: Path) -> Command:
     tags = tuple(word for tag in platform.wheels for word in ("--platform", tag))
     return Command(
         argv=(
             *program, "install", "--dry-run", "--no-deps", "--ignore-installed", "--quiet", "--no-input",
             "--disable-pip-version-check", "--retries", "1", "--timeout", "20", "--report", "-",
-            "--only-binary", ":all:", *tags,
+            "--only-binary", ":all:", "--log", str(log), *tags,
             "--target", f"{os.devnull}/none", f"{PACKAGE}=={wheel_version(release)}",
         ),
         cwd=str(Path.cwd()),
@@ -63,11 +62,13 @@ def _question(program: tuple[str, ...], release: str, platform: Platform) -> Com
     )  # fmt: skip
 
 
-def _no(release: str, done: Finished) -> NotHad:
-    said = done.stderr.decode(errors="replace")
-    if any(word in said for word in _NETWORK):
-        return NotReached("pip could not reach its index", why=last_line(done.stderr), next_step=_NEXT)
-    return NotThere(f"PyPI has no {PACKAGE} {wheel_version(release)} for this machine", why=last_line(done.stderr))
+def _beginning(log: Path) -> bytes:
+    """Of what pip writes down beside what it says: which index it could not read, and why."""
+    try:
+        with log.open("rb") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return b""
 
 
 def _artefact(release: str, report: bytes) -> Artefact:

@@ -1,6 +1,5 @@
 """From the name of a release (or a path) to a binary that is here: cached, else installed, else PyPI, else npm."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +7,21 @@ import msgspec
 
 from pytest_codexsandbox import proc
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.fetch import NotReached, NotThere, Progress
+from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.ports import Environment
-from pytest_codexsandbox.releases import candidates, catalogue, npm, pypi
+from pytest_codexsandbox.releases import candidates, catalogue
 from pytest_codexsandbox.releases import installed as installation
-from pytest_codexsandbox.releases.artefact import Artefact, Run
+from pytest_codexsandbox.releases.artefact import Run
 from pytest_codexsandbox.releases.entry import Entry
 from pytest_codexsandbox.releases.install import install
-from pytest_codexsandbox.releases.known_binaries import digest_of, probed
+from pytest_codexsandbox.releases.known_binaries import asked_by_each, digest_of, is_script, probed
 from pytest_codexsandbox.releases.limits import limit_from
 from pytest_codexsandbox.releases.locks import hold
-from pytest_codexsandbox.releases.machine import Platform, here
+from pytest_codexsandbox.releases.machine import Platform, here, of_a_build
 from pytest_codexsandbox.releases.names import release_name
+from pytest_codexsandbox.releases.places import published
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.store import Store
 
@@ -46,9 +46,10 @@ def resolve(
     spec: SubjectSpec, *, cache: Path, progress: Progress | None = None, offline: bool = False, run: Run = proc.run
 ) -> ResolvedSubject:
     """WrongInput for a binary that is none, NotHad for a release that cannot be had, each with what to do."""
-    platform = here()
     if spec.path:
-        return _resolved(spec, candidates.examine(spec.path, platform), "path", {"path": spec.path}, cache, run)
+        binary = candidates.examine(spec.path, of_a_build())
+        return _resolved(spec, binary, "path", {"path": spec.path}, cache, run)
+    platform = here()
     release = release_name(spec.release or spec.label)
     store = Store(cache)
     there = installation.find()
@@ -77,37 +78,16 @@ def cached(store: Store, release: str, platform: Platform) -> Entry | None:
 
 
 def _downloaded(release: str, store: Store, platform: Platform, progress: Progress, run: Run) -> Entry:
+    limit = limit_from()  # a wrong word is said before the download
     with store.building(release, platform.arch, say=progress.say) as staging:
         entry = cached(store, release, platform)  # somebody else may have built it while we waited
         if entry is None:
             damaged = store.find(release, platform.arch)
             if damaged is not None:
                 store.discard(damaged)
-            entry = _published(release, platform, run, lambda it: install(it, store, staging, platform, progress))
-    store.prune(limit_from())
+            entry = published(release, platform, run, lambda it: install(it, store, staging, platform, progress))
+    store.prune(limit)
     return entry
-
-
-def _published(release: str, platform: Platform, run: Run, get: Callable[[Artefact], Entry]) -> Entry:
-    """From the first place that has it and gives it; bytes that are not the announced ones end the search."""
-    known = catalogue.known().get(release)
-    places = (pypi.find, npm.find) if known is None or known.pypi else (npm.find,)
-    refusals: list[NotHad] = []
-    for find in places:
-        try:
-            return get(find(release, platform, run=run))
-        except NotHad as problem:
-            refusals.append(problem)
-    raise _refused(release, refusals, is_known=known is not None)
-
-
-def _refused(release: str, refusals: list[NotHad], *, is_known: bool) -> NotHad:
-    """The network's failure is told rather than the absence at the other place."""
-    told = next((problem for problem in refusals if isinstance(problem, NotReached)), refusals[-1])
-    whys = [f"{problem.what}: {problem.why}" if problem.why else problem.what for problem in refusals]
-    absent = not is_known and isinstance(refusals[-1], NotThere)  # npm has every release that there is
-    what = f"there is no Codex {release}" if absent else f"Codex {release} cannot be had"
-    return type(told)(what, why="; ".join(whys), next_step=told.next_step or npm.NO_WAY)
 
 
 def not_here(release: str, store: Store) -> NotHad:
@@ -133,7 +113,8 @@ def _resolved(
     spec: SubjectSpec, binary: str, source: str, facts: dict[str, str], cache: Path, run: Run, *, digest: str = ""
 ) -> ResolvedSubject:
     digest = digest or digest_of(binary, cache)
-    found = probed(binary, digest, cache, run)
+    of_users = source == "path" and is_script(binary)
+    found = asked_by_each(binary, cache, run) if of_users else probed(binary, digest, cache, run)
     release = "" if source == "path" else release_name(spec.release or spec.label)
     return ResolvedSubject(
         spec=spec, binary=binary, digest=digest, capabilities=found, version=found.version, source=source,

@@ -110,8 +110,15 @@ class Store:
             if self._drop(entry):
                 size -= entry.size
                 gone.append(entry)
-        self._sweep()
+        for orphan in self.orphans():
+            remove(orphan)
         return tuple(gone)
+
+    def orphans(self) -> list[Path]:
+        """What killed builders left. A builder at work holds its lock."""
+        staged = sorted((self.folder / "staging").glob("*"))
+        locks = {one: self.folder / "locks" / f"{one.name.rpartition('.')[0]}.build" for one in staged}
+        return [one for one, lock in locks.items() if not is_being_built(lock)]
 
     def discard(self, entry: Entry) -> None:
         """Take a damaged entry away, in use or not: nobody can use it rightly. Only inside `building`."""
@@ -128,13 +135,6 @@ class Store:
             except OSError:  # somebody else's cache: not ours to remove
                 return False
             return ours
-
-    def _sweep(self) -> None:
-        """What killed builders left. A builder at work holds its lock."""
-        for orphan in (self.folder / "staging").glob("*"):
-            lock = self.folder / "locks" / f"{orphan.name.rpartition('.')[0]}.build"
-            if not is_being_built(lock):
-                remove(orphan)
 
     def _entry(self, name: str) -> Entry | None:
         folder = self.folder / "entries" / name

@@ -184,7 +184,8 @@ def _sandboxed(call: CallLine) -> bool:
 
 def _way(call: CallLine) -> str:
     if not call.observation.readings:
-        return "not seen from outside (no probe was held)"
+        probed = call.observation.nonce in call.observation.argv
+        return f"not seen from outside ({'no probe was held' if probed else 'its command was no probe'})"
     found = call.bwrap_used or used(call.observation.readings)
     if found is not None and found.kind != "none":
         return f"set up by {found.told}"
@@ -194,7 +195,7 @@ def _way(call: CallLine) -> str:
     if reading.filters > reading.hand_filters:
         marks.append(f"{reading.filters - reading.hand_filters} more seccomp filter than outside")
     privileges = "NoNewPrivs alone" if reading.no_new_privs > reading.hand_no_new_privs else "and no mark of the kernel"
-    return f"no bwrap ({'; '.join(marks) or privileges})"
+    return f"no bwrap program ({'; '.join(marks) or privileges})"
 
 
 def _in_vain(journal: Journal) -> list[str]:

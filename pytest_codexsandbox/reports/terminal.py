@@ -116,6 +116,8 @@ def _foot(journal: Journal, found: list[causes.Cause], paint: Paint, folder: Pat
     end = journal.end
     for leak in end.leaks if end else ():
         lines += paint.wrapped(f"left behind by codexsandbox itself: {leak}")
+    if end and end.leaks:
+        lines += paint.wrapped("try to remove it: codexsandbox sweep")
     for place, reason in enumerate(end.reasons if end else ()):
         code, _, words = reason.partition(" ")
         lines += paint.wrapped(f"{'also' if place else 'exit'} {code}: {words}")

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
-from pytest_codexsandbox.diagnosis.start import assess
+from pytest_codexsandbox.diagnosis.start import assess, assess_command
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.model.bwrap import another, used, without_say
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
@@ -20,7 +20,7 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.ports import Door, Environment, Subject
+from pytest_codexsandbox.ports import Door, Environment, Say, Subject, silent
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
 from pytest_codexsandbox.session.places import Places
@@ -43,10 +43,20 @@ class Resolve(Protocol):
 class Bench:
     """Not for threads. `close()` ends all that was started."""
 
-    def __init__(self, plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        options: BenchOptions,
+        *,
+        emit: Callable[[Line], None],
+        resolve: Resolve,
+        say: Say = silent,
+    ) -> None:
         self.plan, self.options = plan, options
-        self._emit, self._resolve = emit, resolve
-        self._places = Places(options.folder, options.cache, programs=self._programs, opened=self._stands)
+        self._emit, self._resolve, self._say = emit, resolve, say
+        self._places = Places(
+            options.folder, options.cache, programs=self._programs, opened=self._stands, say=self._say
+        )
         self._places_are_ours = True
         self._kept: dict[object, Any] = {}
         self.cells = {cell.id: cell for cell in plan.cells}
@@ -94,6 +104,12 @@ class Bench:
     def started(self, cell: Cell, door: str, policy: str, group: str = SHARED) -> Started:
         """Whether a sandbox was on in that call (the worst of its copies)."""
         return self._once(("started", cell.id, door, policy, group), lambda: self._assess(cell, door, policy, group))
+
+    def assessed(self, cell: Cell, policy: str, seen: Observation, control: Observation) -> Started:
+        """Whether a sandbox was on in this very call of the probe."""
+        spec = cell.environment
+        facts = self._once(("facts", spec.id), lambda: flat(self._told(spec)))
+        return assess(seen, control, sandboxed=POLICIES[policy].sandboxed, facts=facts)
 
     def planned(self, policy: str, group: str) -> tuple[Promise, ...]:
         """Promises whose acts ride in a group; for the control (no policy), those of every policy."""
@@ -196,19 +212,26 @@ class Bench:
 
     def _assess(self, cell: Cell, door: str, policy: str, group: str) -> Started:
         controls = self.control(cell, group)
-        spec = cell.environment
-        facts = self._once(("facts", spec.id), lambda: flat(self._told(spec)))
-        sandboxed, seen = POLICIES[policy].sandboxed, self.seen(cell, door, policy, group)
-        states = [
-            assess(observation, controls[min(copy, len(controls) - 1)], sandboxed=sandboxed, facts=facts)
-            for copy, observation in enumerate(seen)
+        pairs = [
+            (seen, controls[min(copy, len(controls) - 1)])
+            for copy, seen in enumerate(self.seen(cell, door, policy, group))
         ]
+        if group != SHARED and self._runs_a_command(group):
+            shared = self.started(cell, door, policy)
+            states = [assess_command(seen, control, shared=shared) for seen, control in pairs]
+        else:
+            states = [self.assessed(cell, policy, seen, control) for seen, control in pairs]
         worst = min(states, key=lambda state: ("off", "failed", "unknown", "on").index(state.state))
-        return by_bwrap(worst, seen, self._told(spec)) if sandboxed else worst
+        sandboxed = POLICIES[policy].sandboxed
+        return by_bwrap(worst, [seen for seen, _ in pairs], self._told(cell.environment)) if sandboxed else worst
 
     def _told(self, spec: EnvironmentSpec) -> dict[str, Any]:
         """The facts of an environment, once: those of one that is started anew are the same."""
         return self._once(("told", spec.id), lambda: dict(self.environment(spec).facts()))
+
+    def _runs_a_command(self, group: str) -> bool:
+        call = self.promises[group].call
+        return call is not None and bool(call.argv)
 
 
 def by_bwrap(started: Started, seen: Sequence[Observation], facts: Mapping[str, Any]) -> Started:
@@ -235,8 +258,10 @@ def _base64(data: bytes) -> str:
 
 
 @contextmanager
-def bench(plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve) -> Iterator[Bench]:
-    made = Bench(plan, options, emit=emit, resolve=resolve)
+def bench(
+    plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve, say: Say = silent
+) -> Iterator[Bench]:
+    made = Bench(plan, options, emit=emit, resolve=resolve, say=say)
     try:
         yield made
     finally:

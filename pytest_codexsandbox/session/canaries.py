@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
@@ -27,31 +28,57 @@ class Canaries:
 
     def __init__(self, bench: Bench, pairs: Pairs) -> None:
         self._bench, self._pairs = bench, pairs
-        self._kept: dict[tuple[str, str], tuple[str, str]] = {}
+        self._kept: dict[tuple[str, str], dict[str, str] | CodexSandboxError] = {}
 
-    def __call__(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]:
+    def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]:
+        return canary_evidence(self._behaved(cell, door), self._bench.seen(cell, door, policy, SHARED)[0])
+
+    def need(self, cell: Cell, door: str) -> None:
+        """Where a canary was misjudged nothing else is judged either."""
+        wrong = [fault for fault in self._behaved(cell, door).values() if fault]
+        if wrong:
+            raise MachineFault("the canaries were misjudged here, so nothing is believed", why="; ".join(wrong))
+
+    def _behaved(self, cell: Cell, door: str) -> dict[str, str]:
+        """Canary → what was wrong with its judgement, "" = nothing. One that could not be asked is not in it."""
         key = (cell.environment.id, door)
         if key not in self._kept:
-            asked = next(one for one in (WORKSPACE_WRITE, *POLICIES) if self._bench.planned(one, SHARED))
-            folder = self._bench.options.folder / "canaries"
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            allow_all, good = canary_subjects(folder)
-            self._kept[key] = (self._caught(allow_all, cell, door, asked), self._passed(good, cell, door, asked))
-        caught, passed = self._kept[key]
-        return canary_evidence(caught, passed, self._bench.seen(cell, door, policy, "")[0])
+            try:
+                self._kept[key] = self._ask(cell, door)
+            except CodexSandboxError as fault:
+                self._kept[key] = fault
+        kept = self._kept[key]
+        if isinstance(kept, CodexSandboxError):
+            raise kept.with_traceback(None)
+        return kept
+
+    def _ask(self, cell: Cell, door: str) -> dict[str, str]:
+        folder = self._bench.options.folder / "canaries"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        allow_all, good = canary_subjects(folder)
+        planned = [policy for policy in (WORKSPACE_WRITE, *POLICIES) if self._bench.planned(policy, SHARED)]
+        sandboxed = next((policy for policy in planned if POLICIES[policy].sandboxed), "")
+        with_a_battery = next((policy for policy in planned if self._battery(policy)), "")
+        found = {
+            "allow-all": self._caught(allow_all, cell, door, sandboxed) if sandboxed else None,
+            "good": self._passed(good, cell, door, with_a_battery) if with_a_battery else None,
+        }
+        return {name: fault for name, fault in found.items() if fault is not None}
+
+    def _battery(self, policy: str) -> list[tuple[Promise, Callable[..., object]]]:
+        """What rides in it beside the standing promises, and is shipped: how the good one is judged there is known."""
+        planned = {one.id for one in self._bench.planned(policy, SHARED) if one.topic not in (START, TRUST)}
+        return [pair for pair in self._pairs if pair[0].id in planned]
 
     def _caught(self, subject: Subject, cell: Cell, door: str, policy: str) -> str:
-        if not POLICIES[policy].sandboxed:
-            return ""  # nothing to catch: no sandbox was asked for
         records = self._rehearse(subject, cell, door, policy, [pair for pair in self._pairs if pair[0].topic == START])
         wrong = [record for record in records.values() if record.verdict is not Verdict.VIOLATES]
         return _words("allow-all was not caught", wrong) if wrong or not records else ""
 
-    def _passed(self, subject: Subject, cell: Cell, door: str, policy: str) -> str:
-        chosen = [pair for pair in self._pairs if pair[0].topic not in (START, TRUST) and pair[0].call is None]
-        if not any(policy in promise.policies for promise, _ in chosen):
-            return ""  # only standing promises are selected
-        records = self._rehearse(subject, cell, door, policy, chosen)
+    def _passed(self, subject: Subject, cell: Cell, door: str, policy: str) -> str | None:
+        records = self._rehearse(subject, cell, door, policy, self._battery(policy))
+        if all(record.verdict is Verdict.NOT_APPLICABLE for record in records.values()):
+            return None
         wrong = [record for record in records.values() if record.verdict not in _FINE]
         return _words("the good canary was failed", wrong) if wrong else ""
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.ports import Backend, Environment, Subject
+from pytest_codexsandbox.ports import Backend, Environment, Say, Subject, silent
 from pytest_codexsandbox.registry import plugged
 
 IN_A_ROW: Final = 3  # environments that do not start, after which no other is tried
@@ -24,9 +24,15 @@ class Places:
     """`opened` is told of each environment when it stands. Not for threads, but for those that it starts itself."""
 
     def __init__(
-        self, folder: Path, cache: Path, *, programs: Programs, opened: Callable[[EnvironmentSpec, Environment], None]
+        self,
+        folder: Path,
+        cache: Path,
+        *,
+        programs: Programs,
+        opened: Callable[[EnvironmentSpec, Environment], None],
+        say: Say = silent,
     ) -> None:
-        self._folder, self._cache = folder, cache
+        self._folder, self._cache, self._say = folder, cache, say
         self._programs, self._opened = programs, opened
         self._backends: dict[str, Backend] = {}
         self._open: dict[str, _Opening] = {}
@@ -84,7 +90,9 @@ class Places:
         backend = self._backends.get(spec.backend)
         if backend is None:
             backend = self._backends[spec.backend] = plugged("backends", spec.backend)()
-        opening = self._open[spec.id] = _Opening(backend, spec, self._folder / _folder_name(spec), self._cache)
+        opening = self._open[spec.id] = _Opening(
+            backend, spec, self._folder / _folder_name(spec), self._cache, self._say
+        )
         programs = tuple(self._programs(spec))
         if ahead:
             opening.begin(programs)
@@ -112,8 +120,8 @@ class Places:
 class _Opening:
     """One environment, from the wish for it to its end."""
 
-    def __init__(self, backend: Backend, spec: EnvironmentSpec, folder: Path, cache: Path) -> None:
-        self._backend, self._spec, self._folder, self._cache = backend, spec, folder, cache
+    def __init__(self, backend: Backend, spec: EnvironmentSpec, folder: Path, cache: Path, say: Say) -> None:
+        self._backend, self._spec, self._folder, self._cache, self._say = backend, spec, folder, cache, say
         self._stack = ExitStack()
         self._thread: threading.Thread | None = None
         self._made: Environment | None = None
@@ -125,7 +133,7 @@ class _Opening:
         self._thread.start()
 
     def open(self, programs: tuple[Subject, ...]) -> None:
-        opening = self._backend.open(self._spec, self._folder, cache=self._cache, brought=programs)
+        opening = self._backend.open(self._spec, self._folder, cache=self._cache, brought=programs, say=self._say)
         try:
             self._made = self._stack.enter_context(opening)
         except BaseException as fault:  # noqa: BLE001  (told to who asks for it, in his own thread)

@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 import msgspec
 
 from pytest_codexsandbox.diagnosis.judge import Judged, judge
+from pytest_codexsandbox.diagnosis.start import escaped
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -20,10 +22,14 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.session.batteries import SHARED, group_of
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
-from pytest_codexsandbox.session.standing import STANDING, START, control_evidence, start_evidence
+from pytest_codexsandbox.session.standing import STANDING, START, TRUST, control_evidence, start_evidence
 from pytest_codexsandbox.session.trial import RealTrial
 
-Canaries = Callable[[Cell, str, str], tuple[Evidence, ...]]
+
+class Canaries(Protocol):
+    def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]: ...
+    def need(self, cell: Cell, door: str) -> None:
+        """MachineFault where one was misjudged."""
 
 
 def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exempt: bool = False) -> RealTrial:
@@ -31,36 +37,53 @@ def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exem
     cell, promise = bench.cells[key.cell], bench.promises[key.promise]
     group = SHARED if promise.topic in STANDING else group_of(promise)
     seen, control = bench.seen(cell, key.door, key.policy, group), bench.control(cell, group)
-    started = Started(state="on", why="exempt: a canary restrains itself") if exempt else _started(bench, key, promise)
+    if canaries and promise.topic != TRUST:
+        canaries.need(cell, key.door)  # after the control: they share it, and the environment
+    started = _exempt(bench, key, promise) if exempt else _started(bench, key, promise)
     reasons: tuple[Evidence, ...] = ()
     if promise.topic == START:
         reasons = (start_evidence(started, policy=key.policy, seen=seen[0], control=control[0]),)
     elif promise.topic in STANDING:
         reasons = (control_evidence(control[0], seen[0]),)
-        reasons += canaries(cell, key.door, key.policy) if canaries else ()
+        reasons += canaries.evidence(cell, key.door, key.policy) if canaries else ()
     return RealTrial(key, promise, seen=seen, control=control, started=started, reasons=reasons)
 
 
 def _started(bench: Bench, key: Key, promise: Promise) -> Started:
     """The start of the policy; for a promise with a call of its own also that call's, where it can be known.
 
-    A call that does not start although the policy's battery did is the promise's own finding when it promised work;
-    about a boundary it says nothing, and `blocked` would be no answer either: the start itself is green.
+    A call that does not start although the policy's battery did is the promise's own finding when it promised work,
+    and `blocked` would be no answer: the start itself is green. But what held in a call of which nobody knows whether
+    a sandbox was on says nothing; about a boundary not even what did not hold does.
     """
     cell = bench.cells[key.cell]
     shared = bench.started(cell, key.door, key.policy)
     group = group_of(promise)
     if group == SHARED or promise.topic in STANDING or shared.state in ("failed", "unknown"):
         return shared
-    if promise.call is not None and promise.call.argv:
-        return shared  # no probe in it: nothing to assess
     own = bench.started(cell, key.door, key.policy, group)
     if own.state == "off" and shared.state == "on":
         return msgspec.structs.replace(own, alone=True)
     shared = msgspec.structs.replace(shared, another=own.another or shared.another)
-    if own.state in ("failed", "unknown") and promise.kind == "boundary":
-        return msgspec.structs.replace(own, state="unknown", why=f"in this promise's own call: {own.why}")
-    return shared
+    if own.state not in ("failed", "unknown"):
+        return shared
+    why = f"in this promise's own call: {own.why}"
+    if promise.kind == "boundary":
+        return msgspec.structs.replace(own, state="unknown", why=why)
+    return msgspec.structs.replace(shared, doubt=why)
+
+
+def _exempt(bench: Bench, key: Key, promise: Promise) -> Started:
+    """Of a subject that restrains itself no mark of the kernel is asked. What it does outside in one call and not in
+    the battery counts as it does of any other."""
+    cell, group = bench.cells[key.cell], group_of(promise)
+
+    def escapes(group: str) -> bool:
+        return any(map(escaped, bench.seen(cell, key.door, key.policy, group)))
+
+    if promise.topic not in STANDING and escapes(group) and not escapes(SHARED):
+        return Started(state="off", why="what no sandbox lets through was done, seen from outside", alone=True)
+    return Started(state="on", why="exempt: a canary restrains itself")
 
 
 def run_promise(trial: RealTrial, function: Callable[..., object]) -> Judged:

@@ -6,6 +6,7 @@ import msgspec
 
 from pytest_codexsandbox.doors.observe import look_key
 from pytest_codexsandbox.model.act import Act, DoneAct, Look
+from pytest_codexsandbox.model.base import SEARCHED
 from pytest_codexsandbox.model.observation import Observation
 
 CHANGING: Final = frozenset(
@@ -41,6 +42,17 @@ def side(observation: Observation, act_id: str, act: Act) -> Side:
     return Side(row=row_of(observation, act_id), changed=changed, arrived=arrivals_of(observation, act_id))
 
 
+def unlike(observation: Observation, control: Observation, act_id: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `paths` that are afterwards otherwise than in the control: a change alone may be the loss of it all.
+
+    What a link says names the folders of its own world, so of links only their being links is compared.
+    """
+    found = {path: [look_of(seen, act_id, path, before=False) for seen in (observation, control)] for path in paths}
+    return tuple(
+        path for path, looks in found.items() if len({(look.kind, look.size, look.sha256) for look in looks}) > 1
+    )
+
+
 def moved(act: Act) -> tuple[str, ...]:
     """The second path of a rename or a link, which shows its effect as well as the first."""
     to = act.params.get("to")
@@ -67,6 +79,18 @@ def differs(observation: Observation, key: str) -> bool:
 def look_of(observation: Observation, act_id: str, path: str, *, before: bool) -> Look:
     looks = observation.before if before else observation.after
     return looks.get(look_key(act_id, path)) or Look(path=path, kind="unreadable", error="nobody looked there")
+
+
+def left_behind(observation: Observation, *, told: bool = False) -> str:
+    """In words; `told`: with what it rests on."""
+    if observation.litter:
+        return f"left behind: {', '.join(observation.litter)}"
+    return f"nothing was left behind{'; what was put into each place was found' if told else ''}"
+
+
+def not_searched(*observations: Observation) -> list[str]:
+    """Places in which the search for litter did not find even the name that was put there for it."""
+    return [f"@{place}@" for place in SEARCHED if any(place not in one.searched for one in observations)]
 
 
 def ending(observation: Observation) -> str:

@@ -1,5 +1,6 @@
 """The promises that every other verdict leans on: the start, the control, the canaries."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
@@ -61,17 +62,13 @@ def control_words(control: Observation) -> str:
     return f"the control did not work: {control.ended} {control.code}: {said}"
 
 
-def canary_evidence(caught: str, passed: str, seen: Observation) -> tuple[Evidence, ...]:
-    """`caught` and `passed` are "" when the canaries behaved, else what was wrong: then no verdict can be trusted."""
-    rows = []
-    for act, claim, fault in (
-        ("allow-all", "a Codex without any sandbox is caught", caught),
-        ("good", "a well-behaved Codex passes", passed),
-    ):
-        rows.append(
-            Evidence(
-                claim=claim, act=act, nonce=seen.nonce, call=seen.id, saw=fault or f"the canary {act} behaved",
-                held=not fault, control=fault or f"the canary {act} behaved", control_held=not fault,
-            )
-        )  # fmt: skip
-    return tuple(rows)
+def canary_evidence(behaved: Mapping[str, str], seen: Observation) -> tuple[Evidence, ...]:
+    """`behaved`: each canary that was asked, and "" when it was judged rightly, else what was wrong."""
+    claims = {"allow-all": "a Codex without any sandbox is caught", "good": "a well-behaved Codex passes"}
+    return tuple(
+        Evidence(
+            claim=claims[act], act=act, nonce=seen.nonce, call=seen.id, saw=fault or f"the canary {act} behaved",
+            held=not fault, control=fault or f"the canary {act} behaved", control_held=not fault,
+        )
+        for act, fault in behaved.items()
+    )  # fmt: skip

@@ -38,7 +38,7 @@ class RealTrial:
         for copy in range(self.copies()):
             inside, outside = self._side(act, copy), self._control_side(act, copy)
             spec = self._act(act)
-            visible = spec.verb in sides.CHANGING | sides.ARRIVING
+            visible = spec.verb in sides.CHANGING | sides.ARRIVING or bool(spec.looks)
             held = inside.ran and not inside.row.ok and inside.row.errno in errno and not inside.showed
             leak = inside.row.ok or inside.showed
             self._add(
@@ -57,13 +57,13 @@ class RealTrial:
         for copy in range(self.copies()):
             inside, outside = self._side(act, copy), self._control_side(act, copy)
             spec = self._act(act)
-            seen_inside = self._effect(inside, outside, spec, effect)
-            held = inside.row.ok and seen_inside
+            other = self._otherwise(act, copy, outside, effect) if inside.row.ok else ()
+            held = inside.row.ok and self._effect(inside, outside, spec, effect) and not other
             self._add(
                 act,
                 copy=copy,
                 claim=claim or f"{what(spec)} works, and its effect is seen from outside",
-                saw=sides.told(inside, spec),
+                saw=sides.told(inside, spec) + "".join(f"; {path} is not what it is in the control" for path in other),
                 held=held,
                 control=sides.told(outside, spec),
                 control_held=outside.row.ok and self._effect(outside, outside, spec, effect),
@@ -91,15 +91,18 @@ class RealTrial:
     def clean(self, *, claim: str = "") -> None:
         for copy in range(self.copies()):
             inside, outside = self.observed(copy), self.controlled(copy)
-            done = inside.finished or inside.ended == "exit"
+            done = all(one.finished or one.ended == "exit" for one in (inside, outside))
+            # Of a search that found something nobody doubts that it sees.
+            blind = [] if inside.litter else sides.not_searched(inside, outside)
+            told = f"the search did not see {', '.join(blind)}" if blind else sides.left_behind(outside, told=True)
             self._add(
                 "",
                 copy=copy,
                 claim=claim or "the call leaves nothing behind that no act explains",
-                saw=f"left behind: {', '.join(inside.litter)}" if inside.litter else "nothing was left behind",
+                saw=sides.left_behind(inside),
                 held=not inside.litter,
-                control=f"left behind: {', '.join(outside.litter)}" if outside.litter else "nothing was left behind",
-                control_held=done and not outside.litter and (outside.finished or outside.ended == "exit"),
+                control=told,
+                control_held=done and not outside.litter and not blind,
                 direction="" if not inside.litter else "litter",
             )
 
@@ -142,6 +145,11 @@ class RealTrial:
         if spec.verb in sides.ARRIVING:
             return bool(done.arrived)
         return spec.verb not in sides.COMPARED or done.row.value == control.row.value
+
+    def _otherwise(self, act: str, copy: int, control: sides.Side, effect: str) -> tuple[str, ...]:
+        """What the act has made, seen from outside, and the control has made otherwise."""
+        paths = (effect,) if effect else control.changed if self._act(act).verb in sides.CHANGING else ()
+        return sides.unlike(self.observed(copy), self.controlled(copy), self._id(act), paths)
 
     def _act(self, name: str) -> Act:
         if name not in self.promise.acts:

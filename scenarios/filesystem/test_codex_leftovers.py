@@ -24,7 +24,7 @@ def test_a_call_leaves_nothing_behind_in_the_workspace_and_in_the_roots(trial: T
     """A command that writes nothing leaves workspace, roots, home, temporary folders and the outside as they were.
 
     Source: openai/codex#18043: an empty `.codex` that stayed in the workspace was a bug.
-    Control: the same call without a sandbox leaves nothing either.
+    Control: the same call without a sandbox leaves nothing either, and the search finds what is put there for it.
     """
     trial.allowed("read")
     trial.clean()

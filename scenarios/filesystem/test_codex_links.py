@@ -208,11 +208,11 @@ def test_a_rename_between_two_writable_roots_works_or_says_another_device(trial:
     """
     row, control = trial.row("between"), trial.control_row("between")
     here, there = trial.look(HERE), trial.look("@ROOT0@/@NAME@")
-    moved = row.ok and here.kind == "missing" and there.kind == "file"
-    stayed = row.errno == "EXDEV" and here.kind == "file" and there.kind == "missing"
+    moved = row.ok and here.kind == "missing" and (there.kind, there.text) == ("file", "ours")
+    stayed = row.errno == "EXDEV" and (here.kind, here.text) == ("file", "ours") and there.kind == "missing"
     trial.says(
         "between",
-        claim="the file is moved, or stays where it was and the error is EXDEV",
+        claim="the file is moved, or stays where it was and the error is EXDEV; either way it is whole",
         saw=f"{row.errno or 'moved' if row.ok or row.errno else row.detail}; here {here.kind}, there {there.kind}",
         held=moved or stayed,
         control=f"{control.errno or 'moved'}; there {trial.control_look('@ROOT0@/@NAME@').kind}",

@@ -1,7 +1,7 @@
 """Folders that everybody shares: /tmp, $TMPDIR, /dev/shm."""
 
 from pytest_codexsandbox.declare import Trial, promise
-from pytest_codexsandbox.model.act import Act, Given
+from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, READ_ONLY, ROOTS, SANDBOXED, WORKSPACE_WRITE
 
 CONFIG = "https://developers.openai.com/codex/config-reference"
@@ -88,6 +88,47 @@ def test_tmpdir_is_refused_when_excluded_and_under_read_only(trial: Trial) -> No
     """
     trial.refused("file")
     trial.refused("folder")
+
+
+EACH = {"tmp": IN_TMP["file"], "tmpdir": IN_TMPDIR["file"]}
+
+
+@promise(
+    "filesystem.exclude-slash-tmp-alone",
+    kind="boundary",
+    severity="medium",
+    source=f"{CONFIG}#sandbox_workspace_write.exclude_slash_tmp",
+    policies=(WORKSPACE_WRITE,),
+    acts=EACH,
+    call=Call(excludes=("slash-tmp",)),
+)
+def test_excluding_slash_tmp_leaves_tmpdir_writable(trial: Trial) -> None:
+    """With exclude_slash_tmp alone nothing can be written in /tmp, and $TMPDIR, which lies elsewhere, can be written.
+
+    Source: configuration reference: each of the two keys takes out one folder.
+    Control: both writes without a sandbox, seen from outside.
+    """
+    trial.refused("tmp")
+    trial.allowed("tmpdir")
+
+
+@promise(
+    "filesystem.exclude-tmpdir-alone",
+    kind="boundary",
+    severity="medium",
+    source=f"{CONFIG}#sandbox_workspace_write.exclude_tmpdir_env_var",
+    policies=(WORKSPACE_WRITE,),
+    acts=EACH,
+    call=Call(excludes=("tmpdir",)),
+)
+def test_excluding_tmpdir_leaves_slash_tmp_writable(trial: Trial) -> None:
+    """With exclude_tmpdir_env_var alone nothing can be written where $TMPDIR points, and /tmp can be written.
+
+    Source: configuration reference: each of the two keys takes out one folder.
+    Control: both writes without a sandbox, seen from outside.
+    """
+    trial.refused("tmpdir")
+    trial.allowed("tmp")
 
 
 def unchanged_outside(trial: Trial, act: str) -> None:

@@ -8,7 +8,7 @@ from pytest_codexsandbox.model.policy import EVERY, READ_ONLY, WORKSPACE_WRITE
 
 SOURCE = "https://github.com/openai/codex/blob/main/codex-rs/cli/src/debug_sandbox.rs"
 LINUX = "https://github.com/openai/codex/tree/main/codex-rs/linux-sandbox"
-MISSING = "/no-such-folder/no-such-command"
+REASONS = ("No such file or directory", "Permission denied")  # of bubblewrap's namespaces, of Landlock
 
 
 def ends_with(trial: Trial, code: int, *, act: str) -> None:
@@ -110,23 +110,26 @@ def test_death_by_sigkill_is_told_as_128_plus_9(trial: Trial) -> None:
     severity="medium",
     source=f"{LINUX}/src/linux_run_main.rs",
     policies=(WORKSPACE_WRITE,),
-    call=Call(argv=(MISSING,)),
+    call=Call(argv=("@HIDDEN@", "@OUTSIDE@/@NAME@")),
 )
-def test_a_command_that_does_not_exist_is_named(trial: Trial) -> None:
-    """A command that does not exist ends the call with 101 or 127, and its name and the reason are on stderr.
+def test_a_command_that_is_not_there_is_named(trial: Trial) -> None:
+    """A command that is not there in the sandbox ends the call with 101 or 127; stderr has its name and the reason.
+
+    It is there outside, where it would leave a file: so that it is missing shows that this very call is confined.
 
     Source: codex-linux-sandbox: `Failed to execvp COMMAND: No such file or directory`.
-    Control: without a sandbox the same command cannot be started, for the same reason.
+    Control: without a sandbox the same command is found, ends with 0, and its file is there.
     """
     seen, control = trial.observed(), trial.controlled()
-    said = next((line for line in seen.stderr.splitlines() if MISSING in line), "")
+    missing = seen.argv[-2] if seen.argv else "the command"
+    said = next((line for line in seen.stderr.splitlines() if missing in line), "")
     trial.says(
         "",
-        claim="exit code 101 or 127, and stderr names the command and `No such file or directory`",
+        claim="exit code 101 or 127, and stderr names the command and why it cannot be run",
         saw=f"{seen.ended} {seen.code}: {said or seen.stderr[:200]}",
-        held=seen.ended == "exit" and seen.code in (101, 127) and "No such file or directory" in said,
+        held=seen.ended == "exit" and seen.code in (101, 127) and any(reason in said for reason in REASONS),
         control=f"{control.ended}: {control.error or control.code}",
-        control_held=control.ended == "not-started" or control.code == 127,
+        control_held=control.ended == "exit" and control.code == 0,
     )
 
 

@@ -51,7 +51,7 @@ def nothing_made(trial: Trial, folder: str) -> None:
         trial.case,
         claim=f"mkdir is refused ({' or '.join(REFUSALS)}) and no folder is there afterwards",
         saw=f"{row.errno or row.detail or 'worked'}; outside {after.kind}",
-        held=row.errno in REFUSALS and after.kind != "dir",
+        held=row.errno in REFUSALS and after.kind not in ("dir", "unreadable"),
         control=f"{control.errno or 'worked'}; outside {plain.kind}",
         control_held=control.ok and plain.kind == "dir",
         reason=row.errno,

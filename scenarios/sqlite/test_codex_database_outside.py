@@ -224,18 +224,19 @@ def test_granting_only_the_database_file_is_not_enough(trial: Trial) -> None:
     Source: openai/codex#40433; SQLite writes its journal beside the database.
     Control: the same insert without a sandbox, and the row seen from outside.
     """
-    row, control, seen = trial.row("insert"), trial.control_row("insert"), trial.observed()
+    row, control = trial.row("insert"), trial.control_row("insert")
     by_sqlite = row.errno in ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR")
-    by_codex = seen.ended == "exit" and not seen.ready and "granted.db" in seen.stderr
     rows, before = (trial.look("@OUTSIDE@/granted.db#rows", before=when) for when in (False, True))
+    unchanged = rows.same_as(before) and rows.kind == "file"
     trial.says(
         "insert",
-        claim="the insert fails, by SQLite or because Codex refuses the root by name, and the rows stay",
+        claim="the command runs, its insert fails by SQLite's own words, and the rows stay",
         saw=f"{row.detail or 'inserted'}; rows {rows.text}",
-        held=(by_sqlite or by_codex) and rows.same_as(before) and rows.kind == "file",
+        held=by_sqlite and unchanged,
         control=f"{control.detail or 'inserted'}; rows {trial.control_look('@OUTSIDE@/granted.db#rows').text}",
         control_held=control.ok and "let through" in trial.control_look("@OUTSIDE@/granted.db#rows").text,
         reason=row.errno,
+        direction="wrong-claim" if trial.observed().ready else "denied",
     )
 
 

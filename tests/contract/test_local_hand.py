@@ -25,8 +25,10 @@ from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.guest.wire import pack
 from pytest_codexsandbox.model.act import Given
 from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.ports import Spawned
 
 SHORT = 1.0
+RUN = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()  # what a person has started
 
 
 @pytest.fixture
@@ -119,7 +121,7 @@ def test_who_waits_too_long_for_a_shared_tmp_is_told_why(place: Path) -> None:
             fcntl.flock(held, fcntl.LOCK_EX)
             done = environment.run(shell(world, "echo never"))
             assert done.ended == "not-started"
-            assert "another run of ours" in done.error
+            assert f"another run of ours on this machine (pid {RUN}) holds" in done.error
             with pytest.raises(MachineFault, match="another run of ours"):
                 environment.spawn(shell(world, "echo never"))
         finally:
@@ -135,6 +137,36 @@ def test_the_turn_comes_when_the_other_run_gives_it_back(place: Path) -> None:
         assert environment.run(shell(world, "echo now")).stdout == b"now\n"
         assert time.monotonic() - begun >= SHORT / 2
         assert environment.run(shell(world, "echo again")).stdout == b"again\n"
+
+
+def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(place: Path) -> None:
+    backend, told, threads = LocalBackend(own_tmp=False), list[str](), list[threading.Thread]()
+    live: list[Spawned] = []
+
+    def say(line: str) -> None:
+        told.append(line)
+        threads.append(threading.current_thread())
+        for one in live:
+            one.close()
+
+    spec = this_machine()
+    for attempt in range(50):
+        told.clear()
+        threads.clear()
+        folders = place / f"{attempt}-one", place / f"{attempt}-two"
+        with backend.open(spec, folders[0]) as one, backend.open(spec, folders[1], say=say) as two:
+            assert sh(two, "echo free").stdout == b"free\n"
+            if told:  # another test on this machine had its turn just then
+                continue
+            with fresh(one) as world:
+                live.append(one.spawn(shell(world, "sleep 1000")))
+                assert sh(two, "echo now").stdout == b"now\n"
+                live.append(one.spawn(shell(world, "sleep 2")))
+                assert sh(two, "echo again").stdout == b"again\n"
+                live[-1].close()
+        break
+    assert told == [f"waiting for another run that shares /tmp (pid {RUN}), up to 300 s"]
+    assert threads == [threading.current_thread()]  # not one that could speak in the middle of another's words
 
 
 def test_calls_of_two_environments_never_overlap_in_a_shared_tmp(place: Path) -> None:
@@ -227,3 +259,19 @@ def test_a_runner_that_stops_reading_does_not_keep_the_hand(place: Path) -> None
     os.close(answers)
     os.close(said)
     assert sorted(path.name for path in place.iterdir()) == ["big"]
+
+
+def test_databases_are_laid_again_after_a_subject_has_ended_the_process_that_keeps_them(
+    environment: HandEnvironment,
+) -> None:
+    """It maps the -shm of what it keeps open: whoever cuts that file ends it. What it kept is seen by nobody then."""
+    held = Given(kind="sqlite-held", path="@OUTSIDE@/read.db", content="reader")
+    with fresh(environment) as world:
+        environment.lay(world, [held])
+        cut = "import os, sys; [os.truncate(sys.argv[1] + end, 0) for end in ('', '-wal', '-shm')]"
+        assert environment.run(python(world, cut, world.fill("@OUTSIDE@/read.db"))).exit == 0
+        assert environment.look(world, ["@OUTSIDE@/read.db#rows"])["@OUTSIDE@/read.db#rows"].kind == "unreadable"
+    with fresh(environment) as world:
+        environment.lay(world, [Given(kind="sqlite", path="@OUTSIDE@/next.db")])
+        rows = environment.look(world, ["@OUTSIDE@/next.db#rows"])["@OUTSIDE@/next.db#rows"]
+        assert rows.text == '["laid outside"]'

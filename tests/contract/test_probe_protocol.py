@@ -47,6 +47,22 @@ def test_it_performs_in_order_and_says_that_it_is_done(tmp_path: Path) -> None:
     assert all(row.ms >= 0 for row in said.rows.values())
 
 
+def test_when_all_is_said_it_becomes_the_command_that_it_was_given(tmp_path: Path) -> None:
+    file = str(tmp_path / "f")
+    script = 'cat; echo "$0 $$"; grep SigIgn /proc/self/status; exit 9'
+    becomes = act("become", argv=["sh", "-c", script, "it"], without=["LC_CTYPE"])
+    said, code = talk(act("create", file), becomes, stdin=b"go\nfor the command")
+    assert (said.ready, said.finished, code) == (True, True, 9)
+    assert [row.ok for row in said.rows.values()] == [True, True]
+    assert said.rest.startswith(b"for the commandit ") and b"SigIgn:\t0000000000000000\n" in said.rest
+
+
+@pytest.mark.parametrize(("word", "code"), [("/no/such", 127), ("/etc/passwd", 126)])
+def test_a_command_that_it_cannot_become_is_named(word: str, code: int) -> None:
+    ended = subprocess.run(argv(act("become", argv=[word])), input=b"go\n", capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr.decode().split(": ")[0]) == (code, word)
+
+
 def test_it_does_nothing_before_it_is_told_to_go(tmp_path: Path) -> None:
     file = tmp_path / "f"
     child = subprocess.Popen(argv(act("create", str(file))), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -112,7 +128,7 @@ def test_a_child_that_lingers_holds_nothing_back(tmp_path: Path) -> None:
     said, code = talk(act("spawn-lingering", str(file), setsid=True, seconds=1))
     assert said.finished and code == 0 and int(said.rows["t/spawn-lingering"].value) > 1
     deadline = time.monotonic() + 60
-    while not file.exists() and time.monotonic() < deadline:
+    while not (file.exists() and file.read_text()) and time.monotonic() < deadline:  # made, and then written
         time.sleep(0.02)
     assert file.read_text().startswith("still here\n")
 

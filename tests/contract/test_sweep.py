@@ -1,7 +1,9 @@
 """`codexsandbox sweep` after a run and its hand were killed."""
 
+import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,9 +17,11 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.contract.asking import shell
-from pytest_codexsandbox.environments import folders
+from pytest_codexsandbox.environments import codex_left, folders
 from pytest_codexsandbox.environments.local import LocalBackend
 from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.releases.store import Store
 
 RUNNER = """
 import sys, time
@@ -40,6 +44,8 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
         monkeypatch.setenv("CODEXSANDBOX_CACHE", folder)
         monkeypatch.chdir(folder)
+        Path(folder, "tmp").mkdir()
+        monkeypatch.setattr(codex_left, "TMP", f"{folder}/tmp")  # the machine's own is not for a test to tidy
         yield Path(folder)
 
 
@@ -74,6 +80,104 @@ def test_what_a_killed_run_left_is_ended_and_removed(cache: Path, capsys: pytest
     assert folders.marked(owner.word) == []
     assert main(["sweep"]) == 0
     assert "nothing was left" in capsys.readouterr().out
+
+
+DAEMON = "codex-daemon-2000"  # somebody listens in it
+REGISTRY = "codex-bwrap-synthetic-mount-targets-1000"
+STAYS = sorted([".codex", ".github", "codex", DAEMON])
+
+
+@pytest.fixture
+def tmp(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands for /tmp, on a machine on which no Codex runs. It holds what a killed call left, and what is not its."""
+    folder = cache / "tmp"
+    for name in (".git", ".agents", "codex-daemon-1000", DAEMON, REGISTRY, "codex", ".github"):
+        (folder / name).mkdir(parents=True)
+    (folder / REGISTRY / "lock").write_text("")
+    (folder / ".codex").write_text("somebody's work")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{folder}/{DAEMON}/socket")
+    monkeypatch.setattr(codex_left, "everybody", list)
+    return folder
+
+
+def test_what_codex_left_for_a_killed_run_is_removed_with_it(
+    cache: Path, tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep"]) == 0
+    assert "nothing was left" in capsys.readouterr().out
+    assert len(list(tmp.iterdir())) == 8  # no run of ours was killed here: it is a Codex of the user's
+    killed_run(cache / "runs" / "killed" / "main" / "here", f"sleeper{uuid.uuid4().hex}")
+    assert main(["sweep"]) == 0
+    assert f"removed  {tmp}/codex-daemon-1000 (empty, of Codex)" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp.iterdir()) == STAYS
+
+
+def test_nothing_of_codex_is_removed_while_one_may_use_it(tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = os.open(tmp, os.O_RDONLY)
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    assert codex_left.take_away() == ()
+    os.close(turn)
+    me = kin.process(os.getpid())
+    assert me is not None
+    monkeypatch.setattr(codex_left, "everybody", lambda: [me._replace(name="codex-linux-san")])
+    assert codex_left.take_away() == ()
+    monkeypatch.setattr(codex_left, "everybody", lambda: [me, me._replace(name="codexsandbox")])
+    assert len(codex_left.take_away()) == 4
+    assert sorted(path.name for path in tmp.iterdir()) == STAYS
+
+
+def test_a_run_whose_hand_has_cleaned_up_after_it_is_removed_too(
+    cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hand of a killed runner removes its environment; what lay beside it is nobody's else."""
+    folder = cache / "runs" / "killed"
+    line = "import sys; from pathlib import Path; from pytest_codexsandbox.environments.folders import claim; "
+    environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": "/usr/bin:/bin"}
+    subprocess.run(
+        [sys.executable, "-c", f"{line}claim(Path(sys.argv[1]))", str(folder)], env=environment, check=True, timeout=60
+    )
+    (folder / "main" / "canaries").mkdir(parents=True)
+    assert main(["sweep", "--dry-run"]) == 13
+    assert str(folder) in capsys.readouterr().out
+    assert main(["sweep"]) == 0
+    assert "1 left by killed runs, removed" in capsys.readouterr().out
+    assert not folder.exists()
+
+
+def test_half_a_download_and_an_old_home_are_removed(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    half, old, new = (cache / name for name in ("staging/0.136.0~x86_64.4711", "homes/0-old", "homes/0-new"))
+    for folder in (half / "package", old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (1, 1))
+    with Store(cache).building("0.163.0", "x86_64") as busy:
+        assert main(["sweep", "--dry-run"]) == 13
+        shown = capsys.readouterr().out
+        assert f"left     {half}" in shown and f"left     {old}" in shown and "2 left by killed runs" in shown
+        assert main(["sweep"]) == 0
+        assert busy.is_dir() and new.is_dir()
+        assert not half.exists() and not old.exists()
+
+
+def test_what_cannot_be_removed_is_not_called_nothing(
+    cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = cache / "staging" / "0.136.0~x86_64.4711"
+    half.mkdir(parents=True)
+    (cache / "locks").mkdir()
+    monkeypatch.setattr("shutil.rmtree", lambda path, **words: None)
+    assert main(["sweep"]) == 13
+    shown = capsys.readouterr().out
+    assert f"stays    {half}" in shown and "1 left by killed runs, 1 of them could not be removed" in shown
+    monkeypatch.undo()
+
+
+def test_a_run_that_has_no_environment_yet_is_never_touched(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = cache / "runs" / "going"
+    folders.claim(folder)
+    assert main(["sweep"]) == 0
+    assert "it is running" in capsys.readouterr().out
+    assert folder.is_dir()
 
 
 def test_a_run_that_is_going_is_never_touched(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:

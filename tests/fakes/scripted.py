@@ -20,7 +20,7 @@ def world(word: str = "w1", folder: str = "/run folder") -> World:
     values = {name: f"{top}/{below}" for name, below in names.items()} | {
         "CODEX_HOME": f"{top}/codex-home", "TMP": "/tmp", "TMPDIR": f"{folder}/t", "SHM": "/dev/shm", "WORLD": top,
         "HTTP": "8080", "DNS": "5353", "UNIX": f"{folder}/rig", "ABSTRACT": "rig", "PYTHON": "/usr/bin/python3",
-        "PROBE": "/opt/probe.py",
+        "PROBE": "/opt/probe.py", "HIDDEN": "/proc/4711/fd/700",
     }  # fmt: skip
     return World(id=word, folder=top, values=values)
 
@@ -39,6 +39,7 @@ class ScriptedEnvironment:
         self.worlds: list[World] = []
         self.cleared: list[World] = []
         self.files: dict[str, str] = {}
+        self.blind = False  # whoever looks for litter finds nothing
 
     def facts(self) -> Mapping[str, Any]:
         return {}
@@ -81,7 +82,7 @@ class ScriptedEnvironment:
 
     def litter(self, world: World, known: Sequence[str]) -> tuple[str, ...]:
         self.known = list(known)
-        return ()
+        return () if self.blind else tuple(one.path for one in self.laid if f"cx-{world.id}-base-planted" in one.path)
 
     def arrivals(self, token: str) -> tuple[str, ...]:
         return self.arrived.get(token, ())

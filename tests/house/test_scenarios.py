@@ -219,6 +219,8 @@ def test_a_promise_is_complete(path: Path, promise: Promise, function: Callable[
     assert promise.policies and set(promise.policies) <= set(POLICIES)
     assert promise.source.startswith("https://")
     assert promise.acts or (promise.call and promise.call.argv), "nothing is done"
+    if promise.call and promise.call.argv:
+        assert "@OUTSIDE@/@NAME@" in " ".join(promise.call.argv), "nothing would prove that this very call is confined"
     for act in promise.acts.values():
         for place in (act.path, *act.looks, *(given.path for given in act.given), str(act.params.get("to", ""))):
             if re.search("@(TMP|TMPDIR|SHM)@", place):

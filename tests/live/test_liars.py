@@ -18,7 +18,8 @@ from tests.fakes.machine import installed_codex, run_folder
 pytestmark = pytest.mark.live
 OWN_CALL = "process.exit-code-kept"
 BOUNDARY = "protected.rename-refused"  # with a call of its own too
-CHOSEN = ("start.sandbox-is-on", "filesystem.outside-create-refused", OWN_CALL, BOUNDARY)
+COMMAND = "process.missing-command-is-named"  # its call runs a command and no probe
+CHOSEN = ("start.sandbox-is-on", "filesystem.outside-create-refused", OWN_CALL, BOUNDARY, COMMAND)
 # The first call of the sandbox goes to Codex; every later one is {then}.
 FIRST_ALONE = """#!{python} -IS
 import os, sys
@@ -31,15 +32,24 @@ if "sandbox" in words and "--" in words:
         {then}
 os.execv({codex!r}, [{codex!r}, *words])
 """
+# Whatever is no probe has no sandbox.
+PROBES_ALONE = """#!{python} -IS
+import os, sys
+words = sys.argv[1:]
+command = words[words.index("--") + 1:] if "--" in words else []
+if command and not any(word.endswith("/probe.py") for word in command):
+    os.execvp(command[0], command)
+os.execv({codex!r}, [{codex!r}, *words])
+"""
 BARE = "os.execvp(command[0], command)"
 DEAD = "os.kill(os.getpid(), 9)"
 
 
-def _verdicts(then: str) -> dict[str, tuple[Verdict, str]]:
+def _verdicts(wrapping: str, then: str = "") -> dict[str, tuple[Verdict, str]]:
     with run_folder() as folder:
         wrapper = folder / "wrapper"
         codex = installed_codex(folder / "cache").binary
-        text = FIRST_ALONE.format(python=sys.executable, mark=str(folder / "mark"), codex=codex, then=then)
+        text = wrapping.format(python=sys.executable, mark=str(folder / "mark"), codex=codex, then=then)
         wrapper.write_text(text)
         wrapper.chmod(0o755)
         spec = SubjectSpec(label="liar", path=str(wrapper), as_version="0.163.0", source="path")
@@ -53,14 +63,20 @@ def _verdicts(then: str) -> dict[str, tuple[Verdict, str]]:
 
 
 def test_a_codex_that_drops_its_sandbox_after_the_first_call_leaks() -> None:
-    found = _verdicts(BARE)
-    assert {found[name] for name in (OWN_CALL, BOUNDARY)} == {(Verdict.VIOLATES, "leak")}, found
+    found = _verdicts(FIRST_ALONE, BARE)
+    assert {found[name] for name in (OWN_CALL, BOUNDARY, COMMAND)} == {(Verdict.VIOLATES, "leak")}, found
     assert {found[name] for name in CHOSEN[:2]} == {(Verdict.CONFORMS, "")}, found
+
+
+def test_a_codex_that_confines_probes_only_leaks() -> None:
+    found = _verdicts(PROBES_ALONE)
+    assert found.pop(COMMAND) == (Verdict.VIOLATES, "leak"), found
+    assert set(found.values()) == {(Verdict.CONFORMS, "")}, found
 
 
 def test_a_codex_that_dies_after_the_first_call_is_never_just_blocked() -> None:
     """The start is green, so `blocked` would hide it: work that was promised is denied, a boundary is not known."""
-    found = _verdicts(DEAD)
+    found = _verdicts(FIRST_ALONE, DEAD)
     assert found[OWN_CALL][0] is Verdict.VIOLATES, found
     assert found[BOUNDARY][0] is Verdict.BROKEN, found
     assert {found[name] for name in CHOSEN[:2]} == {(Verdict.CONFORMS, "")}, found

@@ -1,14 +1,18 @@
 """A repro script, run by a stranger's shell, shows the same errno or exit code as the call that was recorded."""
 
+import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from pytest_codexsandbox import proc
+from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.repro import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.guest.shared import is_of_codex
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
@@ -77,16 +81,40 @@ def record(
     return seen
 
 
+def codex_left() -> set[str]:
+    """Names of Codex in the machine's /tmp, at a moment in which no call of ours is going on."""
+    with closing_fd(os.open("/tmp", os.O_RDONLY)) as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        return {one.name for one in os.scandir("/tmp") if is_of_codex(one.name) and mine(one)}
+
+
+@contextmanager
+def closing_fd(fd: int) -> Iterator[int]:
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def mine(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    except FileNotFoundError:
+        return False
+
+
 def show(script: str, home: Path) -> Finished:
     """Run it as a stranger would, in an empty folder, and see that it leaves nothing there."""
     file = home / "repro.sh"
     file.write_text(script)
+    before = codex_left()
     ended = proc.run(
         Command(argv=("sh", str(file)), cwd=str(home), env={"PATH": os.environ["PATH"], "HOME": str(home)}, timeout=180)
     )
     assert ended.ended == "exit", ended
     assert sorted(path.name for path in home.iterdir()) == [".cache", "repro.sh"]
     assert list((home / ".cache").iterdir()) == []
+    assert codex_left() <= before
     return ended
 
 
@@ -134,6 +162,28 @@ def test_what_only_the_probe_can_show_is_shown_by_it(machine: Environment, codex
     ended = show(repro_script(record(machine, codex, acts), acts=acts), home)
     assert ended.exit == 0
     assert '"errno": "EROFS"' in ended.stdout.decode() and '"errno": "ENOENT"' in ended.stdout.decode()
+
+
+def test_a_command_that_no_sandbox_sees_is_shown(machine: Environment, codex: Subject, home: Path) -> None:
+    seen = record(machine, codex, {}, argv=("@HIDDEN@", "@OUTSIDE@/@NAME@"))
+    assert (seen.code, "No such file or directory" in seen.stderr) == (101, True)
+    ended = show(repro_script(seen), home)
+    assert ended.exit == 101 and b"Failed to execvp /proc/" in ended.stderr
+    assert b"No such file or directory" in ended.stderr
+    (control,) = UnconfinedDoor().observe(
+        machine, codex, QUIET, {}, Call(argv=("@HIDDEN@", "@OUTSIDE@/@NAME@"), timeout=120.0)
+    )
+    assert control.code == 0
+    assert show(repro_script(control), home).exit == 0
+
+
+def test_a_users_command_is_shown_as_it_was_typed(machine: Environment, codex: Subject, home: Path) -> None:
+    acts = {"user/run": Act(verb="become", params={"argv": ["sh", "-c", "echo $0; exit 5", "typed"]})}
+    seen = record(machine, codex, acts)
+    assert (seen.code, seen.stdout) == (5, "typed\n")
+    script = repro_script(seen, acts={})
+    assert "probe.py" not in script
+    assert (show(script, home).exit, show(script, home).stdout.count(b"typed\n")) == (5, 1)
 
 
 def test_a_call_with_its_own_command_and_input_is_shown(machine: Environment, codex: Subject, home: Path) -> None:

@@ -122,6 +122,18 @@ class Started:
             time.sleep(0.05)
         raise AssertionError(f"{text!r} never came:\n{(self.folder / 'out.log').read_text(errors='replace')}")
 
+    def wait_for_word(self, text: str) -> None:
+        """Until the terminal shows `text`."""
+        end = time.monotonic() + LIMIT
+        while text not in self._shown() and self.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        if text not in self._shown():
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise AssertionError(f"{text!r} never came:\n{self._shown()}")
+
+    def _shown(self) -> str:
+        return (self.folder / "out.log").read_text(errors="replace")
+
     def send(self, number: int) -> None:
         self.process.send_signal(number)
 

@@ -47,6 +47,8 @@ def test_every_cell_has_a_history_of_its_own(done: Done) -> None:
     told = {(parameters(one)["cell"], parameters(one)["door"], parameters(one)["policy"]) for one in found}
     assert told == {(key.cell, key.door, key.policy) for key in keys}
     assert {parameters(one)["codex"] for one in found} == {"one", "two"}
+    axes = {"door", "policy", "case", "cell", *done.journal.plan.cells[0].axes}
+    assert all(parameters(one).keys() <= axes for one in found), parameters(found[0])
 
 
 def test_a_violation_is_never_passed_in_allure(done: Done) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.guest import kin
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.plugin.conftest import LIMIT, Matrix
 
@@ -28,6 +29,11 @@ def _ours(cache: Path) -> list[str]:
     return found
 
 
+def _lives(one: kin.Process) -> bool:
+    now = kin.process(one.pid)
+    return now is not None and now.start == one.start and now.state not in "ZX"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("words", [(), ("-n2",)])
 def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
@@ -35,17 +41,20 @@ def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
 ) -> None:
     run = matrix.start(*words, plugins=("xdist.plugin",) if words else ())
     run.wait_for('"line":"result"', count=4)
+    # A worker that has not yet noticed may start one more call: it has to be gone as well.
+    everybody = [one for one in map(kin.process, kin.tree([run.process.pid])) if one is not None]
     run.send(number)
     done = run.end()
     journal = done.journal
     states = journal.states()
     assert set(states) == set(journal.plan.keys)
     assert [record for record in states.values() if record.verdict is Verdict.BROKEN]
-    assert done.code != 0
+    assert done.code == (-number if number == signal.SIGKILL else 2), done.out
     assert (journal.end is None) == (number == signal.SIGKILL)
     end = time.monotonic() + LIMIT
-    while _ours(matrix.cache) and time.monotonic() < end:
+    while (any(map(_lives, everybody)) or _ours(matrix.cache)) and time.monotonic() < end:
         time.sleep(0.1)
+    assert [one for one in everybody if _lives(one)] == []
     assert _ours(matrix.cache) == []
 
 
@@ -72,3 +81,46 @@ def test_a_full_disk_is_said_and_the_ledger_does_not_add_up(matrix: Matrix, line
     run = matrix.run("--codex-only=process.exit-code-kept", files={"conftest.py": plugin})
     assert run.code == code, run.out
     assert said in run.out
+
+
+CHANGES_A_LINE = """
+from pytest_codexsandbox import journal
+real = journal.Journal._encoded
+def changed(self, line):
+    return real(self, line).replace({before!r}, {after!r})
+def pytest_configure():
+    journal.Journal._encoded = changed
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (b'{"line":"environment"', b'{"line":"weather"', "a line of the journal cannot be understood"),
+        (b'"verdict":"unconfined"', b'"verdict":"conforms"', "results are not those of the run"),
+    ],
+)
+def test_a_journal_that_does_not_say_what_the_run_found_is_no_success(
+    matrix: Matrix, before: bytes, after: bytes, said: str
+) -> None:
+    plugin = CHANGES_A_LINE.format(before=before, after=after)
+    run = matrix.run("--codex-only=filesystem.workspace-writable", files={"conftest.py": plugin})
+    assert run.code == 11, run.out
+    assert "exit 11: the journal is incomplete: " in run.out and said in run.out
+
+
+def test_what_another_plugin_makes_of_the_exit_code_is_not_lost(matrix: Matrix) -> None:
+    plugin = "def pytest_sessionfinish(session):\n    session.exitstatus = 1\n"
+    run = matrix.run("--codex-only=filesystem.outside-mode-refused", files={"conftest.py": plugin})
+    assert run.code == 1, run.out
+    assert "failed outside the matrix" in run.out
+
+
+def test_a_fault_of_another_plugin_at_the_end_leaves_a_journal_without_end_and_nothing_else(matrix: Matrix) -> None:
+    plugin = "def pytest_sessionfinish():\n    raise RuntimeError('not ours')\n"
+    run = matrix.run("--codex-only=process.exit-code-kept", files={"conftest.py": plugin})
+    assert run.code == 1, run.out  # pytest lets such an error through as it is
+    assert "not ours" in run.out
+    assert run.journal.end is None
+    name = run.reports[0].parent.name  # other tests kill runs that share this cache
+    assert list((matrix.cache / "runs").glob(f"{name}-*")) == []

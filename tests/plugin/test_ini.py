@@ -13,6 +13,7 @@ INIS = {
     "warnings are errors": "[pytest]\nfilterwarnings = error\n",
     "other names": "[pytest]\npython_files = spec_*.py\npython_functions = check_*\ntestpaths = nowhere\n",
     "strict": "[pytest]\naddopts = --strict-markers --strict-config\n",
+    "selects its own": "[pytest]\nmarkers = unit: the user's\naddopts = -m unit -k mine --deselect codex-scenarios\n",
     "quiet": "[pytest]\naddopts = -q --tb=no\n",
 }
 
@@ -31,6 +32,11 @@ def plain(matrix: Matrix) -> dict[object, object]:
 @pytest.mark.parametrize("name", INIS)
 def test_an_ini_changes_nothing(matrix: Matrix, plain: dict[object, object], name: str) -> None:
     assert _keys(matrix, ini=INIS[name]) == plain
+
+
+def test_what_is_typed_selects_whatever_the_ini_says(matrix: Matrix, plain: dict[object, object]) -> None:
+    found = _keys(matrix, "-k", "exit-code", ini="[pytest]\naddopts = -m unit -k mine\nmarkers = unit: the user's\n")
+    assert found and found.keys() < plain.keys()
 
 
 def test_the_ini_twins_mean_what_the_options_mean(matrix: Matrix, plain: dict[object, object]) -> None:

@@ -4,8 +4,11 @@ import re
 
 import pytest
 
+from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.model.policy import POLICIES, SANDBOXED
 from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.releases.catalogue import installed
 from tests.plugin.conftest import Matrix
 
 pytestmark = pytest.mark.live
@@ -52,6 +55,24 @@ def test_pytests_own_selection_cannot_drop_the_standing_checks(matrix: Matrix, w
     places = {(key.cell, key.door, key.policy) for key in states}
     for promise in ("start.sandbox-is-on", "trust.control-and-canaries"):
         assert {(key.cell, key.door, key.policy) for key in states if key.promise == promise} == places
+    assert run.code == 0, run.out
+
+
+@pytest.mark.parametrize("part", ["", "/test_codex_start.py", "/test_codex_start.py::{one}"])
+def test_paths_cannot_leave_out_a_part_of_the_standing_checks(matrix: Matrix, part: str) -> None:
+    """They name the start checks, or one of them: then the canaries and the other starts come all the same."""
+    policy = "workspace-write-network"
+    codex = installed()
+    assert codex is not None
+    cell = f"{this_machine().id}~codex-{codex.label}"
+    one = f"test_the_sandbox_starts_and_is_really_on[{cell}-sandbox-{policy}]"
+    start = f"{shipped('scenarios')}/start{part.format(one=one)}"
+    run = matrix.run(start, str(shipped("scenarios") / "filesystem" / "test_codex_outside.py"))
+    states = run.journal.states()
+    places = {(key.cell, key.door, key.policy) for key in states}
+    assert len(places) >= len(SANDBOXED), run.out
+    for promise in ("start.sandbox-is-on", "trust.control-and-canaries"):
+        assert {(key.cell, key.door, key.policy) for key in states if key.promise == promise} == places, promise
     assert run.code == 0, run.out
 
 

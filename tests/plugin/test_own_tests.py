@@ -1,7 +1,11 @@
 """A user's own tests beside the shipped promises: chosen like them, and told in the user's own words."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
+from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import Matrix
 
 pytestmark = pytest.mark.live
@@ -53,9 +57,51 @@ def test_a_command_that_takes_too_long_is_not_called_refused(matrix: Matrix) -> 
     assert "sleep 60" in (run.reports[0].parent / record.repro).read_text()
 
 
-def test_nothing_is_claimed_of_a_call_in_which_no_probe_was(matrix: Matrix) -> None:
+def test_that_the_sandbox_was_on_is_known_of_the_very_call(matrix: Matrix) -> None:
     run = matrix.run("test_mine.py", files=FILES)
     rows = [row for record in run.journal.records for row in record.evidence if row.act == "user/run"]
     assert rows
     assert not any("EROFS" in row.saw for row in rows)
-    assert any("a probe under the same policy" in row.claim for row in rows)
+    assert any(row.claim == "`true` ends by itself, and in its call the sandbox is on" and row.held for row in rows)
+    calls = {call.id: call.observation for call in run.journal.calls}
+    assert all(len(calls[row.call].readings) == 1 for row in rows)
+
+
+DROPS_IT = """#!{python} -IS
+import base64, os, sys, zlib
+words = sys.argv[1:]
+command = words[words.index("--") + 1 :] if "--" in words else []
+if len(command) == 6 and b'"become"' in zlib.decompress(base64.b64decode(command[-1])):
+    os.execvp(command[0], command)
+os.execv({codex!r}, [{codex!r}, *words])
+"""
+
+
+def test_a_codex_without_a_sandbox_in_the_users_call_alone_is_a_leak(matrix: Matrix, tmp_path: Path) -> None:
+    wrapper = tmp_path / "wrapper"
+    codex = installed_codex(matrix.cache).binary
+    wrapper.write_text(DROPS_IT.format(python=sys.executable, codex=codex))
+    wrapper.chmod(0o755)
+    run = matrix.run("test_mine.py", f"--codex-bin={wrapper}@0.163.0", files=FILES)
+    states = {key.promise: record for key, record in run.journal.states().items()}
+    mine = states["user.test-mine-py-test-one"]
+    assert (mine.verdict.value, mine.direction) == ("violates", "leak"), run.out
+    assert states["start.sandbox-is-on"].verdict.value == "conforms", run.out
+
+
+def test_a_command_finds_what_it_would_find_without_the_probe_before_it(matrix: Matrix) -> None:
+    text = (
+        "import signal\n\n"
+        "def test_plain(codex_sandbox):\n"
+        "    script = 'cat; env; grep Sig /proc/self/status; echo $0 $#; exit 7'\n"
+        "    seen = codex_sandbox.run('sh', '-c', script, 'me', '@NAME@', stdin=b'go\\nsaid\\n', env={'LANG': 'C'})\n"
+        "    said = seen.stdout\n"
+        "    assert seen.code == 7 and said.startswith('go\\nsaid\\n') and said.endswith('me 1\\n'), said\n"
+        "    assert 'LC_CTYPE' not in said and 'LANG=C\\n' in said\n"
+        "    assert 'SigIgn:\\t0000000000000000' in said and 'SigBlk:\\t0000000000000000' in said, said\n\n"
+        "def test_missing(codex_sandbox):\n"
+        "    seen = codex_sandbox.run('/no/such/command')\n"
+        "    assert (seen.code, seen.stderr) == (127, '/no/such/command: No such file or directory\\n')\n"
+    )
+    run = matrix.run("test_plain.py", files={"test_plain.py": text})
+    assert run.code == 0, run.out

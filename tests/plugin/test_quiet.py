@@ -26,6 +26,18 @@ def test_many_results_by_one_cause_are_one_block(matrix: Matrix, words: tuple[st
     assert len(out.splitlines()) < 2 * broken
 
 
+def test_a_green_run_is_no_wall_of_text_either(matrix: Matrix) -> None:
+    """Known deviations and what is not applicable stand on the closing screen, by their causes."""
+    run = matrix.run("-ra", "--codex-only=dns.*,filesystem.root-may-be-a-file", matrix=True)
+    assert run.code == 0, run.out
+    counts = run.journal.counts()
+    assert counts["n/a"] and counts["expected"]
+    assert "needs a resolver of ours" in " ".join(run.out.split()) and "root-that-is-a-file" in run.out
+    assert "SKIPPED" not in run.out and "XFAIL" not in run.out
+    last = run.out.splitlines()[-1]  # pytest counts them as ever
+    assert f"{counts['n/a']} skipped" in last and f"{counts['expected']} xfailed" in last
+
+
 def test_asked_to_be_verbose_pytest_tells_each_of_them(matrix: Matrix) -> None:
     broken, out = _run(matrix, "-v")
     assert out.count("ERROR at setup") == broken

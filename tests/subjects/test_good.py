@@ -144,6 +144,16 @@ def test_a_command_that_does_not_exist_is_named(world: World) -> None:
     assert b"Failed to execvp /no-such-command: No such file or directory (os error 2)" in ended.stderr
 
 
+def test_what_another_process_has_open_cannot_be_run(world: World) -> None:
+    with Path("/bin/true").open("rb") as program:
+        path = f"/proc/{os.getpid()}/fd/{program.fileno()}"
+        ended = world.call("good", "sandbox", "--", path)
+        full = world.call("good", "-c", 'sandbox_mode="danger-full-access"', "sandbox", "--", path)
+    assert ended.returncode == 101
+    assert f"Failed to execvp {path}: No such file or directory (os error 2)".encode() in ended.stderr
+    assert full.returncode == 0
+
+
 def test_what_the_command_left_running_is_ended(world: World) -> None:
     acts: list[Act] = [("spawn-lingering", world.workspace / "beat", {"setsid": setsid}) for setsid in (False, True)]
     ended = world.call("good", *WRITING, "sandbox", "--", *probe(acts), stdin=b"go\n")

@@ -1,5 +1,6 @@
 """The command line teaches, answers wrong words with what exists, and shows no traceback for an error of the user."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
 
@@ -60,6 +61,23 @@ def test_an_unknown_command_is_answered_with_those_that_exist(capsys: pytest.Cap
     shown = capsys.readouterr().err
     assert "did you mean 'doctor'?" in shown
     assert "Traceback" not in shown
+
+
+def test_help_before_a_command_is_that_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--help", "run"])
+    assert ended.value.code == 0
+    assert "usage: codexsandbox run" in capsys.readouterr().out
+
+
+def test_an_option_before_the_command_is_refused_and_not_dropped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_command(monkeypatch, lambda options: 0)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--json", "plan"])
+    assert ended.value.code == 4
+    assert "--json stands before the command; options follow it: codexsandbox plan" in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +143,24 @@ def test_run_passes_on_what_it_does_not_know_in_its_order(monkeypatch: pytest.Mo
     monkeypatch.setattr("os.execv", lambda program, argv: started.extend(argv))
     cli.load("run").run(_parsed("--preset", "local", "-p", "no:randomly", "-k", "a and b", "--codex-strict"))
     words = ["--codex-matrix=local", "-p", "no:randomly", "-k", "a and b", "--codex-strict"]
-    assert started[1:] == ["-m", "pytest", *words]
+    assert started[1:] == ["-P", "-m", "pytest", *words]
+
+
+@pytest.mark.parametrize("rest", [("releases",), ("-q", "tests", "local"), ("tests", "./my.toml")])
+def test_run_says_how_a_preset_is_given(rest: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WrongInput, match="expects a path") as caught:
+        pytest_words("", rest)
+    assert caught.value.next_step == f"codexsandbox run --preset {rest[-1]}"
+
+
+def test_run_leaves_values_of_options_and_folders_that_exist_to_pytest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "releases").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for rest in (("-k", "local"), ("-c", "pytest.toml"), ("releases",)):
+        assert pytest_words("", rest) == ("--codex-matrix", *rest)
 
 
 def test_run_refuses_two_presets() -> None:

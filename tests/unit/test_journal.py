@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox import journal
@@ -166,12 +167,28 @@ def test_facts_of_any_kind_and_names_that_are_not_utf8_can_be_written(tmp_path: 
     assert journal.read(writer.path).environments[0].facts["name"] == "caf\\udce9"
 
 
+def test_what_data_ruled_out_is_not_broken_by_an_interruption(tmp_path: Path) -> None:
+    whole = journals.green()
+    first, *others = whole.plan.keys
+    plan = msgspec.structs.replace(whole.plan, not_applicable={str(first): "needs a resolver of ours"})
+    states = journal.read(written(tmp_path, msgspec.structs.replace(whole, plan=plan, records=(), end=None))).states()
+    assert (states[first].verdict, states[first].reason) == (Verdict.NOT_APPLICABLE, "needs a resolver of ours")
+    assert {states[key].verdict for key in others} == {Verdict.BROKEN}
+
+
 def test_a_torn_last_line_is_kept_as_such(tmp_path: Path) -> None:
     path = spoiled(tmp_path, lambda lines: [*lines[:-1], lines[-1][:40]])
     read = journal.read(path)
     assert read.torn.startswith("line ")
     assert read.end is None
     assert len(read.states()) == len(read.plan.keys)
+
+
+def test_a_journal_that_stops_in_its_head_is_still_called_a_journal(tmp_path: Path) -> None:
+    path = spoiled(tmp_path, lambda lines: [lines[0][:60]])
+    with pytest.raises(WrongInput, match="the journal has no plan") as caught:
+        journal.read(path)
+    assert "stops in the middle of its first line" in caught.value.why
 
 
 def test_a_last_line_without_its_line_end_is_whole(tmp_path: Path) -> None:
@@ -205,6 +222,10 @@ def strange_cell(lines: list[bytes]) -> list[bytes]:
     return [lines[0], changed(lines[1], cells=[]), *lines[2:]]
 
 
+def strange_reason(lines: list[bytes]) -> list[bytes]:
+    return [lines[0], changed(lines[1], not_applicable={"nobody.planned-this": "why"}), *lines[2:]]
+
+
 def insert(line: bytes) -> Edit:
     return lambda lines: [*lines[:3], line, *lines[3:]]
 
@@ -225,6 +246,7 @@ REFUSED: dict[str, tuple[Edit, str, int]] = {
     "one key twice": (repeat_result, "one key and one attempt", 12),
     "a key twice in the plan": (key_twice, "names a key twice", 2),
     "a key of a cell that is not there": (strange_cell, "a cell that it does not have", 2),
+    "a reason for a key that is not there": (strange_reason, "rules out a key that it does not have", 2),
     "a key that was not planned": (strange_promise, "never planned", 11),
     "a result before the plan": (lambda lines: [lines[0], lines[-2], *lines[1:]], "never planned", 2),
     "a result that contradicts its record": (contradiction, "contradicts", 11),

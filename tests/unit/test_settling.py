@@ -144,6 +144,20 @@ def test_what_the_canaries_show_measures_no_codex() -> None:
     assert ended(states).code == 11
 
 
+@pytest.mark.parametrize("known", [Verdict.EXPECTED, Verdict.STALE])
+def test_a_start_that_is_known_to_fail_measures_nothing(known: Verdict) -> None:
+    """All that needs a sandbox is blocked by it: a run in which nothing else was measured is no success."""
+    states = {
+        key: record(key, known, deviation="no-namespaces-here")
+        if key.promise == "start.is-on"
+        else record(key, Verdict.CONFORMS if key.promise == "trust.canary" else Verdict.BLOCKED)
+        for key in PLAN.keys
+    }
+    assert 11 in codes(ended(states))
+    unasked = next(key for key in PLAN.keys if key.promise.startswith("f"))
+    assert 11 not in codes(ended(states | {unasked: record(unasked, Verdict.UNCONFINED)}))
+
+
 def test_one_empty_cell_among_full_ones_is_named() -> None:
     two = plan(promise(), cells=(cell("0.1.0"), cell("0.2.0")))
     states = {key: record(key, Verdict.BLOCKED if "0.2.0" in key.cell else Verdict.CONFORMS) for key in two.keys}
@@ -175,6 +189,15 @@ def test_what_was_planned_and_never_run_is_broken() -> None:
     found = settle(PLAN, (), (), versions={}, today=datetime.date(2026, 11, 18))
     assert {one.verdict for one in found.records.values()} == {Verdict.BROKEN}
     assert codes(ended(found.records)) == [11, 10]
+
+
+def test_what_data_rules_out_needs_no_result() -> None:
+    there = plan(promise("start.is-on"), promise(requires=("user:ordinary",)))
+    found = settle(there, (), (), versions={}, today=datetime.date(2026, 11, 18)).records
+    ruled_out = {key for key, one in found.items() if one.verdict is Verdict.NOT_APPLICABLE}
+    assert ruled_out == {key for key in there.keys if key.promise.startswith("f")}
+    assert all("needs an ordinary user" in found[key].reason for key in ruled_out)
+    assert {found[key].verdict for key in found.keys() - ruled_out} == {Verdict.BROKEN}
 
 
 def test_a_candidates_place_is_what_its_user_says_then_what_it_says_itself() -> None:

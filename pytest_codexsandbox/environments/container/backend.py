@@ -24,7 +24,7 @@ from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
-from pytest_codexsandbox.ports import Brought
+from pytest_codexsandbox.ports import Brought, Say, silent
 from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
@@ -70,8 +70,9 @@ class ContainerBackend:
 
     @contextmanager
     def open(
-        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = ()
-    ) -> Iterator["ContainerEnvironment"]:
+        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = (),
+        say: Say = silent,
+    ) -> Iterator["ContainerEnvironment"]:  # fmt: skip
         asked = spec.container
         if asked is None:
             raise MachineFault("this environment is no container", where=spec.id)

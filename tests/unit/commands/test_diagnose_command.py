@@ -172,7 +172,23 @@ def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pyt
         journal.write(line)
     journal.close()
     assert main(["diagnose", str(journal.path)]) == 1
-    assert "ended before it had a result" in " ".join(capsys.readouterr().out.split())
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("INCOMPLETE: the run did not end by itself; 1 of 2 planned have no result")
+    assert "E never ran" in shown and "run it again, to its end" in shown
+    assert "not recognised" not in shown  # nothing is the matter with what was never tried
+
+
+def test_how_a_run_ended_is_said_where_no_check_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = written(tmp_path, *(journals.record(key) for key in KEYS))
+    *lines, end = whole.read_bytes().splitlines(keepends=True)
+    leak = msgspec.json.encode({**msgspec.json.decode(end), "exit": 13, "reasons": ["13 left behind by us: /tmp/x"]})
+    for spoiled, said in (
+        (leak, "exit 13: left behind by us: /tmp/x"),
+        (end[:30], f"INCOMPLETE: the run did not end by itself (line {len(lines) + 1} stops"),
+    ):
+        whole.write_bytes(b"".join((*lines, spoiled)))
+        assert main(["diagnose", str(whole)]) == 0
+        assert capsys.readouterr().out.startswith(said)
 
 
 def test_hostile_evidence_of_a_journal_is_shown_and_not_obeyed(

@@ -56,6 +56,15 @@ def test_what_cannot_be_had_is_said_with_what_to_do() -> None:
     assert "would download" not in shown
 
 
+def test_a_download_of_unknown_size_is_not_called_0_mb() -> None:
+    unknown = Forecast(source="npm")
+    assert "would download 2 releases whose size nobody says\n" in as_text(
+        shown_with({"0.136.0": unknown, "0.163.0": unknown})
+    )
+    shown = as_text(shown_with({"0.136.0": unknown, "0.163.0": Forecast(megabytes=162, source="npm")}))
+    assert "would download about 162 MB and 1 release whose size nobody says\n" in shown
+
+
 def test_with_everything_there_nothing_is_downloaded() -> None:
     there = Forecast(source="cache", cached=True)
     assert "nothing to download" in as_text(shown_with({"0.136.0": there, "0.163.0": there}))

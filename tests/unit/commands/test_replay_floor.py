@@ -2,16 +2,20 @@
 
 import base64
 import json
+from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 
+from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.replay_floor import Floor, Paths, _as_json, _as_text, command_of, replayable
 from pytest_codexsandbox.doors.filling import plan_word, read_plan_word
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.world import World
+from tests.unit.reports import journals
 
 
 def world(name: str, root: str, port: str) -> World:
@@ -91,6 +95,15 @@ def test_the_longer_path_wins_over_the_shorter_one() -> None:
 def test_calls_that_never_started_or_kept_no_world_are_left_out() -> None:
     never, lost = call(PROBE_ARGV, started=False), call(PROBE_ARGV, kept=None)
     assert replayable([never, lost, call(PROBE_ARGV)]) == (call(PROBE_ARGV),)
+
+
+def test_a_journal_without_calls_says_why_there_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = journals.journal((), keys=journals.keys_of([journals.cell()]), ended=False, calls=[])
+    path = tmp_path / "journal.ndjson"
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in journals.lines_of(made)))
+    assert main(["replay-floor", str(path)]) == 4
+    said = capsys.readouterr().err
+    assert "nothing to replay" in said and "the run did not end by itself" in said
 
 
 def test_the_median_counts() -> None:

@@ -50,6 +50,13 @@ def test_a_denial_is_explained_by_what_the_program_said() -> None:
     assert why(red, observation(rows={act: done})).fingerprint == "sqlite-cannot-open"
 
 
+def test_an_errno_of_the_harness_is_no_finding_about_codex() -> None:
+    reason = "a world could not be removed; why w3/f: Operation not permitted"
+    broken = record(Verdict.BROKEN, reason=reason)
+    assert why(broken, observation()).fingerprint == ""
+    assert "this says nothing about Codex" in why(broken).cause
+
+
 def test_the_errno_that_was_promised_explains_nothing() -> None:
     """The claim says EROFS; what was seen is something else."""
     rows = (row(claim="it is refused (EROFS or EACCES)", saw="ENOENT at open", reason="ENOENT", held=False),)

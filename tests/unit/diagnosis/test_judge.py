@@ -66,6 +66,22 @@ def test_a_sandbox_that_is_off_in_one_call_alone_is_a_leak_although_the_start_pr
     assert found.reason.startswith("no sandbox was on in this call")
 
 
+def test_nothing_holds_in_a_call_of_which_the_sandbox_is_not_known() -> None:
+    doubtful = Started(state="on", why="", doubt="in this promise's own call: the probe was not read")
+
+    def found(evidence: Evidence, *, sandboxed: bool = True, **words: Any) -> Verdict:
+        of = promise(**words)
+        return judge(
+            of, outcome="passed", message="", evidence=(evidence,), started=doubtful, sandboxed=sandboxed
+        ).verdict
+
+    for kind in ("boundary", "capability", "claim", "hygiene"):
+        assert found(row(), kind=kind) is Verdict.BROKEN
+    assert found(row(held=False), kind="capability") is Verdict.VIOLATES
+    assert found(row(), needs="nothing") is Verdict.CONFORMS
+    assert found(row(), sandboxed=False) is not Verdict.BROKEN
+
+
 def test_a_row_without_a_control_cannot_accuse_codex() -> None:
     assert judged((row(held=False, control=""),)).verdict is Verdict.BROKEN
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.diagnosis.start import assess
+from pytest_codexsandbox.diagnosis.start import assess, assess_command
 from pytest_codexsandbox.model.act import DoneAct
 from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.observation import Observation
@@ -82,8 +82,8 @@ def test_self_restraint_without_a_mark_is_off() -> None:
 
 
 def test_a_write_that_went_through_is_off_whatever_the_probe_says() -> None:
-    liar = observation(after={KEY: look("file")})
-    assert state(liar).state == "off"
+    for kind in ("file", "dir", "symlink", "other"):  # whatever is there now
+        assert state(observation(after={KEY: look(kind)})).state == "off"
     honest = {act: DoneAct(act=act, ok=True) for act in (FORBIDDEN, PERMITTED)}
     assert state(observation(rows=honest, after={KEY: look("file")}, readings=())).state == "off"
 
@@ -162,6 +162,7 @@ def test_a_call_that_says_nothing_about_the_sandbox_is_unknown(words: dict[str, 
         {"rows": control().rows},
         {"after": {}},
         {"after": {KEY: look("unreadable")}},
+        {"error": "the probe spoke nonsense: a second row for one act"},
     ],
 )
 def test_half_a_proof_is_unknown(words: dict[str, Any]) -> None:
@@ -218,3 +219,31 @@ def test_on_always_rests_on_a_refusal_a_control_and_a_mark(
     if found.state == "failed":
         assert found.diagnosis is not None
     assert found.why
+
+
+SHARED = Started(state="on", why="shown by the battery", call="c0")
+NOTHING = observation(rows={}, readings=(), ready=False, finished=False)
+THROUGH = observation(rows={}, readings=(), ready=False, finished=False, after={KEY: look("file")})
+UNSEEN = observation(rows={}, readings=(), ready=False, finished=False, after={KEY: look("unreadable")})
+
+
+@pytest.mark.parametrize(
+    ("seen", "outside", "state"),
+    [
+        (NOTHING, THROUGH, "on"),
+        (THROUGH, THROUGH, "off"),
+        (UNSEEN, THROUGH, "unknown"),
+        (observation(rows={}, readings=(), after={}), THROUGH, "unknown"),
+        (NOTHING, NOTHING, "unknown"),  # a command that does nothing outside either: its call proves nothing
+        (NOTHING, None, "unknown"),
+    ],
+)
+def test_a_call_without_a_probe_is_known_by_what_its_command_left_outside(
+    seen: Observation, outside: Observation | None, state: str
+) -> None:
+    assert assess_command(seen, outside, shared=SHARED).state == state
+
+
+@pytest.mark.parametrize("state", ["off", "failed", "unknown"])
+def test_a_call_without_a_probe_is_no_better_than_the_battery(state: Any) -> None:
+    assert assess_command(NOTHING, THROUGH, shared=Started(state=state, why="")).state == state

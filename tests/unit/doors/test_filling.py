@@ -5,7 +5,7 @@ import pytest
 from pytest_codexsandbox.doors.filling import fill, fill_act, in_order, looked_at, plan_word, read_plan_word
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.base import BASE_ACTS
+from pytest_codexsandbox.model.base import BASE_ACTS, FORBIDDEN
 from tests.fakes.scripted import world
 
 ID = "sqlite.board-works/insert"
@@ -33,7 +33,11 @@ def test_an_unknown_placeholder_is_an_error_that_names_the_act() -> None:
 def test_base_acts_ride_first_and_what_ends_the_probe_comes_last() -> None:
     acts = {"p/end": Act(verb="exit"), "p/write": Act(verb="write", path="@TMP@/x")}
     assert list(in_order(acts, Call())) == [*BASE_ACTS, "p/write", "p/end"]
-    assert list(in_order(acts, Call(argv=("true",)))) == list(acts)
+
+
+def test_a_command_of_its_own_is_looked_at_where_no_sandbox_lets_it_write() -> None:
+    acts = {"p/look": Act(verb="status", looks=("@TMP@/x",))}
+    assert in_order(acts, Call(argv=("true",))) == {FORBIDDEN: BASE_ACTS[FORBIDDEN], **acts}
 
 
 def test_a_call_can_end_only_once() -> None:

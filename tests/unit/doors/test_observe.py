@@ -1,7 +1,7 @@
 """From a fresh world to an observation, with an environment that only remembers."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -11,10 +11,11 @@ from pytest_codexsandbox.doors.observe import TEXT_LIMIT, look_key, observe
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
+from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, WORKSPACE_WRITE
+from pytest_codexsandbox.model.world import World
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment
 
 POLICY = POLICIES[WORKSPACE_WRITE]
@@ -101,6 +102,39 @@ def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
     assert (seen.code, seen.stdout, seen.ready, seen.finished, seen.rows) == (3, "hi", False, False, {})
 
 
+def test_a_command_of_its_own_is_told_the_place_where_no_sandbox_lets_it_write() -> None:
+    def answer(command: Command) -> Finished:
+        environment.files[command.argv[-1]] = "let through"
+        return Finished(ended="exit")
+
+    environment = ScriptedEnvironment(answer)
+    seen = one(environment, {}, Call(argv=("touch", "@OUTSIDE@/@NAME@")))
+    key = look_key(FORBIDDEN, "@OUTSIDE@/@NAME@")
+    assert (seen.before[key].kind, seen.after[key].kind) == ("missing", "file")
+
+
+def test_what_is_put_where_litter_is_searched_is_no_litter_and_tells_what_the_search_sees() -> None:
+    environment = ScriptedEnvironment(good())
+    seen = one(environment, {})
+    assert (seen.litter, seen.searched) == ((), SEARCHED)
+    assert {given.path for given in environment.laid[-len(SEARCHED) :]} == {
+        f"@{place}@/cx-w1-base-planted" for place in SEARCHED
+    }
+    environment.blind = True
+    assert one(environment, {}).searched == ()
+
+
+def test_a_place_that_nothing_can_be_put_into_is_one_that_was_not_searched() -> None:
+    class Closed(ScriptedEnvironment):
+        def lay(self, world: World, given: Sequence[Given]) -> None:
+            if any(one.path.startswith("@SHM@") for one in given):
+                raise MachineFault("lay: no such file or directory")
+            super().lay(world, given)
+
+    seen = one(Closed(good()), {})
+    assert set(seen.searched) == set(SEARCHED) - {"SHM"}
+
+
 def test_what_reached_a_rig_is_told_with_the_name_of_its_act() -> None:
     arrived = {"cx-w1-n-w-http": ("http",), "cx-w1-n-w-dns": ("dns-udp", "dns-tcp")}
     environment = ScriptedEnvironment(good(), arrived=arrived)
@@ -143,6 +177,17 @@ def test_credentials_never_get_into_an_observation() -> None:
     assert "Ab1Ab1" not in repr(seen)
 
 
+def test_credentials_in_a_users_command_do_not_hide_in_the_plan() -> None:
+    environment = ScriptedEnvironment(good())
+    argv = ["curl", "-H", f"Authorization: Bearer {TOKEN}", "@HOME@/x"]
+    seen = one(environment, {"user/run": Act(verb="become", params={"argv": argv})})
+    ran, kept = (read_plan_word(words[-1])[-1]["params"]["argv"] for words in (environment.commands[0].argv, seen.argv))
+    assert TOKEN in ran[2]
+    assert "Ab1Ab1" not in kept[2]
+    assert kept[3] == ran[3] == "/run folder/w1/home/x"
+    assert seen.argv[:-1] == environment.commands[0].argv[:-1]
+
+
 def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
     noise = b"begin" + b"x" * 500_000 + b"end"
 
@@ -179,3 +224,21 @@ def test_a_dead_environment_is_no_observation_and_the_world_is_still_cleared() -
     with pytest.raises(MachineFault, match="gone"):
         observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {}, None)
     assert environment.cleared == environment.worlds != []
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, OSError])
+def test_what_breaks_off_a_call_is_told_and_not_that_its_world_was_still_in_use(ending: type[BaseException]) -> None:
+    class InUse(ScriptedEnvironment):
+        def clear(self, world: World) -> None:
+            super().clear(world)
+            raise MachineFault("a world could not be removed")
+
+    def answer(command: Command) -> Finished:
+        raise ending
+
+    environment = InUse(answer)
+    with pytest.raises(ending):
+        observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {}, Call(copies=2))
+    assert environment.cleared == environment.worlds and len(environment.worlds) == 2
+    with pytest.raises(MachineFault, match="could not be removed"):
+        observe(UnconfinedDoor(), InUse(good()), FakeSubject(), POLICY, {}, None)

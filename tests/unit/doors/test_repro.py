@@ -23,6 +23,7 @@ ONLY_THE_PROBE = {"stdin", "output", "beat", "spawn-lingering"}
 PARAMS: dict[str, dict[str, Any]] = {
     "rename": {"to": "/b"}, "link": {"to": "/b"}, "symlink": {"to": "/b"}, "chmod": {"mode": 0o600},
     "getaddrinfo": {"name": "x"}, "signal": {"number": 15}, "sleep": {"seconds": 1}, "run": {"argv": ["id"]},
+    "become": {"argv": ["id"]},
 }  # fmt: skip
 
 

@@ -43,6 +43,11 @@ def test_every_root_and_switch_becomes_an_override_before_the_subcommand() -> No
         "-c", "sandbox_workspace_write.exclude_slash_tmp=true",
         "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true", "debug",
     )  # fmt: skip
+    for call, key in (
+        (Call(excludes=("slash-tmp",)), "exclude_slash_tmp"), (Call(excludes=("tmpdir",)), "exclude_tmpdir_env_var"),
+    ):  # fmt: skip
+        words = asked(NEW, WORKSPACE_WRITE, call).argv
+        assert [word for word in words if "exclude" in word] == [f"sandbox_workspace_write.{key}=true"]
     assert "sandbox_workspace_write.network_access=true" in asked(NEW, NETWORK).argv
     roots = asked(NEW, ROOTS, Call(roots=("../beside", "@OUTSIDE@"))).argv[4]
     parsed = tomllib.loads(roots)["sandbox_workspace_write"]["writable_roots"]

@@ -24,6 +24,28 @@ def test_a_link_to_such_a_folder_is_refused_too(tmp_path: Path) -> None:
         folders.prepare(tmp_path / "link" / "x", "word")
 
 
+@pytest.mark.parametrize("owner", [folders.OWNER, folders.RUN])
+def test_whose_it_is_stays_as_long_as_anything_does(
+    owner: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder, stays = tmp_path / "run", tmp_path / "run" / "main" / "stays"
+    stays.mkdir(parents=True)
+    (folder / owner).write_text("{}")
+    rmdir = os.rmdir
+
+    def refuse(name: str, *, dir_fd: int) -> None:
+        if name == "stays":
+            raise PermissionError(1, "Operation not permitted")
+        rmdir(name, dir_fd=dir_fd)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.rmdir", refuse)
+        assert folders.remove_owned(folder) == ["run/main/stays: Operation not permitted"]
+    assert (folder / owner).exists()
+    assert folders.remove_owned(folder) == []
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize("variable", ["HOME", "CODEX_HOME"])
 def test_the_users_own_codex_folder_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(variable, str(tmp_path))

@@ -32,6 +32,7 @@ def _our_own_world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(pypi, "command", lambda: ("pip",))
     monkeypatch.setattr(Configured, "configured", classmethod(lambda cls: None))
     monkeypatch.setattr(resolve, "here", lambda: X86)
+    monkeypatch.setattr(resolve, "of_a_build", lambda: X86)
 
 
 @pytest.fixture

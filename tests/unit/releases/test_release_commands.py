@@ -46,7 +46,19 @@ def test_the_list_shows_what_is_there_and_the_limit(capsys: pytest.CaptureFixtur
     assert cli.main(["cache", "list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["entries"]
     assert sorted(row["releases"][0] for row in rows) == ["0.136.0", "0.145.0"]
-    assert all(row["last_used"].startswith("2023-") for row in rows)
+    assert [row["last_used"] for row in rows] == ["2023-11-14T22:13:20+00:00", "2023-11-14T22:13:21+00:00"]
+
+
+def test_a_cache_that_cannot_be_read_is_not_called_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "file"))
+    for words in (("list",), ("prune",)):
+        assert cli.main(["cache", *words]) == 4
+        assert "the cache cannot be read" in capsys.readouterr().err
+    monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "none"))
+    assert cli.main(["cache", "list"]) == 0
 
 
 @pytest.mark.usefixtures("warm")
@@ -62,7 +74,8 @@ def test_pruning_frees_what_is_over_the_limit_and_says_what(cache: Path, capsys:
 
 
 @pytest.mark.parametrize(
-    "words", [["list", "--all"], ["prune", "--all", "--limit", "1GB"], ["prune", "--limit", "much"]]
+    "words",
+    [["list", "--all"], ["prune", "--all", "--limit", "1GB"], ["prune", "--limit", "much"], ["prune", "--json"]],
 )
 def test_contradictions_and_nonsense_are_wrong_input(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["cache", *words]) == 4

@@ -49,7 +49,7 @@ def test_no_command_is_asked_for_help_that_could_start_a_sandbox(binary: str, ca
 @pytest.mark.parametrize(
     ("done", "why"),
     [
-        (Finished(ended="timeout", error="too long"), "did not end within 60 s"),
+        (Finished(ended="timeout", error="too long", seconds=6.1), "did not end within 6 s"),
         (Finished(ended="signal", signal=11), "died by signal 11"),
         (Finished(ended="not-started", error="Exec format error"), "Exec format error"),
         (said("hello", code=3), "ended with 3"),

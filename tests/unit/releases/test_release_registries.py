@@ -1,12 +1,13 @@
 """How pip and npm are asked, and how what they answer is understood."""
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.fetch import NotReached, NotThere
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.releases import npm, npmrc, pypi
@@ -50,6 +51,30 @@ def test_each_failure_of_npm_has_its_own_error(done: Finished, kind: type[NotHad
     with pytest.raises(NotHad, match=words) as caught:
         npm.find("0.136.0", X86, run=answers(done))
     assert type(caught.value) is kind
+
+
+def test_an_absence_is_not_taken_from_what_npm_once_kept() -> None:
+    """With a dead network npm answers from its cache, which does not know what was published since."""
+
+    def run(command: Command) -> Finished:
+        kept = command.env.get("npm_config_cache", "")
+        if kept.startswith(tempfile.gettempdir()) and Path(kept).is_dir():
+            return said('{"error": {"code": "EAI_AGAIN", "summary": "getaddrinfo"}}', code=1)
+        return said('{"error": {"code": "E404", "summary": "No match found for version 9.9.9"}}', code=1)
+
+    with pytest.raises(NotReached, match="could not be asked"):
+        npm.find("9.9.9", X86, run=run)
+
+
+def test_a_registry_without_the_package_says_nothing_about_its_releases(server: Registry) -> None:
+    summary = "404 Not Found - GET https://mirror/@openai%2fcodex - no"
+    done = said(json.dumps({"error": {"code": "E404", "summary": summary}}), code=1)
+    with pytest.raises(NotHad, match="has no @openai/codex at all") as caught:
+        npm.find("0.136.0", X86, run=answers(done))
+    assert type(caught.value) is NotHad
+    with pytest.raises(NotHad, match="has no @openai/codex at all") as caught:
+        npm.find("0.136.0", X86, run=Machine(), npm=lambda: "", registry=lambda: Configured(url=server.address))
+    assert type(caught.value) is NotHad
 
 
 def test_an_empty_answer_of_an_old_npm_means_that_there_is_none() -> None:
@@ -148,15 +173,64 @@ def test_an_old_pips_way_of_saying_the_hash_is_understood() -> None:
         (Finished(ended="timeout"), NotReached, "did not answer"),
         (said(code=1, stderr="ERROR: No matching distribution found"), NotThere, "PyPI has no"),
         (said(code=1, stderr="Max retries exceeded\nERROR: No matching"), NotReached, "could not reach"),
+        (said(code=1, stderr="UnicodeDecodeError: 'utf-8' codec"), NotHad, "could not get it"),
+        (said(code=1, stderr="ERROR: Could not install it because of HTTP error 404"), NotHad, "could not get it"),
+        (Finished(ended="not-started", error="no such file"), NotHad, "could not get it"),
         (said("{"), NotHad, "not understood"),
         (said('{"install": []}'), NotHad, "not understood"),
     ],
-    ids=["hangs", "none", "no network", "not json", "empty report"],
+    ids=["hangs", "none", "no network", "garbage", "no file", "not started", "not json", "empty report"],
 )
 def test_each_failure_of_pip_has_its_own_error(done: Finished, kind: type[NotHad], words: str) -> None:
     with pytest.raises(NotHad, match=words) as caught:
         pypi.find("0.136.0", X86, run=answers(done))
     assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        ("404 Client Error: Not Found", NotThere, "PyPI has no"),
+        ("403 Client Error: Forbidden", NotHad, "wants a login"),
+        ("HTTPConnectionPool(): (Caused by ResponseError('too many 503'))", NotReached, "could not read its index"),
+    ],
+    ids=["none", "login", "out of order"],
+)
+def test_an_index_that_pip_could_not_read_is_no_absence(status: str, kind: type[NotHad], words: str) -> None:
+    """pip says of all three that nothing matches; why, it writes into its log."""
+
+    def run(command: Command) -> Finished:
+        log = Path(command.argv[command.argv.index("--log") + 1])
+        log.write_text(
+            f"2026 Could not fetch URL https://me:hunter2@mirror/simple/it/: {status} for url: x - skipping\n"
+        )
+        return said(code=1, stderr="ERROR: No matching distribution found")
+
+    with pytest.raises(NotHad, match=words) as caught:
+        pypi.find("0.136.0", X86, run=run)
+    assert type(caught.value) is kind
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_wheel_whose_hash_pip_found_wrong_is_neither_absent_nor_tried_elsewhere() -> None:
+    """pip reads the metadata out of the wheel itself where an index does not offer it alone."""
+    told = (
+        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. Somebody may have tampered.\n"
+        f"    it==1 from https://me:hunter2@mirror/it.whl#sha256={'a' * 64}:\n"
+        f"        Expected sha256 {'a' * 64}\n             Got        {'b' * 64}\n"
+    )
+    with pytest.raises(CodexSandboxError, match="not the ones that the registry announced") as caught:
+        pypi.find("0.136.0", X86, run=answers(said(code=1, stderr=told)))
+    assert not isinstance(caught.value, NotHad)
+    assert caught.value.where == "https://mirror/it.whl"
+    assert caught.value.why == f"expected sha256:{'a' * 64}, got sha256:{'b' * 64}"
+
+
+def test_of_all_that_pip_says_the_error_is_told_and_not_the_hint_at_the_end() -> None:
+    told = "error: incomplete-download\n\n× Download failed, not enough bytes\n╰─> https://x\nhint: Use more retries"
+    with pytest.raises(NotHad) as caught:
+        pypi.find("0.136.0", X86, run=answers(said(code=1, stderr=told)))
+    assert caught.value.why == "× Download failed, not enough bytes"
 
 
 def test_a_python_without_pip_says_so() -> None:

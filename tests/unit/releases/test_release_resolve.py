@@ -11,7 +11,7 @@ from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.ports import Subject
-from pytest_codexsandbox.releases import catalogue, npm, pypi
+from pytest_codexsandbox.releases import catalogue, known_binaries, npm, pypi
 from pytest_codexsandbox.releases import installed as installation
 from pytest_codexsandbox.releases.locks import let_go
 from pytest_codexsandbox.releases.progress import Silent
@@ -130,6 +130,23 @@ def test_a_release_that_does_not_exist_is_said_not_to(cache: Path) -> None:
     assert leftovers(cache) == []
 
 
+def test_a_release_whose_archive_is_missing_does_exist(server: Registry, cache: Path) -> None:
+    run = on_npm(server, "9.9.9")
+    server.put("/codex-9.9.9.tgz", b"", status=404)
+    with pytest.raises(NotHad, match=r"Codex 9\.9\.9 cannot be had") as caught:
+        get("9.9.9", cache, run)
+    assert f"the registry does not have it ({server.address}/codex-9.9.9.tgz): HTTP 404" in caught.value.why
+
+
+def test_a_limit_that_is_none_is_said_before_the_download(
+    server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEXSANDBOX_CACHE_LIMIT", "lots")
+    with pytest.raises(WrongInput, match="not a size"):
+        get("0.136.0", cache, on_npm(server, "0.136.0"))
+    assert server.asked == []
+
+
 def test_a_wheel_that_its_index_does_not_give_is_got_from_npm(server: Registry, cache: Path) -> None:
     run = on_npm(server, "0.136.0")
     run.pypi["0.136.0"] = download_info(server.wheel("0.136.0", as_wheel("0.136.0")))
@@ -229,6 +246,24 @@ def test_a_path_is_used_as_it_is_and_compared_with_nothing(cache: Path, tmp_path
     found = resolve(mine, cache=cache, progress=Silent(), run=Machine())
     assert (found.binary, found.version, found.source) == (str(binary), "0.0.0", "path")
     assert (found.spec.as_version, found.disagreement) == ("0.170.0", "")
+
+
+def test_a_script_that_starts_another_codex_today_is_asked_again(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the launchers of version managers do: the script stays, and what it starts is replaced."""
+    script = tmp_path / "codex"
+    script.write_text("#!/bin/sh\nexec the-current-codex 0.118.0")
+    script.chmod(0o755)
+    mine = SubjectSpec(label="mine", path=str(script), source="path")
+    machine = Machine()
+    assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.118.0"
+    count = len(machine.commands)
+    assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.118.0"
+    assert len(machine.commands) == count  # not twice by one process
+    monkeypatch.setattr(known_binaries, "_asked", {})  # another process
+    monkeypatch.setattr(machine, "codex", lambda words, text: Machine.codex(machine, words, "codex 0.169.0"))
+    assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.169.0"
 
 
 def test_a_name_that_is_no_release_is_refused_before_anything_happens(cache: Path) -> None:

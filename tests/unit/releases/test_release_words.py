@@ -7,6 +7,7 @@ import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.model.command import Finished
 from pytest_codexsandbox.releases import catalogue, forecast, npm, pypi
 from pytest_codexsandbox.releases import installed as installation
 from pytest_codexsandbox.releases.limits import limit_from, parse_size
@@ -68,6 +69,25 @@ def test_machines_are_known_by_every_name_and_others_are_told_what_to_do() -> No
         here("linux", "riscv64")
 
 
+def test_a_machine_that_nobody_publishes_for_may_have_a_build_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    """What the error of `here` tells such a user to do has to work."""
+    binary = tmp_path / "codex"
+    binary.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xf3\x00" + bytes(44))  # of a RISC-V
+    binary.chmod(0o755)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    own = SubjectSpec(label="own", path=str(binary), source="path")
+    assert forecast.forecast(own, cache) == forecast.Forecast(source="path", cached=True)
+    assert "no Codex is published" in forecast.forecast(spec("0.136.0"), cache).why_not
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    with pytest.raises(WrongInput, match="not a Codex that can run here"):
+        forecast.forecast(own, cache)
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert "needs Linux" in forecast.forecast(own, cache).why_not
+
+
 # ---- progress
 class Screen(io.StringIO):
     def isatty(self) -> bool:
@@ -114,7 +134,20 @@ def _forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_forecast_says_where_from_and_how_much(cache: Path) -> None:
     assert forecast.forecast(spec("0.136.0"), cache) == forecast.Forecast(source="pypi", megabytes=90)
     assert forecast.forecast(spec("0.114.0"), cache) == forecast.Forecast(source="npm", megabytes=54)
-    assert forecast.forecast(spec("0.999.0"), cache) == forecast.Forecast(source="pypi")
+
+
+@pytest.mark.usefixtures("_forecasts")
+def test_a_release_that_data_does_not_know_is_asked_for(server: Registry, cache: Path) -> None:
+    archive = server.tarball("0.999.0", tgz(codex_of("0.999.0")))
+    there = forecast.forecast(spec("0.999.0"), cache, run=Machine(npm={"0.999.0-linux-x64": dist(archive)}))
+    assert there == forecast.Forecast(source="npm", megabytes=1)
+    assert not cache.exists()
+    server.put("/codex-0.999.0.tgz", b"", status=503)  # it exists; what it weighs nobody says
+    there = forecast.forecast(spec("0.999.0"), cache, run=Machine(npm={"0.999.0-linux-x64": dist(archive)}))
+    assert there == forecast.Forecast(source="npm")
+    assert forecast.forecast(spec("9.9.9"), cache, run=Machine()).why_not.startswith("there is no Codex 9.9.9; ")
+    dead = forecast.forecast(spec("9.9.9"), cache, run=lambda command: Finished(ended="timeout"))
+    assert dead.why_not.startswith("whether there is a Codex 9.9.9 is not known; pip did not answer")
 
 
 @pytest.mark.usefixtures("_forecasts")
@@ -137,12 +170,14 @@ def test_what_is_here_costs_nothing(
     monkeypatch.setattr(installation, "find", lambda: installation.Installed(release="0.163.0", binary="/codex"))
     assert forecast.forecast(spec("0.163.0"), cache) == forecast.Forecast(source="installed", cached=True)
     mine = SubjectSpec(label="mine", path=str(tmp_path / "none"), source="path")
-    assert "not a Codex" in forecast.forecast(mine, cache).why_not
+    with pytest.raises(WrongInput, match="not a Codex"):
+        forecast.forecast(mine, cache)
 
 
 @pytest.mark.usefixtures("_forecasts")
-def test_a_name_that_is_no_release_is_said_in_the_forecast(cache: Path) -> None:
-    assert "not the name" in forecast.forecast(spec("latest"), cache).why_not
+def test_a_name_that_is_no_release_is_refused_in_the_forecast(cache: Path) -> None:
+    with pytest.raises(WrongInput, match="not the name"):
+        forecast.forecast(spec("latest"), cache)
 
 
 def test_data_that_cannot_be_read_names_the_file(tmp_path: Path) -> None:

@@ -156,10 +156,12 @@ def test_where_releases_differ_it_is_said_whose_sandbox_was_set_up_how() -> None
         if "codex-0.40.0" in call.cell
         else msgspec.structs.replace(call, subject=call.cell.rpartition("codex-")[2])
         for call in made.calls
-        for bare in [msgspec.structs.replace(call.observation, readings=())]
+        for words in [("probe.py", call.observation.nonce) if call.observation.policy == "read-only" else ("true",)]
+        for bare in [msgspec.structs.replace(call.observation, readings=(), argv=("codex", *words))]
     ]
     text = screen(msgspec.structs.replace(made, calls=tuple(calls)), width=200)
-    assert "sandbox: 0.40.0: not seen from outside (no probe was held) in 5 of 5 sandboxed calls" in text
+    assert "sandbox: 0.40.0: not seen from outside (no probe was held) in 1 of 5 sandboxed calls" in text
+    assert "sandbox: 0.40.0: not seen from outside (its command was no probe) in 4 of 5 sandboxed calls" in text
     assert "0.169.0: set up by Codex' own bwrap (sha256 1f2e3d4c5b6a) in 35 of 35 sandboxed calls" in text
 
 

@@ -1,0 +1,37 @@
+"""The folders that a repro script shares with everybody: whose turn it is there, and what is taken away afterwards."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.act import Act
+from pytest_codexsandbox.model.world import World
+
+LOCK: Final = "8"  # the descriptor of the lock; Codex does not inherit it
+TURN: Final = f"""\
+# Calls of Codex that share /tmp disturb each other: they take turns. What this one leaves there is taken away again.
+exec {LOCK}< /tmp
+"$PY" -c 'import fcntl; fcntl.flock({LOCK}, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2> /dev/null || {{
+  echo 'waiting for another run that shares /tmp' >&2
+  "$PY" -c 'import fcntl; fcntl.flock({LOCK}, fcntl.LOCK_EX)'
+}}
+for one in /tmp/.git /tmp/.agents /tmp/.codex /tmp/.aws "/tmp/codex-daemon-$(id -u)"; do
+  [ -e "$one" ] || [ -L "$one" ] || new="$new $one"
+done"""
+TAKE_AWAY: Final = """\
+take_away() {  # of what Codex made, the empty folders and files; everything of this script
+  for one in $others; do kill "$one" 2>/dev/null; done
+  for one in $new; do
+    rmdir "$one" 2>/dev/null || [ -L "$one" ] || [ ! -f "$one" ] || [ -s "$one" ] || rm -f "$one"
+  done
+  chmod -R u+w "$R" 2>/dev/null; rm -rf "$R\""""
+
+
+def take_away(acts: Mapping[str, Act], world: World) -> str:
+    """The function that the script ends with; names in shared folders carry the name of the recorded world."""
+    told = msgspec.json.encode(acts).decode()
+    places = (f"{world.values.get(place, '')}/cx-{world.id}-" for place in ("TMP", "SHM"))
+    named = "".join(f" {shlex.quote(place)}*" for place in places if place in told)
+    return f"{TAKE_AWAY}{named}\n}}"

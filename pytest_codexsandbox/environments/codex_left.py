@@ -1,0 +1,27 @@
+"""What calls of Codex left in a shared /tmp, where the hand that would have removed it was killed."""
+
+import fcntl
+import os
+from typing import Final
+
+from pytest_codexsandbox.guest.kin import everybody
+from pytest_codexsandbox.guest.shared import TMP, CodexNames
+
+_CODEX: Final = ("codex", "bwrap")  # how processes are called in whose sandbox such a folder may be a mount point
+_OURS: Final = "codexsandbox"
+
+
+def take_away() -> tuple[str, ...]:
+    """Names that only Codex makes, of this user and without content; none while anybody may use them."""
+    turn = os.open(TMP, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if any(one.name.startswith(_CODEX) and not one.name.startswith(_OURS) for one in everybody()):
+            return ()
+        names = CodexNames([TMP], before=())
+        names.clean()
+        return tuple(names.removed)
+    except BlockingIOError:
+        return ()
+    finally:
+        os.close(turn)

@@ -1,0 +1,38 @@
+"""A program that is there for everybody outside a sandbox, and for nobody inside one.
+
+Only a descriptor of the hand names it: `/proc/HAND/fd/N`. A process namespace of its own does not know the hand, and
+Landlock lets nobody follow a link of a process outside its domain. So who is asked to run it and says that he cannot
+find it tells something of where he stands, in a call that runs nothing else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import Final
+
+# What it does shows outside: the name that it is given appears.
+_SCRIPT: Final = b'#!/bin/sh\nprintf through > "$1"\n'
+_NUMBERS: Final = (700, 100, 10)  # high: whoever has the hand's number inside a sandbox has no such descriptor
+
+
+def lay(folder: str) -> str:
+    """The path by which it is started. No name of it stays in `folder`."""
+    path = os.path.join(folder, "hidden")
+    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o755), "wb") as file:
+        file.write(_SCRIPT)
+    low = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    os.unlink(path)
+    try:
+        return f"/proc/{os.getpid()}/fd/{_raised(low)}"
+    finally:
+        os.close(low)
+
+
+def _raised(low: int) -> int:
+    for number in _NUMBERS:
+        try:
+            return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, number)
+        except OSError:  # above the limit of open files
+            continue
+    raise OSError("no descriptor is free for the program that no sandbox sees")

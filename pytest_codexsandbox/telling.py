@@ -1,0 +1,19 @@
+"""A line for whoever waits at the terminal, said while an item runs and pytest keeps what is printed."""
+
+import sys
+from contextlib import nullcontext
+
+import pytest
+
+
+def tell(config: pytest.Config, line: str) -> None:
+    capture = config.pluginmanager.getplugin("capturemanager")
+    # A worker of xdist has a terminal that nobody sees; its stderr is that of the run, in the middle of a line of dots.
+    terminal = None if hasattr(config, "workerinput") else config.pluginmanager.getplugin("terminalreporter")
+    with capture.global_and_fixture_disabled() if capture else nullcontext():
+        if terminal is None:
+            print(f"\ncodexsandbox: {line}", file=sys.stderr, flush=True)
+        else:
+            terminal.ensure_newline()
+            terminal.write_line(f"codexsandbox: {line}")
+            terminal.flush()  # into a log as well: it is said because nothing else comes now

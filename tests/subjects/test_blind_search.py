@@ -1,0 +1,54 @@
+"""That nothing was left behind is said by a search only if it finds what was put there for it to find."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from pytest_codexsandbox.commands.selftest import rehearsals, select
+from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.environments.hand_environment import HandEnvironment
+from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.model.base import SEARCHED
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.subjects import named
+
+CLEAN = "filesystem.nothing-left-behind"
+
+
+def _rehearsed(name: str) -> Record:
+    """What the promise says of a subject, under the first of its policies."""
+    pairs = select(CLEAN, survey.promises(shipped("scenarios")))
+    with workbench("blind-search") as folder, rehearsals(pairs, folder) as records_of:
+        return next(iter(records_of(named([name])[0]).values()))
+
+
+def _blind(monkeypatch: pytest.MonkeyPatch, places: Sequence[str]) -> None:
+    """From now on a search finds nothing in these places."""
+    seeing = HandEnvironment.litter
+
+    def litter(self: HandEnvironment, world: World, known: Sequence[str]) -> tuple[str, ...]:
+        found = seeing(self, world, known)
+        return tuple(path for path in found if path.split("/")[0].strip("@") not in places)
+
+    monkeypatch.setattr(HandEnvironment, "litter", litter)
+
+
+def test_a_search_that_sees_lets_the_good_one_pass() -> None:
+    assert _rehearsed("good").verdict is Verdict.CONFORMS
+
+
+@pytest.mark.parametrize("places", [SEARCHED, *((place,) for place in SEARCHED)], ids=lambda places: places[-1])
+def test_a_search_that_finds_nothing_at_all_is_broken(monkeypatch: pytest.MonkeyPatch, places: tuple[str, ...]) -> None:
+    _blind(monkeypatch, places)
+    record = _rehearsed("good")
+    assert record.verdict is Verdict.BROKEN
+    assert f"the search did not see {', '.join(f'@{place}@' for place in places)}" in record.reason
+
+
+def test_what_was_found_counts_although_another_place_was_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    _blind(monkeypatch, ("SHM",))
+    record = _rehearsed("litters-workspace")
+    assert (record.verdict, record.direction) == (Verdict.VIOLATES, "litter")
