@@ -35,6 +35,9 @@ def _script(folder: Path, text: str) -> str:
         (["--codex-release=0.136.0,,0.163.0"], ["empty"]),
         (["--codex-bin=x=/bin/true", "--codex-bin=x=/bin/false"], ["x"]),
         (["--codex-expectations=gone.toml"], ["gone.toml"]),
+        (["--codex-pairs=4"], ["'4'", "--codex-pairs"]),
+        (["--codex-budget=soon"], ["'soon'", "10m"]),
+        (["--codex-docker-hosts=build2"], ["'build2'", "ssh://"]),
         (["-p", "no:codexsandbox-recording"], ["codexsandbox-recording"]),
     ],
 )

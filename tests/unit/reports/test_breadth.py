@@ -13,7 +13,7 @@ from pytest_codexsandbox.reports.alike import Alike
 from pytest_codexsandbox.reports.grid import common, names_of
 from pytest_codexsandbox.reports.terminal import render
 from tests.unit.reports import journals
-from tests.unit.reports.journals import contained, pairs
+from tests.unit.reports.wide import contained, pairs
 
 CELLS = tuple(contained(number) for number in range(84))
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.reports import json_report, markdown, schema
-from tests.unit.reports import journals
+from tests.unit.reports import journals, wide
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 
@@ -19,13 +19,13 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 # ---- Markdown
 @pytest.mark.parametrize("kind", ["green", "red", "blocked", "hostile"])
 def test_the_markdown_is_the_golden_one(kind: str) -> None:
-    assert markdown.render(journals.KINDS[kind](), None) == (GOLDEN / f"{kind}.md").read_text()
+    assert markdown.render(wide.KINDS[kind](), None) == (GOLDEN / f"{kind}.md").read_text()
 
 
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_a_row_has_as_many_fields_as_its_table(kind: str) -> None:
     width = 0
-    for line in markdown.render(journals.KINDS[kind](), None).splitlines():
+    for line in markdown.render(wide.KINDS[kind](), None).splitlines():
         bars = line.count("|")
         if not line.startswith("|"):
             assert not bars
@@ -52,9 +52,9 @@ def test_the_longest_table_is_split() -> None:
 
 
 # ---- JSON
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_the_document_has_every_planned_key_once(kind: str) -> None:
-    made = journals.KINDS[kind]()
+    made = wide.KINDS[kind]()
     document = json.loads(json_report.render(made, Path("runs/1")))
     assert (document["schema"], document["kind"]) == (1, "codexsandbox-report")
     assert document["planned"] == len(document["results"]) == len(made.plan.keys) == sum(document["counts"].values())
@@ -75,7 +75,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json.loads(schema.SHIPPED.read_text(
 
 
 def lines(kind: str) -> list[dict[str, Any]]:
-    return [json.loads(msgspec.json.encode(line)) for line in journals.lines_of(journals.KINDS[kind]())]
+    return [json.loads(msgspec.json.encode(line)) for line in journals.lines_of(wide.KINDS[kind]())]
 
 
 def test_the_shipped_schema_is_current() -> None:

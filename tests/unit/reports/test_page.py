@@ -12,7 +12,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
 from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.html import render
-from tests.unit.reports import journals
+from tests.unit.reports import journals, wide
 
 FOLDER = Path(".codexsandbox/2026-11-18T09-41-00")
 ELEMENTS = {
@@ -57,16 +57,16 @@ def page(made: Journal) -> Page:
     return Page(render(made, FOLDER))
 
 
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_the_page_is_well_formed_and_made_of_plain_elements(kind: str) -> None:
-    made = page(journals.KINDS[kind]())
+    made = page(wide.KINDS[kind]())
     assert not made.open
     assert {name for name, _ in made.elements} <= ELEMENTS
 
 
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_the_page_asks_nothing_of_anybody_and_runs_nothing(kind: str) -> None:
-    made = page(journals.KINDS[kind]())
+    made = page(wide.KINDS[kind]())
     for name, attributes in made.elements:
         assert not {"src", "srcset", "style", "action", "data"} & attributes.keys(), name
         assert not [attribute for attribute in attributes if attribute.startswith("on")]
@@ -92,9 +92,9 @@ def test_hostile_text_is_shown_and_not_obeyed() -> None:
     assert len(text) < 400_000
 
 
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_every_planned_key_of_the_cells_shown_is_a_sign_in_the_matrix(kind: str) -> None:
-    made = journals.KINDS[kind]()
+    made = wide.KINDS[kind]()
     table = grid(made)
     shown = {group.first for group in table.groups}
     planned = [record for key, record in made.states().items() if key.cell in shown]
@@ -104,9 +104,9 @@ def test_every_planned_key_of_the_cells_shown_is_a_sign_in_the_matrix(kind: str)
     assert sorted(signs) == sorted(SIGNS[record.verdict] for record in planned)
 
 
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_every_link_inside_the_page_leads_somewhere(kind: str) -> None:
-    made = page(journals.KINDS[kind]())
+    made = page(wide.KINDS[kind]())
     ids = [attributes["id"] for _, attributes in made.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
     assert {link["href"][1:] for link in made.all("a") if link["href"].startswith("#")} <= set(ids)

@@ -14,7 +14,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.reports import facts, html, json_report, markdown
 from pytest_codexsandbox.reports.alike import Alike
 from pytest_codexsandbox.reports.grid import grid, names_of
-from tests.unit.reports import journals
+from tests.unit.reports import journals, wide
 from tests.unit.reports.test_terminal import screen
 
 NATURAL = journals.cell("0.163.0", "debian-12~docker-default~root")
@@ -59,7 +59,7 @@ def test_a_name_that_was_made_short_still_says_it() -> None:
 
 
 def test_a_description_of_cells_that_are_all_made_says_it() -> None:
-    cells = [journals.contained(number) for number in range(84)]
+    cells = [wide.contained(number) for number in range(84)]
     made = [msgspec.structs.replace(cell, synthetic=True) for cell in cells]
     assert Alike(cells).told([cell.id for cell in cells]) == "all 84 cells"
     assert Alike(made).told([cell.id for cell in made]) == "all 84 cells (synthetic)"

@@ -19,7 +19,7 @@ from pytest_codexsandbox.reports.folding import folded
 from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.screen_causes import again
 from pytest_codexsandbox.reports.terminal import render
-from tests.unit.reports import journals
+from tests.unit.reports import journals, wide
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
@@ -34,30 +34,30 @@ def screen(made: Journal, *, width: int = 80, color: bool = False, ascii: bool =
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_the_screen_is_the_golden_one(kind: str, width: int) -> None:
     golden = GOLDEN / f"{kind}-{width}.txt"
-    assert screen(journals.KINDS[kind](), width=width, ascii=width == 60) == golden.read_text()
+    assert screen(wide.KINDS[kind](), width=width, ascii=width == 60) == golden.read_text()
 
 
 @pytest.mark.parametrize("verbosity", [0, 1])
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_no_line_is_wider_than_the_screen_but_what_is_pasted(kind: str, width: int, verbosity: int) -> None:
-    text = screen(journals.KINDS[kind](), width=width, verbosity=verbosity, ascii=True)
+    text = screen(wide.KINDS[kind](), width=width, verbosity=verbosity, ascii=True)
     for line in text.splitlines():
         pasted = "/repro/" in line or line.startswith(("again:", "evidence:", " " * 10))
         assert len(line) <= width or pasted, line
 
 
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_a_log_without_unicode_gets_pure_ascii(kind: str) -> None:
-    assert screen(journals.KINDS[kind](), ascii=True, verbosity=1).isascii()
+    assert screen(wide.KINDS[kind](), ascii=True, verbosity=1).isascii()
 
 
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_colour_only_repeats_what_a_sign_says(kind: str) -> None:
-    made = journals.KINDS[kind]()
+    made = wide.KINDS[kind]()
     coloured = screen(made, color=True)
     assert "\x1b[" in coloured
     assert COLOUR.sub("", coloured) == screen(made)

@@ -1,0 +1,124 @@
+"""Cells that are picked, trimmed to a time, or cannot be had: the same in every process, and said."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.model.journal import EndLine, Spent
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.releases.installed import find
+from tests.plugin.conftest import Done, Matrix
+
+pytestmark = pytest.mark.live
+XDIST = ("xdist.plugin",)
+SHORT = "--codex-only=process.exit-code-kept"
+PICKED = """
+releases = ["0.136.0", "0.155.0", "0.169.0"]
+policies = ["workspace-write"]
+[containers]
+distros = ["debian-bookworm", "debian-trixie", "debian-sid"]
+bwraps = ["distro", "none"]
+users = ["root", "u1000", "u1000-nopasswd"]
+pairs = 2
+"""
+NOWHERE = """
+environments = ["local"]
+releases = ["installed"]
+policies = ["workspace-write"]
+[containers]
+distros = ["nowhere"]
+"""
+
+
+def newest(run: Done) -> Journal:
+    return read(run.reports[-1])
+
+
+def earlier(run: str, *, slow: str) -> dict[str, str]:
+    """A run of before, in which `slow` took an hour for each call."""
+    spent = tuple(
+        Spent(cell=f"x~codex-{label}", environment="x", subject=label, calls=1, seconds=3600 if label == slow else 0.01)
+        for label in ("before", "after")
+    )
+    end = EndLine(finished="", exit=0, reasons=(), counts={}, cells=spent)
+    return {f".codexsandbox/{run}/journal.ndjson": msgspec.json.encode(end).decode() + "\n"}
+
+
+@pytest.mark.parametrize("words", [(), ("-n2",)])
+def test_a_budget_leaves_out_the_cells_that_took_long_before(matrix: Matrix, words: tuple[str, ...]) -> None:
+    found = find()
+    assert found is not None
+    run = matrix.run(
+        SHORT, f"--codex-bin=before={found.binary}", f"--codex-bin=after={found.binary}", "--codex-budget=5m", *words,
+        files=earlier("2020-01-01T00-00-00", slow="before"), plugins=XDIST,
+    )  # fmt: skip
+    assert run.code == 0, run.out
+    journal = newest(run)
+    assert {cell.subject for cell in journal.plan.cells} == {"after"}
+    gone = [one for one in journal.plan.not_planned if one.kind == "budget"]
+    assert [one.what.rpartition("~")[2] for one in gone] == ["codex-before"]
+    assert "not planned, no room in --codex-budget 5m: " in run.out
+    assert journal.end is not None
+    (spent,) = journal.end.cells
+    calls = [call for call in journal.calls if not call.control]
+    assert (spent.subject, spent.calls) == ("after", len(calls))
+    assert spent.seconds > 0
+
+
+def test_a_budget_without_room_is_an_error_and_not_an_empty_run(matrix: Matrix) -> None:
+    run = matrix.run(SHORT, "--codex-budget=1s", files=earlier("2020-01-01T00-00-00", slow="after"))
+    assert run.code == 4, run.out
+    assert "no room for a single cell" in run.out
+
+
+def test_cells_are_collected_without_an_engine_and_alike_everywhere(matrix: Matrix) -> None:
+    nobody = {"DOCKER_HOST": "unix:///nonexistent.sock"}
+    files = {"mine.toml": PICKED}
+    shown = matrix.run("--codex-matrix=mine.toml", "--collect-only", "-q", SHORT, files=files, env=nobody, matrix=False)
+    assert shown.code == 0, shown.out
+    assert not shown.reports
+    cells = set(re.findall(r"\[(debian-\S+?~codex-[\d.]+)-sandbox", shown.out))
+    assert 9 <= len(cells) < 3 * 2 * 3 * 3 / 2
+    alone, two = (
+        matrix.run("--codex-matrix=mine.toml", SHORT, *words, files=files, env=nobody, matrix=False, plugins=XDIST)
+        for words in ((), ("-n2",))
+    )
+    for run in (alone, two):
+        assert run.code in (10, 11), run.out
+        assert {cell.id for cell in run.journal.plan.cells} == cells
+        assert "pairs of values: 0 of " in run.out  # planned, and nothing was measured
+    assert alone.journal.plan == two.journal.plan
+
+
+@pytest.mark.parametrize(("words", "code"), [((), 0), (("--codex-strict",), 1)])
+def test_what_cannot_be_had_is_said_and_is_no_success(matrix: Matrix, words: tuple[str, ...], code: int) -> None:
+    files = {"mine.toml": NOWHERE, "distros/nowhere.toml": 'family = "debian"\n'}
+    run = matrix.run("--codex-matrix=mine.toml", SHORT, *words, files=files, matrix=False)
+    assert run.code == code, run.out
+    shown = " ".join(run.out.split())
+    assert "not measured, cannot be had here: nowhere: " in shown
+    assert [(one.what, one.kind) for one in run.journal.plan.not_planned if one.kind] == [("nowhere", "unavailable")]
+    assert not any("nowhere" in cell.id for cell in run.journal.plan.cells)
+    if words:
+        assert "strict: cannot be had here: nowhere" in shown
+
+
+def test_when_nothing_can_be_had_it_is_an_error_with_the_reason(matrix: Matrix) -> None:
+    text = NOWHERE.replace('environments = ["local"]', "")
+    files = {"mine.toml": text, "distros/nowhere.toml": 'family = "debian"\n'}
+    run = matrix.run("--codex-matrix=mine.toml", files=files, matrix=False)
+    assert run.code == 4, run.out
+    assert "no cell is left" in run.out
+    assert "nowhere: " in run.out
+
+
+def test_a_path_of_ones_own_and_containers_go_together(matrix: Matrix, tmp_path: Path) -> None:
+    """A user's test is collected for each cell that was picked."""
+    mine = "def test_mine(codex_sandbox):\n    assert codex_sandbox.run('true').code == 0\n"
+    files = {"mine.toml": PICKED, "test_mine.py": mine}
+    shown = matrix.run("--codex-matrix=mine.toml", "--collect-only", "-q", "test_mine.py", files=files, matrix=False)
+    assert shown.code == 0, shown.out
+    assert len(re.findall(r"test_mine\[debian-", shown.out)) >= 9
