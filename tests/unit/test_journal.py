@@ -16,7 +16,7 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.journal import EnvironmentLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.verdict import Verdict
-from tests.unit.reports import journals
+from tests.unit.reports import journals, wide
 
 Edit = Callable[[list[bytes]], list[bytes]]
 
@@ -46,9 +46,9 @@ def changed(line: bytes, /, **members: Any) -> bytes:
     return json.dumps(json.loads(line) | members).encode() + b"\n"
 
 
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_what_was_written_is_read_back(tmp_path: Path, kind: str) -> None:
-    made = journals.KINDS[kind]()
+    made = wide.KINDS[kind]()
     read = journal.read(written(tmp_path, made))
     assert read.run == made.run
     assert read.plan == made.plan
