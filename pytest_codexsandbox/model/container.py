@@ -24,7 +24,9 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mirror: str = ""  # "" for the bootstrap tool's own default
     components: tuple[str, ...] = ("main",)
     only: tuple[str, ...] = ()  # packages that are unpacked in the place of a whole system
-    merged_usr: bool = False  # the bootstrap tool is to merge /usr: no essential package does it
+    # The bootstrap tool is to merge /usr, for no package does it: `folders` lays them out so, `package` also takes the
+    # one that says so in the place of one that brings all of Perl.
+    merged_usr: Literal["", "folders", "package"] = ""
     keyring: str = ""  # the file by which its archive is trusted
     keyring_package: str = ""  # what brings that file
     signed_by: tuple[str, ...] = ()  # fingerprints: a keyring that the archive gives itself counts when it has these

@@ -95,7 +95,10 @@ def command(image: ImageSpec, target: Path, *, key: Path | None, tmp: Path) -> C
     # Folders directly below stay: scripts of packages expect them.
     words += [f"--dpkgopt=path-exclude=/usr/share/{name}/*/*" for name in _LEAN]
     words += [f"--customize-hook={_HOOK}"]
-    words += [f"--hook-dir={_MERGED}"] if image.merged_usr and Path(_MERGED).is_dir() else []
+    if Path(_MERGED).is_dir():
+        words += {"folders": [f"--setup-hook={_MERGED}/setup00.sh"], "package": [f"--hook-dir={_MERGED}"]}.get(
+            image.merged_usr, []
+        )
     return _tool(words, image, target, tmp)
 
 

@@ -18,6 +18,7 @@ AGENT: Final = "agent"
 UID: Final = 1000
 DIGEST: Final = f"{labels.PREFIX}image"  # the label that says what an image was made of
 NAME: Final = f"{labels.PREFIX}name"  # the one that says of which distribution
+_OF_BASE: Final = ("name", "pull", "suite", "mirror", "components", "only", "merged_usr")
 REPOSITORY: Final = "codexsandbox"
 _PACKAGE: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9+._-]*")
 _SUITE: Final = re.compile(r"[a-z][a-z0-9-]*")
@@ -55,9 +56,9 @@ def digest(want: Wanted) -> str:
 
 
 def base_digest(image: ImageSpec) -> str:
-    """Of what the base is made of, whoever provides it."""
-    told = [image.name, image.pull, image.suite, image.mirror, image.components, image.only, image.merged_usr]
-    return _hash(["1", *told])
+    """Of what the base is made of, whoever provides it. A word that is not said changes nothing."""
+    told = {key: getattr(image, key) for key in _OF_BASE if getattr(image, key)}
+    return _hash(["1", told])
 
 
 def base_tag(image: ImageSpec, content: str) -> str:
