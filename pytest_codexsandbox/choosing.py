@@ -6,6 +6,7 @@ them plans the same.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,7 @@ from pytest_codexsandbox.matrix.expand import Expanded, arch_of, expand
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.registry import cache_folder, plugged
 from pytest_codexsandbox.session.batteries import calls_of
 
@@ -62,6 +64,16 @@ def trimmed(plan: Plan, budget: Budget | None, known: Known) -> Plan:
     return plan if budget is None else within(plan, budget, seconds=seconds_of(plan, known), workers=known.workers)
 
 
+def stock(plan: Plan) -> tuple[Stock, ...]:
+    """What the plan's environments are made of, as their backends know it."""
+    specs = {cell.environment.id: cell.environment for cell in plan.cells}
+    found: list[Stock] = []
+    for name in dict.fromkeys(spec.backend for spec in specs.values()):
+        told = getattr(_backend(name), "stock", None)
+        found += told([spec for spec in specs.values() if spec.backend == name], cache_folder()) if told else ()
+    return tuple(found)
+
+
 def foresight() -> WhyNot:
     """Each backend's own word on what it cannot have here."""
     answers: dict[str, WhyNot] = {}
@@ -74,10 +86,17 @@ def foresight() -> WhyNot:
     return why_not
 
 
-def _of_backend(name: str) -> WhyNot:
+def _backend(name: str) -> Any:
+    """None where the packages that it needs are not installed."""
     try:
-        backend = plugged("backends", name)
+        return plugged("backends", name)
     except ImportError:
+        return None
+
+
+def _of_backend(name: str) -> WhyNot:
+    backend = _backend(name)
+    if backend is None:
         return lambda _: MISSING
     foresee = getattr(backend, "foresee", None)
     answer: WhyNot = foresee(cache_folder()) if foresee else lambda _: ""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.choosing import Known, here, seconds_of
+from pytest_codexsandbox.choosing import Known, here, seconds_of, stock
 from pytest_codexsandbox.commands import asked
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.errors import WrongInput
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     unlocked, stand_ins = _unlocked(options, matrix, plan)
     shown = Shown(
         plan=plan, downloads=downloads, seconds=seconds_of(plan, known), learned=known.learned.runs,
-        unlocked=unlocked, stand_ins=stand_ins,
+        unlocked=unlocked, stand_ins=stand_ins, stock=stock(plan),
     )  # fmt: skip
     print(as_json(shown) if options.json else as_text(shown, verbose=options.verbose))
     return 0
@@ -89,7 +89,8 @@ def as_json(shown: Shown) -> str:
     document: dict[str, Any] = {
         "preset": plan.preset, "digest": digest(plan), "cells": cells, "promises": promises,
         "keys": plan.keys, "calls": calls(plan), "seconds": round(sum(shown.seconds.values()), 1),
-        "learned_from": shown.learned, "downloads": shown.downloads, "coverage": coverage,
+        "learned_from": shown.learned, "downloads": shown.downloads,
+        "stock": shown.stock, "coverage": coverage,
         "covered": coverage.covered(cell.axes for cell in plan.cells) if coverage else None,
         "not_applicable": plan.not_applicable, "not_planned": plan.not_planned,
     }  # fmt: skip

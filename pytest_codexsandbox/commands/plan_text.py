@@ -12,6 +12,7 @@ from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import AXES
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.releases.forecast import Forecast
 from pytest_codexsandbox.session.batteries import calls_of
 
@@ -25,13 +26,15 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     seconds: dict[str, float]  # expected, by cell
     learned: int = 0  # from how many runs
     unlocked: int = 0  # cells that were picked and are in no lock file
+    stock: tuple[Stock, ...] = ()  # what environments are made of
     stand_ins: int = 0  # cells that cover what those would that cannot be had here
 
 
 def as_text(shown: Shown, *, verbose: bool = False) -> str:
     plan = shown.plan
     parts = (
-        _head(shown, verbose), _each(plan) if verbose else _topics(plan), _downloads(shown), _left_out(plan),
+        _head(shown, verbose), _each(plan) if verbose else _topics(plan), _downloads(shown),
+        _stock(shown.stock), _left_out(plan),
     )  # fmt: skip
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
@@ -52,7 +55,7 @@ def _head(shown: Shown, verbose: bool) -> Iterator[str]:
             made = "   (synthetic: its refusals are made by us)" if cells[0].environment.synthetic else ""
             yield f"  {environment}    codex {' '.join(cell.subject.label for cell in cells)}{made}"
     else:
-        yield from _axes(plan.cells, len(by_environment))
+        yield from _axes(plan, len(by_environment))
 
 
 def _time(shown: Shown) -> str:
@@ -83,13 +86,15 @@ def _picked(shown: Shown) -> Iterator[str]:
         yield from wrapped(f"not locked; to measure the same cells next year: {command}", "  ")
 
 
-def _axes(cells: Sequence[Cell], environments: int) -> Iterator[str]:
-    """For many environments: each value with the number of its cells."""
+def _axes(plan: Plan, environments: int) -> Iterator[str]:
+    """For many environments: each value with the number of its cells, in the matrix file's order."""
+    cells = plan.cells
     yield f"  in {many(environments, 'environment')} (each of them: -v)"
     wide = max(map(len, AXES))
     for axis in AXES:
         counted = Counter(cell.axes.get(axis, "-") for cell in cells)
-        told = ",\0".join(f"{value} {count}" for value, count in counted.items())
+        asked = [value for value in (plan.coverage.axes.get(axis, ()) if plan.coverage else ()) if value in counted]
+        told = ",\0".join(f"{value} {counted[value]}" for value in dict.fromkeys([*asked, *counted]))
         yield from wrapped(told.split("\0"), f"  {axis:<{wide}}  ", " " * (wide + 4))
     synthetic = sum(cell.environment.synthetic for cell in cells)
     if synthetic:
@@ -121,10 +126,10 @@ def _downloads(shown: Shown) -> Iterator[str]:
     fetched = {label: one for label, one in needed.items() if not one.why_not}
     total = sum(one.megabytes for one in fetched.values())
     if not needed:
-        yield "nothing to download"
+        yield "Codex: nothing to download"
     if fetched:
         unknown = sum(not one.megabytes for one in fetched.values())
-        yield f"would download {' and '.join(_amounts(total, unknown))}"
+        yield f"Codex: would download {' and '.join(_amounts(total, unknown))}"
     for label, one in fetched.items():
         size = f"{one.megabytes:,}" if one.megabytes else "?"
         yield f"  {label:<12} {size:>6} MB   {one.source}"
@@ -137,6 +142,16 @@ def _amounts(megabytes: int, unknown: int) -> Iterator[str]:
         yield f"about {megabytes:,} MB"
     if unknown:
         yield f"{many(unknown, 'release')} whose size nobody says"
+
+
+def _stock(stock: Sequence[Stock]) -> Iterator[str]:
+    for kind in dict.fromkeys(one.kind for one in stock):
+        ready = [one.name for one in stock if one.kind == kind and one.ready]
+        rest = [one for one in stock if one.kind == kind and not one.ready]
+        size = sum(one.megabytes for one in rest)
+        told = f"{kind}s: {len(ready):,} ready"
+        told += f", {len(rest):,} to make{f', about {size:,} MB to download' if size else ''}: " if rest else ""
+        yield from wrapped(told + ", ".join(one.name for one in rest), "", "  ")
 
 
 def _left_out(plan: Plan) -> Iterator[str]:

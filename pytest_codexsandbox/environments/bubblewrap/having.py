@@ -71,6 +71,11 @@ def why_not(spec: BwrapSpec, cache: Path) -> str:
     return "" if archives.bases() else f"no archive is known here that has its sources (name one: {archives.VARIABLE})"
 
 
+def there(spec: BwrapSpec, cache: Path) -> bool:
+    """Built or unpacked already."""
+    return _kept(_folder(spec, cache)) is not None
+
+
 # ---- the cache
 def _folder(spec: BwrapSpec, cache: Path) -> Path:
     digest = spec.sha256.get("source") or spec.sha256.get(platform.machine(), "")

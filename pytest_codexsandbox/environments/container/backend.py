@@ -1,7 +1,7 @@
 """A container as an environment. The hand is its first process: it dies with us, and everything in there with it."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +11,7 @@ from pytest_codexsandbox.environments.container import labels, networks, readbac
 from pytest_codexsandbox.environments.container.bwrap import Layer
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images
+from pytest_codexsandbox.environments.container.made_of import stock
 from pytest_codexsandbox.environments.container.provision.foresight import Foresight
 from pytest_codexsandbox.environments.container.provision.wanted import wanted
 from pytest_codexsandbox.environments.container.shipping import ship
@@ -24,6 +25,7 @@ from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
+from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.ports import Brought, Say, silent
 from pytest_codexsandbox.registry import cache_folder
 
@@ -54,6 +56,11 @@ class ContainerBackend:
             return images.why_not(wanted(asked)) or bwraps[asked.bwrap.name]
 
         return why_not
+
+    @staticmethod
+    def stock(specs: Iterable[EnvironmentSpec], cache: Path) -> tuple[Stock, ...]:
+        """For plans: what they are made of, and what of it is there."""
+        return stock(specs, cache)
 
     def audit(self) -> tuple[str, ...]:
         found: list[str] = []

@@ -1,15 +1,22 @@
 """`codexsandbox plan`: what would be done, said before anything is."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
+from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.act import Call
+from pytest_codexsandbox.model.step import PlannedNothing
+from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.releases.forecast import Forecast
+from tests.unit.matrix.boxes import SMALL, choice, written
 from tests.unit.matrix.making import cell, plan, promise
 
 PLAN = plan(
@@ -40,6 +47,62 @@ def test_the_text_says_cells_promises_downloads_and_what_is_left_out() -> None:
     assert "pypi" in shown
     assert "dns.by-name: not applicable: needs a resolver of ours" in " ".join(shown.split())
     assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_many_environments_are_folded_by_axis_and_each_is_there_when_asked_for(tmp_path: Path) -> None:
+    more = SMALL.replace('"busybox"', '"debian-sid", "debian-bullseye"')
+    found = choice(tmp_path, more.replace('"seccomp-unconfined"', '"synthetic-mount"')).chosen(2)
+    assert found.picked is not None
+    made = make("mine", found.cells, (promise(),), platform="linux", coverage=found.picked.coverage)
+    seconds = {one.id: 30.0 for one in made.cells}
+    shown = shown_with({}, plan=made, seconds=seconds, learned=3, unlocked=2)
+    text = as_text(shown)
+    assert f"about {round(len(made.cells) / 2)} min, one environment after the other (learned from 3 runs)" in text
+    assert "pairs of values are covered" in text
+    assert "profile  docker-default " in text
+    assert re.search(r"\d+ cells synthetic", text)
+    assert "codexsandbox plan mine --update-lock" in " ".join(text.split())
+    assert made.cells[0].environment.id not in text
+    assert made.cells[0].environment.id in as_text(shown, verbose=True)
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_what_has_to_be_made_is_counted_and_named() -> None:
+    stock = (
+        Stock(kind="image", name="debian-trixie (none)", ready=True),
+        Stock(kind="image", name="debian-sid (none)", ready=False, megabytes=60),
+        Stock(kind="bubblewrap", name="0.8.0", ready=True),
+    )
+    text = as_text(shown_with({}, stock=stock))
+    assert "images: 1 ready, 1 to make, about 60 MB to download: debian-sid (none)" in text
+    assert "bubblewraps: 1 ready\n" in text
+
+
+def test_what_cannot_be_had_stands_before_what_is_left_out() -> None:
+    gone = PlannedNothing(what="fedora-43", why="no registry answers", kind="unavailable")
+    away = PlannedNothing(what="some", why="no room", kind="budget")
+    text = as_text(shown_with({}, plan=msgspec.structs.replace(PLAN, not_planned=(away, gone))))
+    assert text.index("cannot be had here, and why\n  fedora-43: no registry answers") < text.index("not in the plan")
+    assert "  some: no room" in text.partition("not in the plan")[2]
+
+
+def test_the_cells_of_a_file_are_locked_and_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, f"{SMALL}\npairs = 2")
+    words = ["plan", str(file)]
+    assert main([*words, "--update-lock"]) == 0
+    assert re.search(r"mine\.lock\.toml: (\d+) cells, \1 of them new, 0 gone", capsys.readouterr().out)
+    before = cells_of(words, capsys)
+    file.write_text(file.read_text().replace('"0.163.0"', '"0.163.0", "0.169.0"'))
+    assert before < cells_of(words, capsys)
+    assert main([*words, "--update-lock"]) == 0
+    assert "0 gone" in capsys.readouterr().out
+
+
+def cells_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> set[str]:
+    assert main([*words, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["covered"] == shown["coverage"]["coverable"]
+    return {one["id"] for one in shown["cells"]}
 
 
 def test_every_promise_is_listed_when_asked_for() -> None:
@@ -86,6 +149,10 @@ def test_programs_get_every_key_and_reason() -> None:
         (("local", "--codex-release", "0.163.0", "--codex-skip", "start.*"), "in every plan"),
         (("local", "--codex-release", "0.163.0,0.163.0"), "two Codex binaries"),
         (("./none.toml",), "no matrix file"),
+        (("local", "--codex-pairs", "5"), "--codex-pairs"),
+        (("local", "--codex-release", "0.163.0", "--codex-budget", "1s"), "no room for a single cell"),
+        (("releases", "--update-lock"), "picks no cells"),
+        (("pull-request", "--update-lock", "--codex-release", "0.163.0"), "leave the releases and binaries away"),
     ],
 )
 def test_wrong_words_are_answered(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:

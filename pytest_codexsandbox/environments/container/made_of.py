@@ -1,0 +1,39 @@
+"""What a plan's containers are made of, and what of it has to be made first. Files are read; no engine is asked."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.environments.bubblewrap import having
+from pytest_codexsandbox.environments.container.provision import wanted
+from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
+from pytest_codexsandbox.environments.container.provision.wanted import Wanted
+from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.container import BwrapSpec
+from pytest_codexsandbox.model.stock import Stock
+
+# Packed, as seen with Debian and Ubuntu; nobody knows before it is there.
+_BASE: Final = 50
+_PACKAGES: Final = 10
+
+
+def stock(specs: Iterable[EnvironmentSpec], cache: Path) -> tuple[Stock, ...]:
+    asked = [spec.container for spec in specs if spec.container is not None]
+    images = dict.fromkeys(wanted.wanted(one) for one in asked if not one.image.reference)
+    bwraps = {one.bwrap.name: one.bwrap for one in asked if one.bwrap.ours}
+    return (*_images(images, cache), *(_bwrap(spec, cache) for spec in bwraps.values()))
+
+
+def _images(wants: Iterable[Wanted], cache: Path) -> Iterable[Stock]:
+    locked = LockFile(cache).read()
+    begun = set(locked.bases)
+    for want in wants:
+        base = wanted.base_digest(want.image)
+        ready = bool(locked.images.get(wanted.digest(want)))
+        size = 0 if ready else _PACKAGES if base in begun else _BASE + _PACKAGES
+        yield Stock(kind="image", name=want.what, ready=ready, megabytes=size)
+        begun.add(base)  # the second variant takes the base of the first
+
+
+def _bwrap(spec: BwrapSpec, cache: Path) -> Stock:
+    return Stock(kind="bubblewrap", name=spec.name, ready=having.there(spec, cache))

@@ -1,0 +1,10 @@
+"""What environments are made of, and whether it is there: for plans."""
+
+import msgspec
+
+
+class Stock(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str  # `image`, `bubblewrap`
+    name: str
+    ready: bool
+    megabytes: int = 0  # about what is downloaded for it
