@@ -168,8 +168,7 @@ def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
 
     with Engine() as engine:
         gone = list(stock.prune(engine, cache_folder(), stays))
-    if options.all or named:
-        gone += stock.prune_archives(cache_folder(), lambda name: bool(named) and name not in named)
+    gone += stock.prune_archives(cache_folder(), lambda name: not (name in named if named else options.all))
     print("\n".join(_told(gone)))
     return 0
 

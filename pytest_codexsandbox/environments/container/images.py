@@ -30,7 +30,7 @@ class Images:
         self, engine: Engine, cache: Path, *, watch: Watch | None = None, providers: tuple[str, ...] = PROVIDERS,
         update: bool = False,
     ) -> None:  # fmt: skip
-        self._engine, self._cache, self._watch = engine, cache, watch or Silent()
+        self._engine, self._cache, self._watch = engine, cache.absolute(), watch or Silent()
         self._providers, self._update = providers, update
         self.lock = LockFile(cache)
 

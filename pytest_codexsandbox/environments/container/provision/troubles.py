@@ -29,6 +29,8 @@ _LIMITED: Final = re.compile(r"toomanyrequests|rate limit", re.I)
 _LOGIN: Final = re.compile(r"access denied|unauthorized|authentication required|no basic auth", re.I)
 _PROXY: Final = "check the network; a proxy is taken from https_proxy"
 _MARKS: Final = ("E: ", "W: ", "Err:")
+# What the tool says of itself after the line that says what happened.
+_FRAME: Final = re.compile(r"mmdebstrap failed to run|setup failed: E:|apt-get .*-o|env --unset|command failed: /")
 PRUNE: Final = "codexsandbox images prune --all, or set CODEXSANDBOX_CACHE to a folder on another disk"
 
 
@@ -46,7 +48,12 @@ def of_bootstrap(image: ImageSpec, done: Finished, staging: Path, *, limit: floa
         (_NO_SUITE, f"its archive has no suite {image.suite} at the address that was asked", _mirror_hint(image)),
         (_UNREACHED, "its archive was not reached", f"{_PROXY}; another archive: {_mirror_hint(image)}"),
         (_NO_KEY, "its archive is signed by a key that is not known here", f"renew {image.keyring_package}"),
-        (_EXPIRED, "the dates of its archive's Release file have run out", "renew the mirror, or try another"),
+        (
+            _EXPIRED,
+            "the dates of its archive's Release file have run out",
+            "expired = true in its data file, or another mirror",
+        ),
+        (_NO_PACKAGE, "its archive has no such package", "see the distribution's data file"),
         (_TOO_OLD, "the tools of this machine are too old for this suite", "use a newer mmdebstrap, apt and dpkg"),
     ):
         if form.search(said if form is _NO_ROOM else marked):
@@ -96,7 +103,8 @@ def tail(text: str, *, marks: tuple[str, ...] = (), limit: int = 300) -> str:
     """The last lines that matter."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     picked = [line for line in lines if line.startswith(marks)] if marks else []
-    return " · ".join(line[:200] for line in (picked or lines)[-2:])[:limit]
+    telling = [line for line in picked if not _FRAME.search(line)]
+    return " · ".join(line[:200] for line in dict.fromkeys((telling or picked or lines)[-2:]))[:limit]
 
 
 def _mirror_hint(image: ImageSpec) -> str:
