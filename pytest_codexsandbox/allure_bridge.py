@@ -67,6 +67,7 @@ def told(record: Record) -> str:
     if record.diagnosis is not None:
         lines += ["", f"because   {record.diagnosis.cause}"]
         lines += [f"try       {record.diagnosis.remedy}"] if record.diagnosis.remedy else []
+        lines += [f"way       {way}" for way in record.diagnosis.ways]
     lines += ["", f"repro     sh {record.repro}   (in the run's folder)"] if record.repro else []
     return redact("\n".join(visible(line) for line in lines)) + "\n"
 

@@ -194,6 +194,7 @@ def words(record: Record) -> str:
     if record.diagnosis is not None:
         lines += [f"  because   {record.diagnosis.cause}"]
         lines += [f"  try       {record.diagnosis.remedy}"] if record.diagnosis.remedy else []
+        lines += [f"  way       {way}" for way in record.diagnosis.ways]
     return "\n".join(lines)
 
 

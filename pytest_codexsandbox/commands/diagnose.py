@@ -91,6 +91,8 @@ def _because(diagnosis: Diagnosis) -> Iterator[str]:
     yield from _field("said", diagnosis.quote)
     yield from _field("because", diagnosis.cause)
     yield from _field("try", diagnosis.remedy)
+    for way in diagnosis.ways:
+        yield from _field("way", way)
     yield from _field("see", diagnosis.link)
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import NO_FACTS, contradicted, holds, searchable, unwrapped
 from pytest_codexsandbox.diagnosis.fingerprint import REACH, Fingerprint, Span, find, load_all
+from pytest_codexsandbox.diagnosis.remedies import ways_of
 from pytest_codexsandbox.model.record import Diagnosis
 
 QUOTE: Final = 300
@@ -105,7 +106,8 @@ def _said(candidate: Candidate, text: str) -> Diagnosis:
     known = candidate.fingerprint
     start, end = candidate.best
     return Diagnosis(
-        fingerprint=known.id, cause=known.cause, remedy=known.advice, link=known.link, verdict=known.verdict,
+        fingerprint=known.id, cause=known.cause, remedy=known.advice, ways=ways_of(known.id), link=known.link,
+        verdict=known.verdict,
         quote=text[start : min(_whole_word(text, end), start + QUOTE)].strip(),
     )  # fmt: skip
 

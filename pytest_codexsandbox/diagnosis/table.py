@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
+from pytest_codexsandbox.diagnosis.remedies import At, Remedy, remedies
 
 WORDS = {"sandbox": "the sandbox", "not-sandbox": "not the sandbox", "undecided": "undecided"}
 _HEAD = """# Fingerprints
@@ -18,6 +19,11 @@ looks like), or **undecided** (both make the same words, and the text says how t
 Of several that fit, the most specific is said first: each letter of the words counts one, each condition fifty.
 """
 
+_WAYS = """A test goes to both sides of each arrow, in containers. *green*: the sandbox starts there and is on.
+*no sandbox*: none is asked for any more. *no better*: it was tried and does not help.
+What changes a kernel or a host is not tried by it.
+"""
+
 
 def markdown(known: Sequence[Fingerprint]) -> str:
     return "\n".join(_page(known)) + "\n"
@@ -27,6 +33,9 @@ def _page(known: Sequence[Fingerprint]) -> Iterator[str]:
     yield _HEAD
     yield f"{len(known)} fingerprints.\n"
     yield from _rows(("fingerprint", "whose", "known by", "cause", "what to do"), map(_row, known))
+    yield "\n## Ways and their price\n"
+    yield _WAYS
+    yield from _rows(("what to do", "shown", "price for security", "for"), map(_way, remedies()))
     yield "\n## Without words\n"
     yield "Two causes follow from the verdict alone.\n"
     rows = ((each.fingerprint, WORDS[each.verdict], _cell(each.cause), _cell(each.remedy)) for each in DERIVED)
@@ -44,6 +53,20 @@ def _row(known: Fingerprint) -> tuple[str, ...]:
     remedy = _cell(known.advice) + (f" [more]({known.link})" if known.link else "")
     whose = WORDS[known.verdict] + (" (a note)" if known.note else "")
     return (f"`{known.id}`", whose, _words(known), _cell(known.cause), remedy)
+
+
+def _way(remedy: Remedy) -> tuple[str, ...]:
+    shown = "<br>".join(f"{_at(one.before)} → {_at(one.after)}: {one.turns}" for one in remedy.proofs) or "not proved"
+    return (_cell(remedy.do), shown, _cell(remedy.price), ", ".join(f"`{cause}`" for cause in remedy.causes))
+
+
+def _at(place: At) -> str:
+    """Only what is not as usual."""
+    usual = At(profile="")
+    more = [place.bwrap] if place.bwrap != usual.bwrap else []
+    more += [place.user] if place.user != usual.user else []
+    more += [place.policy] if place.policy != usual.policy else []
+    return f"`{'~'.join((place.profile, *more))}`"
 
 
 def _words(known: Fingerprint) -> str:

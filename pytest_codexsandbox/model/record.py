@@ -25,6 +25,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str  # "" = no fingerprint fits: then `cause` says so
     cause: str
     remedy: str = ""
+    ways: tuple[str, ...] = ()  # of doing it: each with its price, and whether it was shown to help
     link: str = ""
     quote: str = ""  # the words that it was recognised by
     verdict: str = "undecided"  # sandbox | not-sandbox | undecided

@@ -143,6 +143,7 @@ def _cause(told: Block) -> Iterator[str]:
         yield f"- because: {named}{_text(told.diagnosis.cause)}"
         if told.diagnosis.remedy:
             yield f"- try: {_text(told.diagnosis.remedy)}"
+        yield from (f"- way: {_text(way)}" for way in told.diagnosis.ways)
         if told.link:
             yield f"- see: <{told.link}>" if _plain(told.link) else f"- see: {_text(told.link)}"
     yield ""

@@ -91,6 +91,8 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         named = f"{diagnosis.fingerprint}: " if diagnosis.fingerprint else ""
         lines = self.paint.labelled("because", f"{named}{diagnosis.cause}")
         lines += self.paint.labelled("try", diagnosis.remedy) if diagnosis.remedy else []
+        for way in diagnosis.ways:
+            lines += self.paint.labelled("way", way)
         return [*lines, *(self.paint.labelled("see", diagnosis.link) if diagnosis.link else [])]
 
     def _paste(self, cause: Cause) -> list[str]:

@@ -1,0 +1,83 @@
+"""What can be done about a cause, what it costs, and in which environment it was shown to help: remedies.toml.
+
+A proof is two places: one in which the sandbox does not start for this cause, and the same changed as the remedy says.
+A test goes to both. What changes a kernel or a host is not tried by a container's test, and says that it is not proved.
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+FILE: Final = Path(__file__).with_name("remedies.toml")
+Turns = Literal["green", "no sandbox", "no better"]
+
+
+class At(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A place in a matrix; Codex and the distribution stay the same."""
+
+    profile: str
+    bwrap: str = "distro"
+    user: str = "u1000"
+    policy: str = "workspace-write"
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    before: At
+    after: At
+    turns: Turns = "green"
+
+
+class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    do: str  # what to type or to change
+    kind: Literal["container", "package", "codex", "user", "kernel", "host"]
+    price: str  # for security, in one line
+    causes: tuple[str, ...]  # fingerprints
+    proofs: tuple[Proof, ...] = ()
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether a container's test can go there at all."""
+        return self.kind not in ("kernel", "host")
+
+    @property
+    def turns(self) -> Turns | Literal["not proved"]:
+        return self.proofs[0].turns if self.proofs else "not proved"
+
+    @property
+    def told(self) -> str:
+        return f"{self.do} ({self._proved()}). Price: {self.price}"
+
+    def _proved(self) -> str:
+        where = ", ".join(dict.fromkeys(proof.before.profile for proof in self.proofs[:_NAMED]))
+        match self.turns:
+            case "green":
+                return f"proved in {where}"
+            case "no sandbox":
+                return f"then there is no sandbox; tried in {where}"
+            case "no better":
+                return f"does not help: tried in {where}"
+            case _:
+                return "not proved"
+
+
+_NAMED: Final = 2
+_ORDER: Final = ("green", "not proved", "no sandbox", "no better")
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    remedy: tuple[Remedy, ...]
+
+
+@cache
+def remedies() -> tuple[Remedy, ...]:
+    """The narrowest first among those that help."""
+    found = msgspec.convert(tomllib.loads(FILE.read_text(encoding="utf-8")), _File).remedy
+    return tuple(sorted(found, key=lambda one: _ORDER.index(one.turns)))
+
+
+def ways_of(fingerprint: str) -> tuple[str, ...]:
+    """One line for each thing that can be done about this cause, and for what was tried and does not help."""
+    return tuple(one.told for one in remedies() if fingerprint in one.causes)

@@ -1,0 +1,116 @@
+"""Every proof of a remedy, in containers: red for this cause before, and afterwards what the remedy says.
+
+Nothing of the host is changed by any of them: what would do so is not tried here, and says that it is not proved.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pytest_codexsandbox.diagnosis.match import match
+from pytest_codexsandbox.diagnosis.remedies import At, Proof, Remedy, Turns, remedies
+from pytest_codexsandbox.environments.bubblewrap.having import why_not
+from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.session.bench import BenchOptions
+from pytest_codexsandbox.session.rehearsal import rehearse
+from tests.docker.conftest import NEEDED
+from tests.docker.reproducing import Place, spec_of
+from tests.fakes.machine import installed_codex
+
+PROOFS: Final = [(remedy, proof) for remedy in remedies() for proof in remedy.proofs]
+VERDICTS: Final[dict[Turns, Verdict]] = {
+    "green": Verdict.CONFORMS, "no sandbox": Verdict.UNCONFINED, "no better": Verdict.VIOLATES,
+}  # fmt: skip
+OF_THE_KERNEL: Final = ("/proc/sys/kernel", "/proc/sys/user")
+# What a kernel changes by itself while time goes by.
+VOLATILE: Final = ("/random/", "/pty/nr", "/ns_last_pid", "/perf_", "/sched_domain/", "/latencytop", "/seccomp/actions")
+
+
+def sysctls() -> dict[str, str]:
+    found = {}
+    for top in OF_THE_KERNEL:
+        for path in sorted(Path(top).rglob("*")):
+            if path.is_file() and not any(name in str(path) for name in VOLATILE):
+                try:
+                    found[str(path)] = path.read_text(errors="replace")
+                except OSError:
+                    continue
+    return found
+
+
+class Starts:
+    """What start.sandbox-is-on says at a place; a container for each, once, for every policy that a proof wants."""
+
+    def __init__(self, codex: Subject, folder: Path) -> None:
+        self._codex, self._folder = codex, folder
+        self._known: dict[Place, dict[str, Record]] = {}
+
+    def at(self, at: At) -> Record:
+        place = Place(at.profile, at.bwrap, at.user)
+        if place not in self._known:
+            sides = [side for _, proof in PROOFS for side in (proof.before, proof.after)]
+            policies = {side.policy for side in sides if Place(side.profile, side.bwrap, side.user) == place}
+            self._known[place] = self._rehearsed(place, sorted(policies))
+        return self._known[place][at.policy]
+
+    def _rehearsed(self, place: Place, policies: list[str]) -> dict[str, Record]:
+        pairs = [pair for pair in survey.promises(shipped("scenarios")) if pair[0].id == "start.sandbox-is-on"]
+        folder = self._folder / "-".join(place)
+        options = BenchOptions(folder=folder, cache=cache_folder(), timeout_scale=3.0)
+        records = rehearse(pairs, policies, self._codex, environment=spec_of(place), options=options)
+        return {key.policy: record for key, record in records.items()}
+
+
+@pytest.fixture(scope="module")
+def before() -> dict[str, str]:
+    return sysctls()
+
+
+@pytest.fixture(scope="module")
+def starts(before: dict[str, str]) -> Iterator[Starts]:
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
+        yield Starts(installed_codex(cache_folder()), Path(folder))
+
+
+def named(pair: tuple[Remedy, Proof]) -> str:
+    _, proof = pair
+    pairs = zip(_words(proof.before), _words(proof.after), strict=True)
+    return "~".join(one if one == other else f"{one}-to-{other}" for one, other in pairs)
+
+
+def _words(at: At) -> tuple[str, ...]:
+    return at.profile, at.bwrap, at.user, at.policy
+
+
+@pytest.mark.parametrize("pair", PROOFS, ids=named)
+def test_a_remedy_does_what_it_says(pair: tuple[Remedy, Proof], starts: Starts) -> None:
+    remedy, proof = pair
+    for name in (proof.before.bwrap, proof.after.bwrap):
+        if (missing := why_not(SHIPPED.bwrap(name), cache_folder())) and not os.environ.get(NEEDED):
+            pytest.skip(f"bubblewrap {name} cannot be had here: {missing}")
+    red, then = starts.at(proof.before), starts.at(proof.after)
+    assert (red.verdict, red.direction) == (Verdict.VIOLATES, "denied"), red.reason
+    (row,) = red.evidence
+    pasted = match(row.saw)  # what the words alone would tell: the cause that a synthetic profile imitates
+    assert {row.reason, pasted.fingerprint if pasted else ""} & set(remedy.causes), row
+    assert then.verdict is VERDICTS[proof.turns], then.reason
+    (row,) = then.evidence
+    assert row.control_held
+    assert row.held is (proof.turns != "no better")
+
+
+def test_no_remedy_that_was_tried_has_changed_the_kernel(before: dict[str, str], starts: Starts) -> None:
+    """Alone it would prove nothing: the containers of some proofs are there as well."""
+    for _, proof in PROOFS[:2]:
+        starts.at(proof.after)
+    assert len(before) > 50
+    assert sysctls() == before

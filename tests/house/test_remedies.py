@@ -1,0 +1,48 @@
+"""Remedies as data: each is for causes that exist, has its price, and a proof where a container's test can have one."""
+
+import pytest
+
+from pytest_codexsandbox.diagnosis.match import fingerprints, match
+from pytest_codexsandbox.diagnosis.remedies import At, Remedy, remedies, ways_of
+from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.model.policy import POLICIES
+
+ALL = remedies()
+each_remedy = pytest.mark.parametrize("remedy", ALL, ids=[one.do[:50] for one in ALL])
+
+
+@each_remedy
+def test_it_is_for_causes_that_exist_and_names_its_price_in_one_line(remedy: Remedy) -> None:
+    assert remedy.causes
+    assert set(remedy.causes) <= {known.id for known in fingerprints()}
+    for words in (remedy.do, remedy.price):
+        assert words.isprintable()
+        assert words == words.strip()
+    assert 10 < len(remedy.price) < 300
+
+
+@each_remedy
+def test_it_is_proved_or_says_that_it_is_not(remedy: Remedy) -> None:
+    assert bool(remedy.proofs) is remedy.is_tried
+    assert len({proof.turns for proof in remedy.proofs}) <= 1
+    for proof in remedy.proofs:
+        assert proof.before != proof.after
+        for place in (proof.before, proof.after):
+            assert _exists(place)
+    told = {"green": "(proved in ", "no sandbox": "(then there is no sandbox", "no better": "(does not help"}
+    assert told.get(remedy.turns, "(not proved)") in remedy.told
+    assert f"Price: {remedy.price}" in remedy.told
+
+
+def _exists(place: At) -> bool:
+    axes = {"profiles": place.profile, "bwrap": place.bwrap, "users": place.user}
+    return place.policy in POLICIES and all(value in SHIPPED.values(name) for name, value in axes.items())
+
+
+def test_a_diagnosis_carries_them_what_helps_first() -> None:
+    found = match("bwrap: No permissions to create new namespace", facts={"seccomp": "2"})
+    assert found is not None
+    assert found.ways == ways_of("userns-refused-by-outer-filter") != ()
+    kinds = [[word in way for word in ("(proved in ", "no sandbox", "does not help")].index(True) for way in found.ways]
+    assert kinds == sorted(kinds)
+    assert set(kinds) == {0, 1, 2}
