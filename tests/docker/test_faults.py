@@ -21,6 +21,7 @@ from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.ports import Environment
 from tests.docker.containers import container
 from tests.docker.engines import own_engine
@@ -78,7 +79,7 @@ def test_an_engine_that_hangs_does_not_hang_us(folder: Path) -> None:
 def test_an_image_that_is_not_there_is_said(folder: Path) -> None:
     spec = container()
     assert spec.container is not None
-    image = msgspec.structs.replace(spec.container.image, reference="codexsandbox-no-such-image:1")
+    image = ImageSpec(name="of-mine", reference="codexsandbox-no-such-image:1")
     spec = msgspec.structs.replace(spec, container=msgspec.structs.replace(spec.container, image=image))
     with pytest.raises(NotHad) as raised, opened(spec, folder):
         pass
