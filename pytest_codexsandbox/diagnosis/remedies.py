@@ -28,6 +28,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     before: At
     after: At
     turns: Turns = "green"
+    cause: str = ""  # the only one of the remedy's causes that it is about
 
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,13 +47,13 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def turns(self) -> Turns | Literal["not proved"]:
         return self.proofs[0].turns if self.proofs else "not proved"
 
-    @property
-    def told(self) -> str:
-        return f"{self.do} ({self._proved()}). Price: {self.price}"
+    def told(self, cause: str) -> str:
+        return f"{self.do} ({self._proved(cause)}). Price: {self.price}"
 
-    def _proved(self) -> str:
-        where = ", ".join(dict.fromkeys(proof.before.profile for proof in self.proofs[:_NAMED]))
-        match self.turns:
+    def _proved(self, cause: str) -> str:
+        proofs = [proof for proof in self.proofs if proof.cause in ("", cause)]
+        where = ", ".join(list(dict.fromkeys(proof.before.profile for proof in proofs))[:_NAMED])
+        match self.turns if proofs else "not proved":
             case "green":
                 return f"proved in {where}"
             case "no sandbox":
@@ -80,4 +81,4 @@ def remedies() -> tuple[Remedy, ...]:
 
 def ways_of(fingerprint: str) -> tuple[str, ...]:
     """One line for each thing that can be done about this cause, and for what was tried and does not help."""
-    return tuple(one.told for one in remedies() if fingerprint in one.causes)
+    return tuple(one.told(fingerprint) for one in remedies() if fingerprint in one.causes)

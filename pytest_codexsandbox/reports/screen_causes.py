@@ -15,6 +15,7 @@ from pytest_codexsandbox.reports.places import Places
 
 IN_FULL: Final = 12  # causes that get a block of their own; the others get a line
 _NAMES: Final = 3
+_WAYS: Final = 3
 
 
 class Teller(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,8 +92,11 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         named = f"{diagnosis.fingerprint}: " if diagnosis.fingerprint else ""
         lines = self.paint.labelled("because", f"{named}{diagnosis.cause}")
         lines += self.paint.labelled("try", diagnosis.remedy) if diagnosis.remedy else []
-        for way in diagnosis.ways:
+        shown = diagnosis.ways if self.verbosity else diagnosis.ways[:_WAYS]
+        for way in shown:
             lines += self.paint.labelled("way", way)
+        if more := len(diagnosis.ways) - len(shown):
+            lines += self.paint.labelled("", f"and {many(more, 'more way')} (-v)")
         return [*lines, *(self.paint.labelled("see", diagnosis.link) if diagnosis.link else [])]
 
     def _paste(self, cause: Cause) -> list[str]:

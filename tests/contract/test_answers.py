@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from pytest_codexsandbox.guest import answers
+from pytest_codexsandbox.guest import answers, bare
 from pytest_codexsandbox.guest.confinement import confinement
 
 PLAIN = {  # what a kernel says to whom nobody filters
@@ -60,3 +60,29 @@ def test_facts_of_this_machine() -> None:
     assert "lo" in found["interfaces"].split()
     assert set(found["caps"].split()).isdisjoint(found["caps_missing"].split())
     assert found["answers"]
+
+
+# ---- what the two programs say by themselves
+PROGRAM = """#!/bin/sh
+case "$*" in
+  *--unshare-net*) echo first >&2; echo "bwrap: it may not" >&2; exit 1;;
+  *--proc*) exit 3;;
+esac
+"""
+
+
+def test_what_bubblewrap_says_by_itself_is_its_last_line(tmp_path: Path) -> None:
+    (tmp_path / "bwrap").write_text(PROGRAM)
+    (tmp_path / "bwrap").chmod(0o755)
+    said = bare.said(str(tmp_path))
+    assert said == {"bwrap": "ok", "bwrap-net": "bwrap: it may not", "bwrap-proc": "exit code 3"}
+
+
+def test_where_neither_is_there_nothing_is_said(tmp_path: Path) -> None:
+    assert bare.said(str(tmp_path)) == {}
+
+
+def test_one_that_cannot_be_started_says_why(tmp_path: Path) -> None:
+    (tmp_path / "unshare").write_text("#!/nonexistent\n")
+    (tmp_path / "unshare").chmod(0o755)
+    assert "No such file or directory" in bare.said(str(tmp_path))["unshare"]

@@ -102,6 +102,7 @@ def test_a_remedy_does_what_it_says(pair: tuple[Remedy, Proof], starts: Starts) 
     (row,) = red.evidence
     pasted = match(row.saw)  # what the words alone would tell: the cause that a synthetic profile imitates
     assert {row.reason, pasted.fingerprint if pasted else ""} & set(remedy.causes), row
+    assert proof.cause in ("", row.reason)
     assert then.verdict is VERDICTS[proof.turns], then.reason
     (row,) = then.evidence
     assert row.control_held

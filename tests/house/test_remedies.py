@@ -27,11 +27,13 @@ def test_it_is_proved_or_says_that_it_is_not(remedy: Remedy) -> None:
     assert len({proof.turns for proof in remedy.proofs}) <= 1
     for proof in remedy.proofs:
         assert proof.before != proof.after
+        assert proof.cause in ("", *remedy.causes)
         for place in (proof.before, proof.after):
             assert _exists(place)
     told = {"green": "(proved in ", "no sandbox": "(then there is no sandbox", "no better": "(does not help"}
-    assert told.get(remedy.turns, "(not proved)") in remedy.told
-    assert f"Price: {remedy.price}" in remedy.told
+    for cause in remedy.causes:
+        assert told.get(remedy.turns, "(not proved)") in remedy.told(cause)
+        assert f"Price: {remedy.price}" in remedy.told(cause)
 
 
 def _exists(place: At) -> bool:
