@@ -29,7 +29,7 @@ from pytest_codexsandbox.environments.container.provision.lockfile import LockFi
 from pytest_codexsandbox.environments.container.provision.together import make_all
 from pytest_codexsandbox.environments.container.provision.wanted import Wanted
 from pytest_codexsandbox.environments.container.provision.watch import watching
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.matrix.axes import DISTROS, SHIPPED
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.registry import cache_folder
@@ -151,24 +151,28 @@ def _wants(options: argparse.Namespace, names: tuple[str, ...], cache: Path) -> 
 def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
     from pytest_codexsandbox.environments.container.engine import Engine
     from pytest_codexsandbox.environments.container.provision import stock
+    from pytest_codexsandbox.environments.container.sweeping import find
 
     named = frozenset(options.names)
-    images = [SHIPPED.image(name) for name in SHIPPED.values(DISTROS)]
-    digests = {wanted.digest(Wanted(image=one, bubblewrap=with_it)) for one in images for with_it in (True, False)}
-    bases = {one.tag for row in LockFile(cache_folder()).read().bases.values() for one in row.values()}
+    shipped = [SHIPPED.image(name) for name in SHIPPED.values(DISTROS)]
+    digests = {wanted.digest(Wanted(image=one, bubblewrap=with_it)) for one in shipped for with_it in (True, False)}
+    bases = {wanted.base_digest(one) for one in shipped}
+    tags = {one.tag for row in LockFile(cache_folder()).read().bases.values() for one in row.values()}
 
     def stays(one: stock.Held) -> bool:
-        if named:
-            return one.name not in named
-        if options.all:
-            return False
-        if one.is_base:
-            return one.tag in bases
-        return not one.name or (bool(one.tag) and one.digest in digests)
+        if named or options.all:
+            return bool(named) and one.name not in named
+        return one.tag in tags if one.is_base else bool(one.tag) and one.digest in digests
+
+    def archive_stays(name: str, digest: str) -> bool:
+        if named or options.all:
+            return bool(named) and name not in named
+        return digest in bases
 
     with Engine() as engine:
-        gone = list(stock.prune(engine, cache_folder(), stays))
-    gone += stock.prune_archives(cache_folder(), lambda name: not (name in named if named else options.all))
+        if any(one.state == "lives" for one in find(engine)):
+            raise NotHad("a run is using images at the moment", where=engine.host, next_step="wait for its end")
+        gone = [*stock.prune(engine, cache_folder(), stays), *stock.prune_archives(cache_folder(), archive_stays)]
     print("\n".join(_told(gone)))
     return 0
 

@@ -5,6 +5,7 @@ for a newer one. Many workers may want one image at once: one makes it, the othe
 """
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -71,14 +72,18 @@ class Images:
         for image in dict.fromkeys(made.image for made in locked.values()):
             if self._engine.image_id(image):
                 return image
-        # The cache was cleared, or the engine is new to it: what carries our label with this digest is it.
-        with self._engine.asked(f"look at the image {want.what}"):
-            found = self._engine.api.images(filters={"label": f"{wanted.DIGEST}={digest}"})
-        if not found:
+        # The cache was cleared, or the engine is new to it: what has our name and says that it was made so is it. The
+        # label alone is no proof: what is derived from an image inherits it.
+        image = self._engine.image_id(want.tag)
+        if not image or self._marks(image).get(wanted.DIGEST) != digest:
             return ""
-        newest = max(found, key=lambda one: int(one.get("Created", 0)))
-        self._keep(want, str(newest["Id"]), base="", seconds=0.0)
-        return str(newest["Id"])
+        self._keep(want, image, base="", seconds=0.0)
+        return image
+
+    def _marks(self, image: str) -> Mapping[str, str]:
+        with self._engine.asked(f"look at the image {image}"):
+            found = self._engine.api.inspect_image(image)
+        return (found.get("Config") or {}).get("Labels") or {}
 
     # ---- inside
     def _users_own(self, image: ImageSpec) -> str:

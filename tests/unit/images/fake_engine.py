@@ -88,7 +88,7 @@ class FakeEngine:
         if not image:
             raise NotHad("no such image")
         digests = [tag for tag in self.tags if "@" in tag and self.tags[tag] == image]
-        return {"Id": image, "Size": 1000, "RepoDigests": digests}
+        return {"Id": image, "Size": 1000, "RepoDigests": digests, "Config": {"Labels": self._labels[image]}}
 
     def images(self) -> list[dict[str, Any]]:
         return [{"Id": image, "Labels": marks, "Created": 1} for image, marks in self._labels.items()]

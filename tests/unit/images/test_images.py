@@ -88,6 +88,23 @@ def test_an_engine_that_has_it_is_believed_when_the_cache_was_cleared(workshop: 
     assert len(workshop.engine.builds) == 1
 
 
+def test_what_is_derived_from_it_is_not_taken_for_it(workshop: Workshop) -> None:
+    """A commit inherits every label; in it lies another bubblewrap."""
+    image = workshop.images().have(a_container())
+    marks = workshop.engine.inspected(image)["Config"]["Labels"]
+    derived = workshop.engine.keep("codexsandbox/with-bwrap:1", "another bubblewrap", marks)
+    (workshop.cache / "images.lock.json").unlink()
+    del workshop.engine.tags[want().tag]
+    made = workshop.images().have(a_container())
+    assert made != derived
+    assert len(workshop.engine.builds) == 2
+
+
+def test_a_name_alone_is_no_proof(workshop: Workshop) -> None:
+    foreign = workshop.engine.keep(want().tag, "somebody's", {})
+    assert workshop.images().have(a_container()) != foreign
+
+
 @pytest.mark.parametrize("content", ["", "{", '{"version": 99}', '{"images": 3}'])
 def test_a_broken_lock_file_pins_nothing_and_breaks_nothing(workshop: Workshop, content: str) -> None:
     image = workshop.images().have(a_container())

@@ -11,7 +11,7 @@ from pytest_codexsandbox.environments.container.provision.stock import Gone, Hel
 from pytest_codexsandbox.environments.container.provision.watch import Silent
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from tests.unit.images.fake_engine import FakeEngine
-from tests.unit.images.making import Workshop, a_container
+from tests.unit.images.making import Workshop, a_container, a_distro
 
 
 class Shelf(FakeEngine):
@@ -37,6 +37,7 @@ class Shelf(FakeEngine):
 
 
 OURS = {labels.KIND: "image"}
+SID = {**OURS, wanted.DIGEST: "aa", wanted.NAME: "debian-sid"}
 
 
 def one(image: str, *tags: str, marks: dict[str, str] | None = None) -> dict[str, Any]:
@@ -44,8 +45,8 @@ def one(image: str, *tags: str, marks: dict[str, str] | None = None) -> dict[str
 
 
 FOUND = (
-    one("1", "codexsandbox/debian-sid:distro-aa", marks={**OURS, wanted.DIGEST: "aa"}),
-    one("2", "<none>:<none>", marks={**OURS, wanted.DIGEST: "aa", wanted.NAME: "debian-sid"}),
+    one("1", "codexsandbox/debian-sid:distro-aa", marks=SID),
+    one("2", "<none>:<none>", marks=SID),
     one("3", "debian:sid", "codexsandbox/base-debian-sid:bb-cc"),
     one("4", "codexsandbox-user:dd", marks=OURS),
     one("5", "mine:1"),
@@ -101,9 +102,18 @@ def test_archives_go_by_name_with_what_killed_runs_left(workshop: Workshop) -> N
     workshop.images().have(a_container())
     folder = workshop.cache / "images" / "bases"
     (folder / "making-debian-sid").mkdir()
-    assert list(stock.prune_archives(workshop.cache, lambda name: name == "debian-bookworm")) == []
+    mine = ("debian-bookworm", wanted.base_digest(a_distro()))
+    assert (
+        list(
+            stock.prune_archives(
+                workshop.cache,
+                lambda *one: one == mine,
+            )
+        )
+        == []
+    )
     assert [path.suffix for path in sorted(folder.iterdir())] == [".json", ".tar"]
-    (gone,) = stock.prune_archives(workshop.cache, lambda name: False)
+    (gone,) = stock.prune_archives(workshop.cache, lambda *_: False)
     assert gone.size > 0
     assert not list(folder.iterdir())
 

@@ -17,7 +17,7 @@ _BASE: Final = f"{wanted.REPOSITORY}/base-"
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """`name`: of the distribution, "" where it was derived from an image of ours."""
+    """`name`: of the distribution. What is derived from an image of ours has its name and its digest too."""
 
     id: str
     tag: str
@@ -54,10 +54,9 @@ def _held(image: dict[str, Any]) -> Iterator[Held]:
         if not ours and not is_base:
             continue  # a registry's own name for what we have named too
         digest = "" if is_base else str(marks.get(wanted.DIGEST, ""))
-        name = plain.partition(":")[0].removeprefix(_BASE).removeprefix(f"{wanted.REPOSITORY}/")
-        named = str(marks.get(wanted.NAME, "")) or (name if plain.startswith(f"{wanted.REPOSITORY}/") else "")
+        name = plain.removeprefix(_BASE).partition(":")[0] if is_base else str(marks.get(wanted.NAME, ""))
         yield Held(
-            id=str(image["Id"]), tag=plain, name=named, digest=digest, size=int(image.get("Size", 0)), is_base=is_base
+            id=str(image["Id"]), tag=plain, name=name, digest=digest, size=int(image.get("Size", 0)), is_base=is_base
         )
 
 
@@ -77,8 +76,8 @@ def prune(engine: Engine, cache: Path, is_wanted: Callable[[Held], bool]) -> Ite
         LockFile(cache).forget(removed)
 
 
-def prune_archives(cache: Path, is_wanted: Callable[[str], bool]) -> Iterator[Gone]:
-    """`is_wanted` is asked with the distribution's name."""
+def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool]) -> Iterator[Gone]:
+    """`is_wanted` is asked with the distribution's name and the digest of what a base is made of."""
     folder = cache / bootstrap.FOLDER
     for told in sorted(folder.glob("*.json")):
         archive = told.with_suffix(".tar")
@@ -86,7 +85,7 @@ def prune_archives(cache: Path, is_wanted: Callable[[str], bool]) -> Iterator[Go
             name = str(json.loads(told.read_bytes())["name"])
         except (OSError, ValueError, KeyError, TypeError):
             name = ""
-        if not is_wanted(name):
+        if not is_wanted(name, told.stem.rpartition("-")[2]):
             size = archive.stat().st_size if archive.is_file() else 0
             told.unlink(missing_ok=True)
             archive.unlink(missing_ok=True)
