@@ -47,8 +47,16 @@ def told_of(facts: Mapping[str, str]) -> str:
         return ""
     found = [f"{_what(step)} ({errno}{_by(step, facts)})" for step, errno in refused(facts)]
     if not found:
-        return "Asked directly, this environment refuses nothing that a sandbox needs."
+        return f"Asked directly, this environment refuses nothing that a sandbox needs{_alone(facts)}."
     return f"Asked directly, this environment refuses {', '.join(found)}."
+
+
+def _alone(facts: Mapping[str, str]) -> str:
+    """Then it lies at bubblewrap, or at Codex: bubblewrap was tried by itself (guest/bare.py)."""
+    said = facts.get("bare.bwrap-net", "")
+    if said == OK:
+        return ", and the bwrap on PATH starts there by itself"
+    return f", and the bwrap on PATH says by itself: {said.rstrip('.')}" if said else ""
 
 
 def refused(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:

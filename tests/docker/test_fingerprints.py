@@ -10,6 +10,7 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
+from pytest_codexsandbox.diagnosis.measured import told_of
 from pytest_codexsandbox.environments.bubblewrap.having import why_not
 from pytest_codexsandbox.environments.container.backend import ContainerEnvironment
 from pytest_codexsandbox.matrix.axes import SHIPPED
@@ -17,7 +18,8 @@ from pytest_codexsandbox.model.container import SYNTHETIC
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.conftest import NEEDED
-from tests.docker.reproduced import EVERYTHING, Row
+from tests.docker.reproduced import EVERYTHING
+from tests.docker.reproduced_ordinary import Row
 from tests.docker.reproducing import Place, opened_at, run_line
 from tests.fakes.machine import installed_codex
 
@@ -75,6 +77,23 @@ def test_the_words_are_said_here_and_have_this_cause_alone(
     facts = {} if wanted.pasted else flat({**environment.facts(), "codex": codex.capabilities.version})
     for text in (said, wanted.said) if wanted.fingerprint != "python-socket-refused" else (said,):
         assert [each.fingerprint for each in matches(text, facts=facts)] == [wanted.fingerprint], text
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (Place("docker-default"), "refuses a user namespace (EPERM, by a filter of system calls)."),
+        (Place("drop-setfcap", user="root"), "refuses its uid_map (EPERM)."),
+        (Place("seccomp-unconfined"), "refuses a fresh /proc (EPERM)."),
+        (Place("synthetic-proc-mount"), "refuses a fresh /proc (EPERM, by a filter of system calls)."),
+        (Place("sys-admin"), "refuses pivot_root(2) (EPERM), a fresh /proc (EPERM)."),
+        (Place("synthetic-seccomp"), "refuses a filter of system calls (EPERM, by a filter of system calls)."),
+        (Place(), "refuses nothing that a sandbox needs, and the bwrap on PATH starts there by itself."),
+    ],
+    ids=lambda value: "~".join(value) if isinstance(value, tuple) else "",
+)
+def test_an_environment_tells_by_itself_what_it_refuses(place: Place, told: str, containers: Opened) -> None:
+    assert told_of(flat(containers.at(place).facts())) == f"Asked directly, this environment {told}"
 
 
 def test_there_are_enough_of_every_kind() -> None:

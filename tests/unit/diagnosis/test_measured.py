@@ -52,6 +52,19 @@ def test_the_first_refusal_of_a_chain_is_told_and_who_refused(changes: dict[str,
     assert told_of(answered(**changes)) == told
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ok", "and the bwrap on PATH starts there by itself."),
+        (MAP_DENIED, f"the bwrap on PATH says by itself: {MAP_DENIED}."),
+    ],
+)
+def test_where_nothing_is_refused_bubblewrap_alone_tells_where_it_lies(said: str, told: str) -> None:
+    assert told_of(answered() | {"bare.bwrap-net": said}).endswith(told)
+    refusing = answered(userns="EPERM") | {"bare.bwrap-net": said}
+    assert "by itself" not in told_of(refusing)
+
+
 def test_one_that_only_follows_from_another_is_not_told() -> None:
     found = answered(userns="EPERM", mntns="EPERM", mount_slave="EPERM", netns="EPERM", loopback="EPERM", proc="EPERM")
     assert list(refused(found)) == [("userns", "EPERM")]
