@@ -137,7 +137,8 @@ class Run:
 
     @cached_property
     def _base_plan(self) -> Plan:
-        selection = self.selection if self.only_shipped else shipped_part(self.selection)
+        asked = self.selection if self.only_shipped else shipped_part(self.selection)
+        selection = msgspec.structs.replace(asked, without=self.matrix.skip)
         found = self.expanded
         plan = make(
             self.matrix.name, found.cells, tuple(self.promises.values()), doors=self.matrix.doors, selection=selection,

@@ -34,8 +34,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--codex-report-dir", metavar="DIR", help="whose journals durations are learned from")
 
 
-def selection(options: argparse.Namespace) -> Selection:
-    return Selection(only=tuple(options.codex_only), skip=tuple(options.codex_skip))
+def selection(options: argparse.Namespace, matrix: MatrixFile) -> Selection:
+    return Selection(only=tuple(options.codex_only), skip=tuple(options.codex_skip), without=matrix.skip)
 
 
 def known(options: argparse.Namespace, matrix: MatrixFile) -> Known:

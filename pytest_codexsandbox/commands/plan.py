@@ -67,7 +67,7 @@ def planned(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Pl
     promises = [promise for promise, _ in survey.promises(shipped("scenarios"))]
     plan = make(
         matrix.preset, expanded.cells, promises, doors=matrix.doors, policies=matrix.policies,
-        selection=asked.selection(options), not_planned=expanded.not_planned, coverage=expanded.coverage,
+        selection=asked.selection(options, matrix), not_planned=expanded.not_planned, coverage=expanded.coverage,
     )  # fmt: skip
     return asked.trimmed(options, plan, known)
 

@@ -13,12 +13,15 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.nearest import known
 
 STANDING: Final = ("start", "trust")  # topics that are in every plan
+_FILE: Final = "the matrix file's skip"
+_SKIPPED: Final = "skipped by the matrix file"
 USER: Final = "user."  # promises of a user's own tests, known when those are collected
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # what the matrix file itself skips
 
     @property
     def only_globs(self) -> tuple[str, ...]:
@@ -51,22 +54,26 @@ def is_standing(promise: str) -> bool:
 
 def check(selection: Selection, names: Names) -> None:
     """A glob that matches nothing, and one that would skip what cannot be skipped, are errors."""
-    for option, globs in (("--codex-only", selection.only_globs), ("--codex-skip", selection.skip_globs)):
+    written = (
+        ("--codex-only", selection.only_globs), ("--codex-skip", selection.skip_globs), (_FILE, selection.without),
+    )  # fmt: skip
+    for option, globs in written:
         for glob in globs:
             if not any(fnmatchcase(name, glob) for name in names.all):
                 raise WrongInput(
                     f"{option} {glob!r} matches no cell, no promise and no policy",
                     why=known(glob, names.all), next_step="codexsandbox plan -v   (lists them all)",
                 )  # fmt: skip
-    for glob in selection.skip_globs:
-        _refuse_standing(glob, names)
+    for option, globs in written[1:]:
+        for glob in globs:
+            _refuse_standing(option, glob, names)
 
 
-def _refuse_standing(glob: str, names: Names) -> None:
+def _refuse_standing(option: str, glob: str, names: Names) -> None:
     matched = [name for name in names.all if fnmatchcase(name, glob)]
     if all(is_standing(name) and name in names.promises for name in matched):
         raise WrongInput(
-            f"--codex-skip {glob!r} would skip only {', '.join(matched[:3])}, which are in every plan",
+            f"{option} {glob!r} would skip only {', '.join(matched[:3])}, which are in every plan",
             why="without the start check and the canaries, a green result says nothing",
             next_step="leave it out; they cost one call per cell and policy",
         )
@@ -75,7 +82,7 @@ def _refuse_standing(glob: str, names: Names) -> None:
 def shipped_part(selection: Selection) -> Selection:
     """Without the globs over a user's own tests, which `check_user` looks at when the tests are known."""
     only, skip = (tuple(glob for glob in globs if not glob.startswith(USER)) for globs in _both(selection))
-    return Selection(only=only, skip=skip)
+    return Selection(only=only, skip=skip, without=selection.without)
 
 
 def check_user(selection: Selection, promises: Iterable[str]) -> None:
@@ -98,6 +105,7 @@ class Sieve:
         self._asked = bool(selection.only_globs)
         self._only = {name for name in names.all if _any(selection.only_globs, name)}
         self._skip = {name for name in names.all if _any(selection.skip_globs, name)}
+        self._without = {name for name in names.all if _any(selection.without, name)}
 
     def why_not(self, *, cell: str, policy: str, promise: str) -> str:
         """ "" = wanted. A glob that meets a standing promise does not skip it; the key's cell or policy can."""
@@ -105,6 +113,8 @@ class Sieve:
         for name in (cell, policy, *own):
             if name in self._skip:
                 return f"--codex-skip took {name}"
+            if name in self._without:
+                return _SKIPPED
         if self._asked and not self._only & {cell, policy, promise}:
             return "not among --codex-only"
         return ""

@@ -49,6 +49,20 @@ def test_several_globs_are_a_union_whether_given_twice_or_with_a_comma() -> None
     assert names(together) == names(planned(only=("sqlite.*", "filesystem.*"))) == {one.id for one in ALL}
 
 
+def test_what_the_matrix_file_skips_is_said_to_be_its_doing() -> None:
+    asked = Selection(only=("sqlite.*", "filesystem.*"), without=("sqlite.*",))
+    plan = make("local", (cell(),), ALL, selection=asked, platform="linux")
+    assert names(plan) == {"start.is-on", "filesystem.outside-refused", "trust.canary"}
+    assert ("sqlite.board-outside", "skipped by the matrix file") in [(one.what, one.why) for one in plan.not_planned]
+
+
+@pytest.mark.parametrize(("glob", "words"), [("sqlit.*", "matches no cell"), ("start.*", "would skip only")])
+def test_a_file_that_skips_nothing_or_too_much_is_refused(glob: str, words: str) -> None:
+    with pytest.raises(WrongInput, match=words) as caught:
+        make("local", (cell(),), ALL, selection=Selection(without=(glob,)), platform="linux")
+    assert "the matrix file's skip" in caught.value.what
+
+
 def test_only_a_policy_takes_everything_of_that_policy() -> None:
     assert {key.policy for key in planned(only=("read-only",)).keys} == {"read-only"}
 
