@@ -88,6 +88,9 @@ REFUSING: Final[dict[Place, tuple[Row, ...]]] = {
         Row(ALL, NESTING, "userns-limit", pasted=True),
         Row("unshare -U true", "unshare: unshare failed: No space left on device", "unshare-limit"),
     ),
+    Place("synthetic-userns-enospc", "0.4.0"): (
+        Row(ALL, "bwrap: Creating new namespace failed: No space left on device", "userns-limit-by-filter"),
+    ),
     Place("synthetic-userns-einval"): (
         Row(ALL, NO_USERNS, "userns-einval-by-filter"),
         Row(ALL, NO_USERNS, "userns-not-in-kernel", pasted=True),
