@@ -59,21 +59,21 @@ def test_the_table_says_what_is_there_and_why_something_is_not(
     assert "to make  pull or bootstrap" in lines["debian-sid"]
     assert "not had  pull" in lines["fedora-43"]
     assert "no registry answered, just now (try again: codexsandbox images build" in shown
-    assert "mmdebstrap is not installed (apt install mmdebstrap)" in shown
     assert max(map(len, shown.splitlines()[2:])) <= 80
 
 
 def test_the_table_is_there_for_programs(no_engine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _locked(no_engine)
-    assert cli.main(["images", "list", "debian-bookworm", "busybox", "--json"]) == 0
+    assert cli.main(["images", "list", "debian-bookworm", "fedora-43", "busybox", "--json"]) == 0
     shown: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert shown["engine"] == "unix:///gone"
     assert "does not answer" in shown["engine_fault"]
-    first, second = shown["images"]
+    first, second, third = shown["images"]
     assert (first["name"], first["state"], first["pin"]) == ("debian-bookworm", "ready", "sha256:123456789abcdef")
     assert [one["bwrap"] for one in first["variants"]] == ["distro", "none"]
-    assert [one["bwrap"] for one in second["variants"]] == ["none"]
     assert second["state"] == "not had"
+    assert [one["why_not"].partition(",")[0] for one in second["variants"]] == ["no registry answered"] * 2
+    assert (third["state"], [one["bwrap"] for one in third["variants"]]) == ("to make", ["none"])
 
 
 def _locked(cache: Path) -> None:

@@ -114,7 +114,7 @@ _INSTALL: Final = {
 
 _APPLETS: Final = """b=/bin/busybox
 $b mkdir -p /bin /sbin /usr/bin /usr/sbin /etc /dev /proc /sys /run /root /home
-$b --install -s
+$b --install -s 2>/dev/null || true  # those that are there already stay
 """
 
 # An ordinary user has a name, as on a machine; $1: whether a bubblewrap is to be there.
