@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 from platformdirs import user_cache_path
 
+from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.releases.entry import Entry, Origin, Pointer
 from pytest_codexsandbox.releases.files import File, ensure_folder, intact, remove, tree_digest, write_whole
 from pytest_codexsandbox.releases.locks import build_lock, exclusive, hold, is_being_built, shared, use_lock
@@ -28,7 +29,12 @@ _FOLDERS: Final = ("entries", "releases", "staging", "locks")
 def cache_folder() -> Path:
     """$CODEXSANDBOX_CACHE, else the user's cache folder."""
     named = os.environ.get("CODEXSANDBOX_CACHE", "")
-    return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
+    try:
+        return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
+    except RuntimeError as problem:  # a user without a home: HOME is not set, and /etc/passwd knows nobody
+        raise WrongInput(
+            "nobody knows where a cache may be", where=named, why=str(problem), next_step="CODEXSANDBOX_CACHE=DIR",
+        ) from problem  # fmt: skip
 
 
 class Store:
@@ -36,6 +42,18 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def refuse_unreadable(self) -> None:
+        """For who looks at all of it: a cache that cannot be read is not an empty one."""
+        try:
+            next((self.folder / "entries").iterdir(), None)
+        except FileNotFoundError:
+            pass
+        except OSError as problem:
+            raise WrongInput(
+                "the cache cannot be read", where=str(self.folder), why=problem.strerror or str(problem),
+                next_step="CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is",
+            ) from problem  # fmt: skip
 
     def find(self, release: str, arch: str) -> Entry | None:
         """The whole entry of a release, or None: a damaged one is as good as none."""
