@@ -78,7 +78,7 @@ class Controller:
             return
         self.plan = plan
         self.run.user_promises |= {one.id: one for one in plan.promises if one.id not in self.run.promises}
-        _ = self.run.deviations  # wrong expectations are said before the first effect
+        _ = self.run.deviations, self.run.worlds  # what is wrong with either is said before the first effect
         asked = self.run.settings
         words = tuple(str(word) for word in self.config.invocation_params.args)
         self.journal = Journal.open(
@@ -251,7 +251,8 @@ class Controller:
         self.run.close()
         folder, leaks = self.run.worlds, read_leaks(self.run.folder)
         left = remove_owned(folder)
-        return (*leaks, f"{folder} could not be removed: {'; '.join(left[:3])}") if folder.exists() else leaks
+        is_there = os.path.lexists(folder)  # False as well where we may not even look: nothing of ours was made there
+        return (*leaks, f"{folder} could not be removed: {'; '.join(left[:3])}") if is_there else leaks
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: "TerminalReporter", exitstatus: int) -> None:

@@ -25,7 +25,12 @@ def shipped(name: str) -> Path:
 def cache_folder() -> Path:
     """$CODEXSANDBOX_CACHE, else the user's cache folder."""
     named = os.environ.get("CODEXSANDBOX_CACHE", "")
-    return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
+    try:
+        return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
+    except RuntimeError as problem:  # a user without a home: HOME is not set, and /etc/passwd knows nobody
+        raise WrongInput(
+            "nobody knows where a cache may be", where=named, why=str(problem), next_step="CODEXSANDBOX_CACHE=DIR",
+        ) from problem  # fmt: skip
 
 
 @cache

@@ -7,7 +7,6 @@ limit ($CODEXSANDBOX_CACHE_LIMIT, else 10GB); a release that a run uses at the m
 import argparse
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.errors import WrongInput
@@ -33,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     store = Store(cache_folder())
-    _refuse_unreadable(store.folder / "entries")
+    store.refuse_unreadable()
     if options.do == "list":
         if options.limit is not None or options.all:
             raise WrongInput("--limit and --all belong to `cache prune`")
@@ -46,19 +45,6 @@ def run(options: argparse.Namespace) -> int:
     limit = parse_size(options.limit, where="--limit") if options.limit is not None else limit_from()
     print(_pruned(store, 0 if options.all else limit))
     return 0
-
-
-def _refuse_unreadable(entries: Path) -> None:
-    """A cache that cannot be read is not an empty one."""
-    try:
-        next(entries.iterdir(), None)
-    except FileNotFoundError:
-        pass
-    except OSError as problem:
-        raise WrongInput(
-            "the cache cannot be read", where=str(entries), why=problem.strerror or str(problem),
-            next_step="CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is",
-        ) from problem  # fmt: skip
 
 
 def _pruned(store: Store, limit: int) -> str:

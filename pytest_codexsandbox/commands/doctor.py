@@ -125,7 +125,8 @@ def of_start(policy: str, started: Callable[[], Started]) -> Finding:
 
 def _cache() -> Finding:
     folder = cache_folder()
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    # Not Path.exists: that is an error below a folder that we may not look into.
+    there = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
     free = shutil.disk_usage(there).free / 1e9
     if not there.is_dir():
         return Finding(what="cache", answer="no", why=f"{there} is no folder", fix="CODEXSANDBOX_CACHE=DIR")

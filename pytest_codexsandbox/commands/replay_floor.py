@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.doors.filling import plan_word, read_plan_word
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import MachineFault, WrongInput
@@ -70,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
             "nothing to replay: no call was recorded", where=str(options.journal),
             why=incomplete(journal, journal.states()), next_step="run again: pytest --codex-matrix",
         )  # fmt: skip
-    with workbench("replay") as folder, plugged("backends", "local")().open(this_machine(), folder / "e") as here:
+    local = plugged("backends", "local")()
+    with workbench("replay") as folder, local.open(this_machine(), folder / "e", say=tell) as here:
         floor = measure(here, calls, options.repeat)
     print(_as_json(floor) if options.json else _as_text(floor))
     if journal.end is None:  # on stderr: stdout may be read by a program

@@ -38,8 +38,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    runs = cache_folder() / "runs"
-    files = [*Store(cache_folder()).orphans(), *_forgotten(cache_folder() / "homes")]
+    store, runs = Store(cache_folder()), cache_folder() / "runs"
+    store.refuse_unreadable()
+    files = [*store.orphans(), *_forgotten(cache_folder() / "homes")]
     folders = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
     found: list[Found | Remnant] = [*folders, *_in_engines(options.docker_host)]
     dead = [one for one in found if one.state == "dead"]

@@ -75,7 +75,7 @@ def claim(run: Path) -> None:
 
 
 def _refuse_where_codex_writes(folder: Path) -> None:
-    home = os.environ.get("HOME") or str(Path("~").expanduser())
+    home = os.environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 (pathlib's own fails where there is none)
     for top in (*SHARED, Path(home, ".codex"), *_named("CODEX_HOME")):
         real = Path(os.path.realpath(top))
         if folder == real or real in folder.parents:

@@ -123,7 +123,8 @@ class Call:
             for root in (self.policy["cwd"], *self.policy["roots"]):
                 for folder, _, names in os.walk(root):
                     for path in (os.path.join(folder, name) for name in names):
-                        if os.path.isfile(path) and not os.path.islink(path):
+                        # Only root may empty what nobody may write to.
+                        if os.path.isfile(path) and not os.path.islink(path) and os.access(path, os.W_OK):
                             os.truncate(path, 0)
 
 

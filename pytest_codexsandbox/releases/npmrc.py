@@ -20,7 +20,8 @@ class Registry(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def configured(cls) -> "Registry | None":
         """npm's order: environment, the project's .npmrc, the user's. None where nothing is configured."""
-        return configured(os.environ, (Path.cwd() / ".npmrc", Path(os.environ.get("HOME") or Path.home()) / ".npmrc"))
+        home = os.environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 (pathlib's own fails where there is none)
+        return configured(os.environ, (Path.cwd() / ".npmrc", Path(home) / ".npmrc"))
 
     def login(self, url: str = "") -> dict[str, str]:
         """The header for an address that the configuration has a token for."""

@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.entry import Entry, Origin, Pointer
 from pytest_codexsandbox.releases.files import File, ensure_folder, intact, remove, tree_digest, write_whole
@@ -30,6 +31,18 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def refuse_unreadable(self) -> None:
+        """For who looks at all of it: a cache that cannot be read is not an empty one."""
+        try:
+            next((self.folder / "entries").iterdir(), None)
+        except FileNotFoundError:
+            pass
+        except OSError as problem:
+            raise WrongInput(
+                "the cache cannot be read", where=str(self.folder), why=problem.strerror or str(problem),
+                next_step="CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is",
+            ) from problem  # fmt: skip
 
     def find(self, release: str, arch: str) -> Entry | None:
         """The whole entry of a release, or None: a damaged one is as good as none."""

@@ -144,6 +144,29 @@ def test_a_home_that_cannot_be_written_is_one_error_that_says_what_to_set(matrix
     assert "CODEXSANDBOX_CACHE" in run.out
 
 
+CLOSED = """
+import os, pathlib
+
+# As an ordinary user finds a home that is another user's; to root no folder is closed.
+real, closed = os.stat, "/proc/closed"
+
+def stat(path, *words, **named):
+    if str(path).startswith(closed):
+        raise PermissionError(13, "Permission denied", str(path))
+    return real(path, *words, **named)
+
+os.stat = stat
+"""
+
+
+def test_a_home_that_cannot_even_be_looked_into_is_the_same_error(matrix: Matrix) -> None:
+    env = {"HOME": "/proc/closed", "CODEXSANDBOX_CACHE": "", "XDG_CACHE_HOME": ""}
+    run = matrix.run(SHORT, env=env, files={"closing.py": CLOSED}, plugins=("closing",))
+    assert run.code == 4, run.out
+    assert "Traceback" not in run.out
+    assert "CODEXSANDBOX_CACHE" in run.out
+
+
 NO_USER_NAMESPACES = """
     import ctypes, platform, struct
 

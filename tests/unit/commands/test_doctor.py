@@ -1,6 +1,10 @@
 """`codexsandbox doctor`: what is there, what is not, and the line that fixes it."""
 
-from pytest_codexsandbox.commands.doctor import Finding, as_text, of_start
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.commands.doctor import Finding, _cache, as_text, of_start
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.start import Started
@@ -40,3 +44,15 @@ def test_a_fix_is_shown_where_something_is_missing_only() -> None:
     assert "never shown" not in shown
     assert shown.splitlines()[-1].strip() == "fix       do this"
     assert all(len(line) <= 100 for line in shown.splitlines())
+
+
+def test_a_cache_below_a_folder_that_may_not_be_looked_into_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stat(path: object, **words: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setenv("CODEXSANDBOX_CACHE", "/proc/closed/cache")
+    monkeypatch.setattr(Path, "stat", stat)
+    monkeypatch.setattr(Path, "is_dir", lambda path: True)
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    found = _cache()
+    assert (found.answer, found.why) == ("no", "/proc/closed/cache cannot be written")
