@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox import registry
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Finished
-from pytest_codexsandbox.releases import catalogue, forecast, npm, pypi, store
+from pytest_codexsandbox.releases import catalogue, forecast, npm, pypi
 from pytest_codexsandbox.releases import installed as installation
 from pytest_codexsandbox.releases.limits import limit_from, parse_size
 from pytest_codexsandbox.releases.machine import here
@@ -93,9 +94,9 @@ def test_a_user_without_a_home_is_told_to_name_a_cache(monkeypatch: pytest.Monke
         raise RuntimeError("could not determine the home directory")
 
     monkeypatch.delenv("CODEXSANDBOX_CACHE", raising=False)
-    monkeypatch.setattr(store, "user_cache_path", no_home)
+    monkeypatch.setattr(registry, "user_cache_path", no_home)
     with pytest.raises(WrongInput, match="where a cache may be") as caught:
-        store.cache_folder()
+        registry.cache_folder()
     assert caught.value.next_step == "CODEXSANDBOX_CACHE=DIR"
 
 
