@@ -23,6 +23,7 @@ STEPS: Final = {  # in the order in which a sandbox asks; step → what it is, a
     "pidns": ("a process namespace", "userns"),
     "proc": ("a fresh /proc", "pidns"),
     "seccomp": ("a filter of system calls", ""),
+    "landlock": ("Landlock, by which Codex before 0.115 confines", ""),
 }
 KERNEL_SAYS: Final = {  # to a question that is asked of nobody in particular
     "userns": ("clone-userns", "EINVAL"),

@@ -37,6 +37,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     price: str  # for security, in one line
     causes: tuple[str, ...]  # fingerprints
     proofs: tuple[Proof, ...] = ()
+    shown: str = ""  # where else a test shows that it turns green
 
     @property
     def is_tried(self) -> bool:
@@ -45,12 +46,14 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def turns(self) -> Turns | Literal["not proved"]:
-        return self.proofs[0].turns if self.proofs else "not proved"
+        return self.proofs[0].turns if self.proofs else "green" if self.shown else "not proved"
 
     def told(self, cause: str) -> str:
         return f"{self.do} ({self._proved(cause)}). Price: {self.price}"
 
     def _proved(self, cause: str) -> str:
+        if self.shown:
+            return f"proved {self.shown}"
         proofs = [proof for proof in self.proofs if proof.cause in ("", cause)]
         where = ", ".join(list(dict.fromkeys(proof.before.profile for proof in proofs))[:_NAMED])
         match self.turns if proofs else "not proved":

@@ -56,7 +56,8 @@ def _row(known: Fingerprint) -> tuple[str, ...]:
 
 
 def _way(remedy: Remedy) -> tuple[str, ...]:
-    shown = "<br>".join(f"{_at(one.before)} → {_at(one.after)}: {one.turns}" for one in remedy.proofs) or "not proved"
+    shown = "<br>".join(f"{_at(one.before)} → {_at(one.after)}: {one.turns}" for one in remedy.proofs)
+    shown = shown or (f"{remedy.shown}: {remedy.turns}" if remedy.shown else remedy.turns)
     return (_cell(remedy.do), shown, _cell(remedy.price), ", ".join(f"`{cause}`" for cause in remedy.causes))
 
 

@@ -157,4 +157,43 @@ BUBBLEWRAPS: Final[dict[Place, tuple[Row, ...]]] = {
     ),
 }
 
-EVERYTHING: Final = {**REFUSING, **BUBBLEWRAPS, **ORDINARY}
+# What the kernel refuses in a user namespace of one's own, whose limits and mounts are nobody else's.
+_LIMITED: Final = "unshare -r sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; {}'"
+_MOUNTS: Final = (
+    'unshare -rmpf $PY -c "import ctypes,os; l=ctypes.CDLL(None); l.mount({}); '
+    "os.execvp('bwrap',['bwrap','--unshare-user','--ro-bind','/','/','true'])\""
+)
+NESTED: Final[dict[Place, tuple[Row, ...]]] = {
+    Place(): (
+        Row(_LIMITED.format("bwrap --unshare-user --ro-bind / / true"), NESTING, "userns-limit"),
+        Row(_LIMITED.format("$CODEX sandbox -- true"), NESTING, "userns-limit"),
+        Row(_LIMITED.format("unshare -U true"), "unshare: unshare failed: No space left on device", "unshare-limit"),
+        Row(
+            _MOUNTS.format("b'proc',b'/proc',b'proc',1,None"),
+            "bwrap: setting up uid map: Read-only file system",
+            "uid-map-read-only-proc",
+        ),
+        Row(
+            _MOUNTS.format("b'none',b'/proc',b'tmpfs',0,None"),
+            "bwrap: Can't read /proc/sys/kernel/overflowuid: No such file or directory",
+            "overflow-uid-unreadable",
+        ),
+        Row(
+            "prlimit --nproc=1:1 bwrap --unshare-user --ro-bind / / true",
+            "bwrap: Creating new namespace failed: Resource temporarily unavailable",
+            "namespace-process-limit",
+        ),
+        Row(
+            "sed s/libcap.so.2/libcaq.so.2/ /usr/bin/bwrap > bwrap; chmod +x bwrap; ./bwrap true",
+            "./bwrap: error while loading shared libraries: libcaq.so.2: "
+            "cannot open shared object file: No such file or directory",
+            "bwrap-library-missing",
+        ),
+        Row(
+            "echo '#!/nonexistent' > x; chmod +x x; bash -c ./x",
+            "bash: line 1: ./x: cannot execute: required file not found",
+            "loader-missing",
+        ),
+    ),
+}
+EVERYTHING: Final = {**REFUSING, **BUBBLEWRAPS, Place(): (*NESTED[Place()], *ORDINARY[Place()])}

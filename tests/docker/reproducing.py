@@ -15,6 +15,9 @@ from pytest_codexsandbox.ports import Subject
 from tests.docker.containers import container
 from tests.docker.profiles import opened
 
+OF_THE_KERNEL: Final = ("/proc/sys/kernel", "/proc/sys/user")
+# What a kernel changes by itself while time goes by.
+VOLATILE: Final = ("/random/", "/pty/nr", "/ns_last_pid", "/perf_", "/sched_domain/", "/latencytop", "/tainted", "/hung_task_detect_count")
 _NAMES: Final = ("CODEX_HOME", "WORKSPACE", "OUTSIDE", "TMPDIR", "ROOT", "HOME")
 
 
@@ -66,3 +69,15 @@ def run_line(environment: ContainerEnvironment, codex: Subject, line: str) -> tu
         if name in _NAMES or name in ("CODEX", "BUNDLED"):
             said = said.replace(env[name], f"@{name}@")
     return done, said.strip()
+
+
+def sysctls() -> dict[str, str]:
+    found = {}
+    for top in OF_THE_KERNEL:
+        for path in sorted(Path(top).rglob("*")):
+            if path.is_file() and not any(name in str(path) for name in VOLATILE):
+                try:
+                    found[str(path)] = path.read_text(errors="replace")
+                except OSError:
+                    continue
+    return found

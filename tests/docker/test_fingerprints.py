@@ -18,9 +18,9 @@ from pytest_codexsandbox.model.container import SYNTHETIC
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.conftest import NEEDED
-from tests.docker.reproduced import EVERYTHING
+from tests.docker.reproduced import EVERYTHING, NESTED
 from tests.docker.reproduced_ordinary import Row
-from tests.docker.reproducing import Place, opened_at, run_line
+from tests.docker.reproducing import Place, opened_at, run_line, sysctls
 from tests.fakes.machine import installed_codex
 
 ROWS = [(place, row) for place, rows in EVERYTHING.items() for row in rows]
@@ -40,14 +40,14 @@ class Opened:
     """One container for all rows of a place, one after the other."""
 
     def __init__(self, stack: ExitStack, codex: Subject) -> None:
-        self._stack, self._codex, self._place = stack, codex, Place("none yet")
+        self._stack, self.codex, self._place = stack, codex, Place("none yet")
         self._environment: ContainerEnvironment | None = None
 
     def at(self, place: Place) -> ContainerEnvironment:
         if self._environment is None or self._place != place:
             self._stack.close()
             folder = Path(self._stack.enter_context(TemporaryDirectory()))
-            self._environment = self._stack.enter_context(opened_at(place, folder, self._codex))
+            self._environment = self._stack.enter_context(opened_at(place, folder, self.codex))
             self._place = place
         return self._environment
 
@@ -94,6 +94,16 @@ def test_the_words_are_said_here_and_have_this_cause_alone(
 )
 def test_an_environment_tells_by_itself_what_it_refuses(place: Place, told: str, containers: Opened) -> None:
     assert told_of(flat(containers.at(place).facts())) == f"Asked directly, this environment {told}"
+
+
+def test_nothing_of_that_has_changed_the_kernel(containers: Opened) -> None:
+    """Also not the rows that write to /proc/sys in a user namespace of their own."""
+    before = sysctls()
+    environment = containers.at(Place())
+    for row in NESTED[Place()]:
+        run_line(environment, containers.codex, row.line)
+    assert len(before) > 50
+    assert sysctls() == before
 
 
 def test_there_are_enough_of_every_kind() -> None:

@@ -4,6 +4,7 @@ Nothing of the host is changed by any of them: what would do so is not tried her
 """
 
 import os
+import shlex
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,28 +24,14 @@ from pytest_codexsandbox.registry import cache_folder, shipped
 from pytest_codexsandbox.session.bench import BenchOptions
 from pytest_codexsandbox.session.rehearsal import rehearse
 from tests.docker.conftest import NEEDED
-from tests.docker.reproducing import Place, spec_of
+from tests.docker.reproducing import Place, opened_at, run_line, spec_of, sysctls
 from tests.fakes.machine import installed_codex
 
 PROOFS: Final = [(remedy, proof) for remedy in remedies() for proof in remedy.proofs]
 VERDICTS: Final[dict[Turns, Verdict]] = {
     "green": Verdict.CONFORMS, "no sandbox": Verdict.UNCONFINED, "no better": Verdict.VIOLATES,
 }  # fmt: skip
-OF_THE_KERNEL: Final = ("/proc/sys/kernel", "/proc/sys/user")
-# What a kernel changes by itself while time goes by.
-VOLATILE: Final = ("/random/", "/pty/nr", "/ns_last_pid", "/perf_", "/sched_domain/", "/latencytop", "/seccomp/actions")
-
-
-def sysctls() -> dict[str, str]:
-    found = {}
-    for top in OF_THE_KERNEL:
-        for path in sorted(Path(top).rglob("*")):
-            if path.is_file() and not any(name in str(path) for name in VOLATILE):
-                try:
-                    found[str(path)] = path.read_text(errors="replace")
-                except OSError:
-                    continue
-    return found
+LIMIT: Final = "/proc/sys/user/max_user_namespaces"
 
 
 class Starts:
@@ -107,6 +94,33 @@ def test_a_remedy_does_what_it_says(pair: tuple[Remedy, Proof], starts: Starts) 
     (row,) = then.evidence
     assert row.control_held
     assert row.held is (proof.turns != "no better")
+
+
+def test_a_limit_of_namespaces_that_is_raised_in_a_user_namespace_of_its_own(
+    before: dict[str, str], tmp_path: Path
+) -> None:
+    """Such a limit is each user namespace's own; the one of the kernel is what it was."""
+    codex = installed_codex(cache_folder())
+    raised = [one for one in remedies() if "user.max_user_namespaces=" in one.do]
+    assert [(one.turns, bool(one.shown)) for one in raised] == [("green", True)]
+    touch = '$CODEX sandbox -c \'sandbox_mode="workspace-write"\' -- touch "$OUTSIDE/x"'
+    with opened_at(Place(), tmp_path, codex) as environment:
+
+        def limited(to: str) -> str:
+            line = f"unshare -r sh -c {shlex.quote(f'echo {to} > {LIMIT} && {touch}')}"
+            done, said = run_line(environment, codex, line)
+            assert done.exit
+            return said
+
+        red = match(limited("0"))
+        assert red is not None
+        assert red.fingerprint in raised[0].causes
+        assert limited("15000") == "touch: cannot touch '@OUTSIDE@/x': Read-only file system"  # the sandbox is on
+    assert sysctls() == before
+
+
+def test_nothing_else_is_called_shown() -> None:
+    assert [one.do for one in remedies() if one.shown and "max_user_namespaces" not in one.do] == []
 
 
 def test_no_remedy_that_was_tried_has_changed_the_kernel(before: dict[str, str], starts: Starts) -> None:

@@ -24,13 +24,18 @@ def test_it_is_for_causes_that_exist_and_names_its_price_in_one_line(remedy: Rem
 @each_remedy
 def test_it_is_proved_or_says_that_it_is_not(remedy: Remedy) -> None:
     assert bool(remedy.proofs) is remedy.is_tried
+    assert not (remedy.proofs and remedy.shown)
     assert len({proof.turns for proof in remedy.proofs}) <= 1
     for proof in remedy.proofs:
         assert proof.before != proof.after
         assert proof.cause in ("", *remedy.causes)
         for place in (proof.before, proof.after):
             assert _exists(place)
-    told = {"green": "(proved in ", "no sandbox": "(then there is no sandbox", "no better": "(does not help"}
+    told: dict[str, str] = {
+        "green": "(proved in ",
+        "no sandbox": "(then there is no sandbox",
+        "no better": "(does not help",
+    }
     for cause in remedy.causes:
         assert told.get(remedy.turns, "(not proved)") in remedy.told(cause)
         assert f"Price: {remedy.price}" in remedy.told(cause)

@@ -39,6 +39,10 @@ def test_what_nobody_was_asked_is_not_told() -> None:
             {"clone_userns": "EPERM", "userns": "EPERM", "uid_map": "EPERM", "mntns": "EPERM", "mount_slave": "EPERM"},
             "Asked directly, this environment refuses a user namespace (EPERM, by a filter of system calls).",
         ),
+        (
+            {"landlock": "ENOSYS"},
+            "Asked directly, this environment refuses Landlock, by which Codex before 0.115 confines (ENOSYS).",
+        ),
         ({"userns": "ENOSPC"}, "Asked directly, this environment refuses a user namespace (ENOSPC)."),
         ({"uid_map": "EPERM"}, "Asked directly, this environment refuses its uid_map (EPERM)."),
         (
