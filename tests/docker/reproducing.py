@@ -17,7 +17,16 @@ from tests.docker.profiles import opened
 
 OF_THE_KERNEL: Final = ("/proc/sys/kernel", "/proc/sys/user")
 # What a kernel changes by itself while time goes by.
-VOLATILE: Final = ("/random/", "/pty/nr", "/ns_last_pid", "/perf_", "/sched_domain/", "/latencytop", "/tainted", "/hung_task_detect_count")
+VOLATILE: Final = (
+    "/random/",
+    "/pty/nr",
+    "/ns_last_pid",
+    "/perf_",
+    "/sched_domain/",
+    "/latencytop",
+    "/tainted",
+    "/hung_task_detect_count",
+)
 _NAMES: Final = ("CODEX_HOME", "WORKSPACE", "OUTSIDE", "TMPDIR", "ROOT", "HOME")
 
 
