@@ -136,15 +136,9 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        from pytest_codexsandbox.scheduling import EnvironmentScheduler
+        from pytest_codexsandbox.scheduling import EnvironmentScheduler, Owners
 
-        return EnvironmentScheduler(config, log, group=self._environment_of)
-
-    def _environment_of(self, nodeid: str) -> str:
-        """Node ids are looked up, never parsed: every item of a cell's environment carries the cell's id, behind
-        what a user's own parametrization puts there."""
-        words = nodeid.partition("[")[2]
-        return next((cell.environment.id for cell in self.run.cells if f"-{cell.id}-" in f"-{words}"), "")
+        return EnvironmentScheduler(config, log, group=Owners(self.run.cells).environment_of)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_xdist_node_collection_finished(self, node: Any) -> None:

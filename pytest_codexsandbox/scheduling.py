@@ -5,7 +5,7 @@ a worker gets whole groups. The item that killed a worker is not tried again; th
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -13,12 +13,27 @@ from xdist import workermanage
 from xdist.remote import Producer
 from xdist.report import report_collection_diff
 
+from pytest_codexsandbox.model.cell import Cell
+
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 # Its name up to xdist 3.6, and since.
 _tx_specs: Final = getattr(workermanage, "parse_tx_spec_config", None) or workermanage.parse_spec_config
 CHUNK: Final = 20  # of items that are not ours: how many go to a worker at once
+
+
+class Owners:
+    """Node ids are looked up, never parsed: every item of a cell's environment carries the cell's id, behind what a
+    user's own parametrization puts there. The longest id that fits is it: one may end like another."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        by_id = {cell.id: cell.environment.id for cell in cells}
+        self._marks = [(f"-{id}-", by_id[id]) for id in sorted(by_id, key=len, reverse=True)]
+
+    def environment_of(self, nodeid: str) -> str:
+        words = f"-{nodeid.partition('[')[2]}"
+        return next((environment for mark, environment in self._marks if mark in words), "")
 
 
 class EnvironmentScheduler:
