@@ -1,5 +1,6 @@
 """What tests ask for: `trial` (the shipped scenarios) and `codex_sandbox` (a user's own test)."""
 
+import base64
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -112,10 +113,11 @@ class CodexSandbox:
         self._run.pending.append(
             CallLine(
                 id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
-                cell=cell.id, observation=seen, timeout=call.timeout,
+                cell=cell.id, observation=seen, timeout=call.timeout, stdin=base64.b64encode(stdin[:65536]).decode(),
             )
         )  # fmt: skip
         self._trial.rows.append(self._evidence(seen, redact(shlex.join(argv))))
+        self._trial.stdin[seen.id] = stdin
         self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
         return seen
 

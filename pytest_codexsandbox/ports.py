@@ -9,6 +9,7 @@ from pytest_codexsandbox.model.act import Act, Call, Given, Look
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.entrance import Entrance
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
@@ -60,6 +61,10 @@ class Environment(Protocol):
     @property
     def guest(self) -> tuple[str, str]:
         """The Python that runs our own programs in it, and the folder where they lie, as they are called inside."""
+
+    @property
+    def entrance(self) -> Entrance | None:
+        """How somebody with a shell enters an equal one; None where that shell is in it already."""
 
     def bring(self, binary: str) -> str:
         """Where a program that was brought along is found inside."""

@@ -1,5 +1,7 @@
 """From a pytest report to a record: the judge decides, and the report shows what it decided."""
 
+import base64
+import hashlib
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
@@ -142,9 +144,12 @@ class Recording:
         try:
             target.parent.mkdir(mode=0o700, exist_ok=True)
             chosen = {bad.act: acts[bad.act]} if bad and bad.act in acts else acts
-            stdin = promise.call.stdin if promise.call else b""
-            target.write_text(repro_script(seen, acts=chosen, stdin=stdin))
-        except OSError:
+            stdin = trial.stdin.get(seen.id, promise.call.stdin if promise.call else b"")
+            entrance = self.run.bench.environment(self.run.bench.cells[record.key.cell].environment).entrance
+            target.write_text(
+                repro_script(seen, acts=chosen, stdin=stdin, entrance=entrance, about=str(record.key)), encoding="utf-8"
+            )
+        except (OSError, CodexSandboxError):
             return ""
         return str(repro_name(record.key))
 
@@ -166,8 +171,10 @@ def lost_capability(key: Key, reason: str) -> Record:
 
 
 def repro_name(key: Key) -> Path:
-    words = "-".join(word for word in (key.promise, key.cell, key.door, key.policy, key.case) if word)
-    return Path("repro") / f"{words.replace('/', '-')[:180]}.sh"
+    """Short, so that the line to paste is one line on a narrow terminal; the script itself says what it shows."""
+    digest = base64.b32encode(hashlib.sha256(str(key).encode()).digest()[:5]).decode().lower()
+    topic = "".join(sign for sign in key.promise.partition(".")[0] if sign.isalnum())
+    return Path("repro") / f"{topic[:10]}-{digest}.sh"
 
 
 def show(report: pytest.TestReport, record: Record) -> None:

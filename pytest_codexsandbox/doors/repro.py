@@ -10,12 +10,13 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors import repro_lay, repro_shared
+from pytest_codexsandbox.doors import repro_enter, repro_lay, repro_shared
 from pytest_codexsandbox.doors.filling import fill_act, looked_at, read_plan_word
 from pytest_codexsandbox.doors.repro_paths import Paths, remark
 from pytest_codexsandbox.doors.repro_verbs import in_words, rig_of
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.base import FORBIDDEN
+from pytest_codexsandbox.model.entrance import Entrance
 from pytest_codexsandbox.model.observation import Observation
 
 PROBE_WORDS: Final = 6  # PYTHON -I -S PROBE NONCE PLAN
@@ -37,7 +38,10 @@ FIND_PROBE: Final = (
 )
 
 
-def repro_script(observation: Observation, *, acts: Mapping[str, Act] | None = None, stdin: bytes = b"") -> str:
+def repro_script(
+    observation: Observation, *, acts: Mapping[str, Act] | None = None, stdin: bytes = b"",
+    entrance: Entrance | None = None, about: str = "",
+) -> str:  # fmt: skip
     """The script for the call, or for these of its acts (with their placeholders, by id)."""
     if observation.world is None or not observation.argv:
         return _nothing(observation)
@@ -47,7 +51,9 @@ def repro_script(observation: Observation, *, acts: Mapping[str, Act] | None = N
     looks = _looks(observation, chosen)
     parts = [
         "#!/bin/sh",
+        *([remark(about)] if about else []),
         *(remark(paths.shown(line)) for line in _head(observation, chosen)),
+        *(repro_enter.enter(entrance) if entrance else ()),
         *_programs(observation),
         repro_shared.take_away(chosen, paths.world),
         BEGIN,
@@ -57,6 +63,7 @@ def repro_script(observation: Observation, *, acts: Mapping[str, Act] | None = N
         repro_lay.WAIT,
         *repro_lay.lay((given for act in chosen.values() for given in act.given), paths),
         *(line for kind in _rigs(chosen, paths) for line in repro_lay.rig(kind)),
+        *(repro_lay.rig("dns-udp", port=53) if entrance and _asks_names(chosen) else ()),
         *before,
         *(repro_lay.hidden() if _hides(observation) else ()),
         *_shown("before", looks, paths),
@@ -126,6 +133,11 @@ def _inside_braces(text: str) -> str:
 
 def _rigs(chosen: Mapping[str, Act], paths: Paths) -> list[str]:
     return [kind for kind in dict.fromkeys(rig_of(act, paths) for act in chosen.values()) if kind][:1]
+
+
+def _asks_names(chosen: Mapping[str, Act]) -> bool:
+    """Of the system's own name service, which asks us in there."""
+    return any(act.verb == "getaddrinfo" for act in chosen.values())
 
 
 def _looks(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:

@@ -27,14 +27,14 @@ show() {
 WAIT: Final = 'wait_for() { n=0; while [ ! -e "$1" ] && [ "$n" -lt 100 ]; do sleep 0.1; n=$((n + 1)); done; }'
 RIG: Final = r"""
 import os, socket, sys
-kind, folder, abstract = sys.argv[1:]
+kind, folder, abstract, wanted = sys.argv[1:]
 if kind in ("unix", "abstract"):
     rig = socket.socket(socket.AF_UNIX)
     rig.bind(folder + "/rig.sock" if kind == "unix" else "\0" + abstract)
     port = ""
 else:
     rig = socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == "dns-udp" else socket.SOCK_STREAM)
-    rig.bind(("127.0.0.1", 0))
+    rig.bind(("127.0.0.1", int(wanted)))
     port = rig.getsockname()[1]
 if kind != "dns-udp":
     rig.listen(9)
@@ -96,12 +96,12 @@ def _database(given: Given, path: str, paths: Paths) -> list[str]:
     return [made, hold, 'wait_for "$R/held"']
 
 
-def rig(kind: str) -> list[str]:
+def rig(kind: str, *, port: int = 0) -> list[str]:
     """Lines that start a server outside the sandbox; it says what reaches it."""
     return [
         f"cat > \"$R/rig.py\" <<'RIG'{RIG}RIG",
         "ABSTRACT=codexsandbox-repro-$$",
-        f'"$PY" -I "$R/rig.py" {kind} "$R" "$ABSTRACT" & others="$others $!"',
+        f'"$PY" -I "$R/rig.py" {kind} "$R" "$ABSTRACT" {port} & others="$others $!"',
         'wait_for "$R/port"; PORT=$(cat "$R/port")',
     ]
 

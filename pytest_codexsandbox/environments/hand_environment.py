@@ -13,6 +13,7 @@ from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.act import Given, Look
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.entrance import Entrance
 from pytest_codexsandbox.model.world import World
 
 GUEST: Final = Path(__file__).parent.parent / "guest"
@@ -38,6 +39,10 @@ class HandEnvironment:
     def guest(self) -> tuple[str, str]:
         """Its Python for the probe, and the folder that the probe lies in, as they are called inside."""
         return sys.executable, str(GUEST)
+
+    @property
+    def entrance(self) -> Entrance | None:
+        return None
 
     def bring(self, binary: str) -> str:
         return binary

@@ -31,6 +31,7 @@ class RealTrial:
         self.policy, self.case = key.policy, key.case
         self.seen, self.control = tuple(seen), tuple(control)
         self.rows: list[Evidence] = []
+        self.stdin: dict[str, bytes] = {}  # what a user's own calls were given, by their ids
         self.standing = tuple(reasons)  # what a standing promise (start, trust) has to say
 
     # ---- evidence

@@ -34,6 +34,7 @@ class ScriptedEnvironment:
         self.answer, self.arrived = answer, dict(arrived or {})
         self.commands: list[Command] = []
         self.folder, self.guest = "/worlds", ("/usr/bin/python3", "/guest")
+        self.entrance = None
         self.laid: list[Given] = []
         self.known: list[str] = []
         self.worlds: list[World] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.bubblewrap import having
-from pytest_codexsandbox.environments.container import labels, networks, readback, recipe, runtime, users
+from pytest_codexsandbox.environments.container import command_line, labels, networks, readback, recipe, runtime, users
 from pytest_codexsandbox.environments.container.bwrap import Layer
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images
@@ -25,12 +25,15 @@ from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
+from pytest_codexsandbox.model.entrance import Entrance
 from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.ports import Brought, Say, silent
 from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
 _ENDING: Final = 5.0
+_HOSTNAME: Final = "codexsandbox"
+_UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by itself
 
 
 class ContainerBackend:
@@ -151,10 +154,12 @@ class _Container:
         self, mounts: list[dict[str, Any]], places: dict[str, str], network: networks.Network
     ) -> Iterator["ContainerEnvironment"]:
         config = recipe.host_config(self._asked, mounts, network=network.mode)
+        image = self._bwrap.image(self._image)
+        self._entrance = self._way_in(image, config)
         self._id = self._engine.create(
-            self._bwrap.image(self._image), _ARGV, config, Labels=labels.labels("environment", self.word),
+            image, _ARGV, config, Labels=labels.labels("environment", self.word),
             OpenStdin=True, StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False,
-            WorkingDir="/", Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname="codexsandbox", **network.words,
+            WorkingDir="/", Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname=_HOSTNAME, **network.words,
             **recipe.identity(self._asked),
         )  # fmt: skip
         self._bwrap.lay(self._id)
@@ -164,6 +169,13 @@ class _Container:
             yield from self._serving(attached, places, network.facts)
         finally:
             attached.close()
+
+    def _way_in(self, image: str, config: Mapping[str, Any]) -> Entrance:
+        return command_line.entrance(
+            image, config, user=str(recipe.identity(self._asked)["User"]), hostname=_HOSTNAME,
+            archive=self._bwrap.archive(), host="" if self._engine.host == _UNSAID else self._engine.host,
+            made_by=f"codexsandbox images build {self._asked.image.name}",
+        )  # fmt: skip
 
     def _attach(self) -> Attached:
         words = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
@@ -183,7 +195,7 @@ class _Container:
             )  # fmt: skip
             readback.check(self._spec, body["facts"], nested=self._nested)
             facts = {**body["facts"], **more, "image": self._image, **self._bwrap.facts(body["facts"], self._id)}
-            yield ContainerEnvironment(self._spec, client, facts, places)
+            yield ContainerEnvironment(self._spec, client, facts, places, self._entrance)
         finally:
             with suppress(MachineFault, TimeoutError):
                 client.ask("bye")
@@ -220,14 +232,19 @@ class ContainerEnvironment(HandEnvironment):
     """A hand in a container. Programs of this machine are found where they were brought to."""
 
     def __init__(
-        self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], places: Mapping[str, str]
-    ) -> None:
+        self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], places: Mapping[str, str],
+        entrance: Entrance | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(spec, client, facts, folder=recipe.WORLDS)
-        self._places = dict(places)
+        self._places, self._entrance = dict(places), entrance
 
     @property
     def guest(self) -> tuple[str, str]:
         return runtime.PYTHON, runtime.GUEST
+
+    @property
+    def entrance(self) -> Entrance | None:
+        return self._entrance
 
     def bring(self, binary: str) -> str:
         try:

@@ -36,6 +36,17 @@ class Layer:
         if self._archive and not self._read_only:
             self._put(container)
 
+    def archive(self) -> str:
+        """What was laid, as a file that stays: "" where nothing was."""
+        if not self._found or self._read_only:
+            return ""
+        file = Path(self._found.folder) / f"laid-{hashlib.sha256(self._archive).hexdigest()[:16]}.tar"
+        if not file.is_file():
+            staging = file.with_name(f"{file.name}.{new_word()}")
+            staging.write_bytes(self._archive)
+            staging.replace(file)
+        return str(file)
+
     def facts(self, told: Mapping[str, Any], container: str) -> dict[str, Any]:
         """What is there, and what was asked for; a fault of the machine when the one is not the other."""
         there = dict(told.get("bwrap") or {})

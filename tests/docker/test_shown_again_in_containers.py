@@ -1,0 +1,148 @@
+"""A repro script of a container, run by the shell of this machine, enters an equal one and shows the same there."""
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.doors.controls import UnconfinedDoor
+from pytest_codexsandbox.doors.repro import repro_script
+from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.environments.container.backend import ContainerEnvironment
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.ports import Door, Subject
+from pytest_codexsandbox.registry import cache_folder
+from tests.docker.profiles import opened
+from tests.docker.reproducing import Place, spec_of
+from tests.fakes.machine import installed_codex, run_folder
+
+OUT: Final = {"shown.again/w": Act(verb="write", path="@OUTSIDE@/@NAME@", params={"data": "x"})}
+FIRST: Final = {"shown.again/first": Act(verb="read", path="/proc/1/cmdline")}
+MARKS: Final = "^(CapInh|CapPrm|CapEff|CapBnd|NoNewPrivs|Seccomp|Seccomp_filters|Uid|Gid|Groups):"
+
+
+@pytest.fixture(scope="module")
+def codex() -> Iterator[Subject]:
+    yield installed_codex(cache_folder())
+
+
+def observe(
+    environment: ContainerEnvironment, codex: Subject, acts: Mapping[str, Act], *, door: Door | None = None,
+    policy: str = "workspace-write", **call: Any,
+) -> Observation:  # fmt: skip
+    chosen = door or SandboxDoor()
+    words = Call(**{"timeout": 120.0, **call})
+    (seen,) = chosen.observe(environment, codex.inside(environment), POLICIES[policy], acts, words)
+    assert not seen.error, seen.error
+    return seen
+
+
+def show(script: str) -> Finished:
+    """As a stranger would, and see that nothing of it is left: no container, no network, no file."""
+    token = f"codexsandbox-repro-{secrets.token_hex(8)}"  # so that what others make at the same time is not meant
+    marked = script.replace(" create --interactive ", f" create --interactive --label {token} ")
+    marked = marked.replace(" run --detach ", f" run --detach --label {token} ")
+    assert marked != script
+    with run_folder() as home:
+        file = home / "it's a repro.sh"
+        file.write_text(marked.replace("N=codexsandbox-repro-$$", f"N={token}"), encoding="utf-8")
+        words = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home)}
+        words |= {name: os.environ[name] for name in ("DOCKER_HOST",) if name in os.environ}
+        ended = proc.run(Command(argv=("sh", file.name), cwd=str(home), env=words, timeout=300))
+        assert [path.name for path in home.iterdir() if path.name != ".docker"] == [file.name]
+    assert ended.ended == "exit", ended
+    with Engine() as engine, engine.asked("list what there is"):
+        assert engine.api.containers(all=True, filters={"label": token}) == []
+        assert engine.api.networks(names=[token]) == []
+    return ended
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place("docker-default", user="u1000"),
+        Place("docker-default", user="root"),
+        Place("docker-default", "none"),
+        Place("docker-default", "0.8.0"),
+        Place("synthetic-rtm-newaddr"),
+        Place("synthetic-uid-map-eacces"),
+    ],
+    ids="-".join,
+)
+def test_a_start_that_failed_fails_again_with_the_same_words(place: Place, codex: Subject, tmp_path: Path) -> None:
+    with opened(spec_of(place), tmp_path, codex=codex) as environment:
+        seen = observe(environment, codex, OUT)
+        entrance = environment.entrance
+    assert seen.code != 0 and seen.stderr.strip() and not seen.ready
+    ended = show(repro_script(seen, acts=OUT, entrance=entrance))
+    assert ended.exit == seen.code
+    assert seen.stderr.strip() in ended.stderr.decode()
+
+
+@pytest.mark.parametrize("profile", ["seccomp-unconfined-systempaths", "read-only-rootfs", "own-network"])
+@pytest.mark.parametrize("bwrap", ["distro", "0.8.0"])
+def test_a_refusal_in_an_open_profile_is_shown_again(profile: str, bwrap: str, codex: Subject, tmp_path: Path) -> None:
+    with opened(spec_of(Place(profile, bwrap)), tmp_path, codex=codex) as environment:
+        seen = observe(environment, codex, OUT)
+        entrance = environment.entrance
+    row = seen.rows["shown.again/w"]
+    assert (row.ok, row.errno) == (False, "EROFS")
+    ended = show(repro_script(seen, acts=OUT, entrance=entrance))
+    assert b"Read-only file system" in ended.stderr and ended.exit not in (0, 126, 127)
+
+
+@pytest.mark.parametrize("profile", ["seccomp-unconfined", "seccomp-unconfined-systempaths"])
+def test_a_known_deviation_is_shown_again(profile: str, codex: Subject, tmp_path: Path) -> None:
+    """Where no fresh /proc can be mounted Codex goes on without one, and a command sees what is first outside: the hand
+    in the one container, the script in the other."""
+    with opened(spec_of(Place(profile)), tmp_path, codex=codex) as environment:
+        seen = observe(environment, codex, FIRST)
+        entrance = environment.entrance
+    row = seen.rows["shown.again/first"]
+    assert row.ok and row.value
+    ended = show(repro_script(seen, acts=FIRST, entrance=entrance))
+    assert ended.exit == 0
+    given_up = profile == "seccomp-unconfined"
+    inside = [line for line in _text(ended).splitlines() if not line.startswith("  | ")]  # those are seen from outside
+    assert "hand.py" in row.value if given_up else "hand.py" not in row.value
+    assert any("again.sh" in line for line in inside) == given_up
+
+
+@pytest.mark.parametrize("user", ["root", "u1000", "u1000-nopasswd"])
+@pytest.mark.parametrize("profile", ["docker-default", "synthetic-userns-eperm", "cap-drop-all", "no-new-privileges"])
+def test_the_marks_of_the_kernel_are_the_same(profile: str, user: str, codex: Subject, tmp_path: Path) -> None:
+    """Without Codex: who a process is, its capabilities and filters, in the one and in the other."""
+    asked = f"id; grep -E '{MARKS}' /proc/self/status; cat /proc/sys/kernel/hostname /etc/resolv.conf"
+    with opened(spec_of(Place(profile, user=user)), tmp_path, codex=codex) as environment:
+        seen = observe(
+            environment, codex, {}, door=UnconfinedDoor(), policy="danger-full-access", argv=("sh", "-c", asked)
+        )
+        entrance = environment.entrance
+    assert seen.code == 0 and "Seccomp:" in seen.stdout
+    ended = show(repro_script(seen, entrance=entrance))
+    assert ended.exit == 0
+    assert seen.stdout in _text(ended)
+
+
+def _text(ended: Finished) -> str:
+    return ended.stdout.decode()
+
+
+def test_an_image_that_is_not_there_is_told(codex: Subject, tmp_path: Path) -> None:
+    with opened(spec_of(Place("docker-default")), tmp_path, codex=codex) as environment:
+        seen = observe(environment, codex, OUT)
+        entrance = environment.entrance
+    assert entrance is not None
+    script = repro_script(seen, acts=OUT, entrance=entrance).replace(entrance.image, "sha256:" + "0" * 64)
+    ended = show(script)
+    assert ended.exit == 2
+    assert b"the image of that run is not here" in ended.stderr
+    assert b"codexsandbox images build debian-bookworm" in ended.stderr
