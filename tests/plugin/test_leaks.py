@@ -6,9 +6,9 @@ from tests.plugin.conftest import Matrix
 
 pytestmark = pytest.mark.live
 LEAKY = """
-from pytest_codexsandbox import running
+from pytest_codexsandbox.session.places import Places
 
-running.audit = lambda: ("a process of ours still runs",)
+Places.leaks = lambda self: ("a process of ours still runs",)
 """
 
 
