@@ -52,6 +52,10 @@ class CommandContract:
     def test_without_stdin_it_reads_the_end(self, environment: Environment) -> None:
         assert sh(environment, "cat; echo ended").stdout == b"ended\n"
 
+    def test_it_says_how_a_shell_enters_an_equal_one_or_that_it_is_in_already(self, environment: Environment) -> None:
+        entrance = environment.entrance
+        assert entrance is None or (entrance.image and entrance.words and entrance.home == environment.folder)
+
     def test_the_program_that_no_sandbox_sees_is_there_outside(self, environment: Environment) -> None:
         with fresh(environment) as world:
             done = environment.run(shell(world, f"{world.values['HIDDEN']} ../outside/made"))

@@ -7,6 +7,7 @@ from pytest_codexsandbox.model.entrance import FILES, NETWORK, Entrance
 
 # The script comes in by stdin and is kept, so that no program that it starts can read the rest of it.
 AGAIN: Final = 'cat > "$HOME/again.sh" && exec sh "$HOME/again.sh" < /dev/null'
+NOBODY: Final = "no container engine answers; another command than docker: DOCKER=podman sh THIS-FILE"
 _KNOWN: Final = {FILES: '"$F"', NETWORK: '"$N"'}
 BEGIN: Final = """\
 if [ -z "${CODEXSANDBOX_INSIDE-}" ]; then  # here: an equal container is made, in which the rest is run
@@ -30,13 +31,14 @@ def enter(into: Entrance) -> list[str]:
     return [
         BEGIN,
         *_host(into.host),
+        f'"$D" version > /dev/null || {{ echo {shlex.quote(NOBODY)} >&2; exit 2; }}',
         *_missing('"$D" image inspect', into.image, f"the image of that run is not here: {into.image}", into.made_by),
         *(line for name, text in into.files.items() for line in _written(name, text)),
         *(_network(into, image) if into.neighbour else ()),
         'C="$("$D" create --interactive --env CODEXSANDBOX_INSIDE=1 --env CODEX --env PY \\',
         f"  --env HOME={shlex.quote(into.home)} --entrypoint sh \\",
         *(f"  {line} \\" for line in _by_option(into.words)),
-        f'  {image} -c {shlex.quote(AGAIN)}) $C" || exit 1',
+        f'  {image} -c {shlex.quote(AGAIN)} 2> "$F/said") $C" || {{ cat "$F/said" >&2; exit 1; }}',
         *(_laid(into.archive) if into.archive else ()),
         END,
     ]

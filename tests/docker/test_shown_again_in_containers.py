@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox import proc
@@ -14,6 +15,7 @@ from pytest_codexsandbox.doors.repro import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.environments.container.backend import ContainerEnvironment
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
@@ -134,6 +136,34 @@ def test_the_marks_of_the_kernel_are_the_same(profile: str, user: str, codex: Su
 
 def _text(ended: Finished) -> str:
     return ended.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("profile", "name"),
+    [("seccomp-unconfined-systempaths", "codexsandbox.test"), ("own-network", NEIGHBOUR)],
+    ids=["our-names", "a-neighbour"],
+)
+@pytest.mark.parametrize("policy", ["workspace-write", "workspace-write-network"])
+def test_a_name_is_found_again_or_not(profile: str, name: str, policy: str, codex: Subject, tmp_path: Path) -> None:
+    acts = {"shown.again/n": Act(verb="getaddrinfo", params={"name": name})}
+    with opened(spec_of(Place(profile)), tmp_path, codex=codex) as environment:
+        seen = observe(environment, codex, acts, policy=policy)
+        entrance = environment.entrance
+    found = policy == "workspace-write-network"
+    assert seen.rows["shown.again/n"].ok == found
+    ended = show(repro_script(seen, acts=acts, entrance=entrance))
+    assert (ended.exit == 0) == found, ended
+    assert found or b"gaierror" in ended.stderr
+
+
+def test_an_engine_that_is_not_there_is_told(codex: Subject, tmp_path: Path) -> None:
+    with opened(spec_of(Place("docker-default")), tmp_path, codex=codex) as environment:
+        seen = observe(environment, codex, OUT)
+        entrance = environment.entrance
+    assert entrance is not None
+    nowhere = msgspec.structs.replace(entrance, host=f"unix://{tmp_path}/none.sock")
+    ended = show(repro_script(seen, acts=OUT, entrance=nowhere))
+    assert ended.exit == 2 and b"no container engine answers" in ended.stderr
 
 
 def test_an_image_that_is_not_there_is_told(codex: Subject, tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """A user's own tests beside the shipped promises: chosen like them, and told in the user's own words."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.model.command import Command
 from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import Matrix
 
@@ -55,6 +58,20 @@ def test_a_command_that_takes_too_long_is_not_called_refused(matrix: Matrix) -> 
     assert "did not end in its time" in record.diagnosis.cause
     assert "EROFS" not in record.reason
     assert "sleep 60" in (run.reports[0].parent / record.repro).read_text()
+
+
+def test_what_a_users_command_was_given_is_given_again(matrix: Matrix) -> None:
+    reads = (
+        "def test_reads(codex_sandbox):\n    seen = codex_sandbox.run('sh', '-c', 'cat; exit 3', stdin=b'from me')\n"
+        "    assert seen.code == 0\n"
+    )
+    run = matrix.run("test_reads.py", files={"test_reads.py": reads})
+    (record,) = [one for key, one in run.journal.states().items() if key.promise.startswith("user.")]
+    script = run.reports[0].parent / record.repro
+    env = {"PATH": os.environ["PATH"], "HOME": str(run.reports[0].parent)}
+    shown = proc.run(Command(argv=("sh", str(script)), cwd="/", env=env, timeout=180))
+    assert (shown.exit, shown.stdout.count(b"from me")) == (3, 1), shown
+    assert len(script.name) <= len("filesystem-k3iqr2mt.sh")  # the line to paste fits into 80 columns
 
 
 def test_that_the_sandbox_was_on_is_known_of_the_very_call(matrix: Matrix) -> None:

@@ -174,7 +174,7 @@ class _Container:
         return command_line.entrance(
             image, config, user=str(recipe.identity(self._asked)["User"]), hostname=_HOSTNAME,
             archive=self._bwrap.archive(), host="" if self._engine.host == _UNSAID else self._engine.host,
-            made_by=f"codexsandbox images build {self._asked.image.name}",
+            made_by="" if self._asked.image.reference else f"codexsandbox images build {self._asked.image.name}",
         )  # fmt: skip
 
     def _attach(self) -> Attached:

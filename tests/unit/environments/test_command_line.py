@@ -103,7 +103,7 @@ def test_what_has_no_word_is_not_left_out(other: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_shell_hands_over_those_very_words(name: str) -> None:
     entrance = made(SHIPPED.profile(name))
-    lines = "\n".join(enter(entrance)).partition('C="$("$D" create')[2].partition(') $C" || exit 1')[0]
+    lines = "\n".join(enter(entrance)).partition('C="$("$D" create')[2].partition(' 2> "$F/said")')[0]
     said = shlex.split(lines.replace("\\\n", " "))
     wanted = [word.replace(FILES, "$F").replace(NETWORK, "$N") for word in entrance.words]
     place = said.index(wanted[0])
