@@ -18,6 +18,7 @@ from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.matrix import expectations as known
+from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.matrix.plan import make
@@ -83,7 +84,12 @@ class Run:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Those that may have keys; with a budget only the ones that fit."""
-        return self.expanded.cells if self.settings.budget is None else self.base_plan().cells
+        return self.expanded.cells if self._budget is None else self.base_plan().cells
+
+    @property
+    def _budget(self) -> Budget | None:
+        """Of the shipped scenarios: how long a user's own tests take, nobody knows."""
+        return self.settings.budget if self.only_shipped else None
 
     @cached_property
     def circumstances(self) -> Known:
@@ -144,7 +150,7 @@ class Run:
             self.matrix.name, found.cells, tuple(self.promises.values()), doors=self.matrix.doors, selection=selection,
             policies=self.matrix.policies, not_planned=found.not_planned, coverage=found.coverage,
         )  # fmt: skip
-        return choosing.trimmed(plan, self.settings.budget, self.circumstances)
+        return choosing.trimmed(plan, self._budget, self.circumstances)
 
     @cached_property
     def _keys(self) -> dict[str, list[Key]]:
