@@ -22,6 +22,7 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.ports import Door, Subject
 from pytest_codexsandbox.registry import cache_folder
+from tests.docker.containers import container
 from tests.docker.profiles import opened
 from tests.docker.reproducing import Place, spec_of
 from tests.fakes.machine import installed_codex, run_folder
@@ -76,6 +77,7 @@ def show(script: str) -> Finished:
         Place("docker-default", "0.8.0"),
         Place("synthetic-rtm-newaddr"),
         Place("synthetic-uid-map-eacces"),
+        Place(bwrap="0.8.0-0711"),
     ],
     ids="-".join,
 )
@@ -97,6 +99,37 @@ def test_a_refusal_in_an_open_profile_is_shown_again(profile: str, bwrap: str, c
         entrance = environment.entrance
     row = seen.rows["shown.again/w"]
     assert (row.ok, row.errno) == (False, "EROFS")
+    ended = show(repro_script(seen, acts=OUT, entrance=entrance))
+    assert b"Read-only file system" in ended.stderr and ended.exit not in (0, 126, 127)
+
+
+@pytest.mark.parametrize(
+    ("bwrap", "said"),
+    [
+        ("0.8.0-filecap", "Unexpected capabilities but not setuid"),
+        ("0.12.0-setuid", "setuid use of bubblewrap is not supported"),
+        ("0.8.0-0711", "setting up uid map: Permission denied"),
+    ],
+)
+def test_a_bubblewrap_is_laid_with_its_mode_and_its_attributes(
+    bwrap: str, said: str, codex: Subject, tmp_path: Path
+) -> None:
+    """Asked for directly: Codex takes one of its own where it finds such a one."""
+    asked = ("sh", "-c", "stat -c '%a %u %g' /usr/bin/bwrap; exec bwrap --unshare-all --ro-bind / / true")
+    with opened(spec_of(Place(bwrap=bwrap)), tmp_path, codex=codex) as environment:
+        seen = observe(environment, codex, {}, door=UnconfinedDoor(), policy="danger-full-access", argv=asked)
+        entrance = environment.entrance
+    assert seen.code != 0 and said in seen.stderr
+    ended = show(repro_script(seen, entrance=entrance))
+    assert ended.exit == seen.code
+    assert seen.stdout in _text(ended) and seen.stderr in ended.stderr.decode()
+
+
+def test_an_image_with_hardly_anything_in_it_is_entered_too(codex: Subject, tmp_path: Path) -> None:
+    with opened(container(distro="busybox", user="u1000", bwrap="0.13.0"), tmp_path, codex=codex) as environment:
+        seen = observe(environment, codex, OUT)
+        entrance = environment.entrance
+    assert seen.rows["shown.again/w"].errno == "EROFS"
     ended = show(repro_script(seen, acts=OUT, entrance=entrance))
     assert b"Read-only file system" in ended.stderr and ended.exit not in (0, 126, 127)
 
