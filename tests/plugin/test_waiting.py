@@ -56,9 +56,3 @@ def test_a_run_starts_its_environment_once(matrix: Matrix) -> None:
     done = matrix.run("--codex-only=process.exit-code-kept", files={"conftest.py": counts})
     assert done.code == 0, done.out
     assert (done.folder / "opened.txt").read_text() == "one more\n"
-
-
-def test_a_run_that_waits_for_nobody_says_nothing(matrix: Matrix) -> None:
-    done = matrix.run("--codex-only=process.exit-code-kept")
-    assert done.code == 0, done.out
-    assert "waiting for" not in done.out
