@@ -1,8 +1,6 @@
 """The bubblewrap of a container: laid there before it starts, and what is really there held against what was asked."""
 
 import hashlib
-import io
-import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -11,10 +9,11 @@ from pytest_codexsandbox.environments.bubblewrap.having import INSIDE, have
 from pytest_codexsandbox.environments.bubblewrap.laying import packed, wrong
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.container import ContainerSpec
 
+_LARGEST: Final = 64 << 20
 _NAME: Final = "codexsandbox/with-bwrap"
 
 
@@ -86,10 +85,7 @@ class Layer:
         return self._engine.image_id(f"{_NAME}:{tag}")
 
     def _digest(self, container: str, path: str) -> str:
-        with self._engine.asked(f"read {path}"):
-            pieces, _ = self._engine.api.get_archive(container, path)
-            archive = b"".join(pieces)
-        with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
-            first = opened.next()
-            file = opened.extractfile(first) if first is not None and first.isfile() else None
-            return hashlib.sha256(file.read()).hexdigest() if file is not None else "unreadable"
+        try:
+            return hashlib.sha256(self._engine.read_file(container, path, limit=_LARGEST)).hexdigest()
+        except NotHad:
+            return "unreadable"

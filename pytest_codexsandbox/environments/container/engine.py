@@ -1,7 +1,9 @@
 """One engine, through the Docker SDK. Every fault of it becomes words of ours with the engine's own in them."""
 
+import io
 import os
 import socket
+import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -113,6 +115,18 @@ class Engine:
                     f"the container engine did not remove a container within {_GOING:.0f} s", where=container[:12]
                 )
             time.sleep(0.01)
+
+    def read_file(self, container: str, path: str, *, limit: int) -> bytes:
+        """Of a container that need not run. NotHad when there is no such file."""
+        with self.asked(f"read {path}"):
+            pieces, _ = self.api.get_archive(container, path)
+            packed = b"".join(pieces)
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            first = archive.next()
+            file = archive.extractfile(first) if first is not None and first.isfile() else None
+            if file is None:
+                raise NotHad(f"{path} is no file", where=container[:12])
+            return file.read(limit)
 
     def remove_network(self, network: str) -> None:
         try:

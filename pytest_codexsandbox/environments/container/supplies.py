@@ -68,21 +68,12 @@ class Supplier:
             (folder / "word").write_text(word, encoding="ascii")
             mount = {"Type": "bind", "Source": str(folder), "Target": "/opt/codexsandbox/near", "ReadOnly": True}
             with self._helper(image, [mount]) as helper:
-                return self._read(helper, "/opt/codexsandbox/near/word") == word.encode()
+                return self._engine.read_file(helper, "/opt/codexsandbox/near/word", limit=4096) == word.encode()
         except CodexSandboxError:
             return False  # it does not know the folder: it is elsewhere
         finally:
             (folder / "word").unlink(missing_ok=True)
             folder.rmdir()
-
-    def _read(self, container: str, path: str) -> bytes:
-        with self._engine.asked(f"read {path}"):
-            pieces, _ = self._engine.api.get_archive(container, path)
-            packed = b"".join(pieces)
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            first = archive.next()
-            file = archive.extractfile(first) if first is not None and first.isfile() else None
-            return file.read(4096) if file is not None else b""
 
     def _helper(self, image: str, mounts: list[dict[str, Any]]) -> "_Helper":
         return _Helper(self._engine, image, mounts)
@@ -100,7 +91,7 @@ class Supplier:
 
     def _is_complete(self, helper: str) -> bool:
         try:
-            return self._read(helper, f"/opt/codexsandbox/volume/{_COMPLETE}") == b"complete"
+            return self._engine.read_file(helper, f"/opt/codexsandbox/volume/{_COMPLETE}", limit=4096) == b"complete"
         except NotHad:
             return False
 

@@ -75,15 +75,9 @@ def _id(line: str) -> str:
 # ---- by way of the engine
 def _read(engine: Engine, container: str, path: str) -> bytes:
     try:
-        with engine.asked(f"read {path}"):
-            pieces, _ = engine.api.get_archive(container, path)
-            packed = b"".join(pieces)
+        return engine.read_file(container, path, limit=_MOST)
     except NotHad:
         return b""
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        first = archive.next()
-        file = archive.extractfile(first) if first is not None and first.isfile() else None
-        return file.read(_MOST) if file is not None else b""
 
 
 def _kept(engine: Engine, helper: str, files: Files, tag: str) -> str:
