@@ -22,9 +22,10 @@ from pytest_codexsandbox.model.observation import Observation
 PROBE_WORDS: Final = 6  # PYTHON -I -S PROBE NONCE PLAN
 BEGIN: Final = """\
 set -u
-base=$HOME/.cache  # not below /tmp: Codex refuses helper programs there, and /tmp itself may be a writable root
-case $base in /tmp/*) base=$PWD ;; esac
-mkdir -p "$base" && R=$(mktemp -d "$base/codexsandbox-repro.XXXXXX") || exit 1
+base=${HOME:-/tmp}/.cache  # not below /tmp: Codex refuses helper programs there, and it may be a writable root itself
+case $base in /tmp/*) base=/var/tmp ;; esac
+mkdir -p "$base" 2>/dev/null && [ -w "$base" ] || base=/var/tmp
+R=$(mktemp -d "$base/codexsandbox-repro.XXXXXX") || exit 1
 others= new=
 trap take_away EXIT; trap 'exit 1' HUP INT TERM
 W=$R/w T=$R/t"""

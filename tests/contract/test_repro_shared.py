@@ -36,7 +36,7 @@ def tmp() -> Iterator[Path]:
         yield folder / "tmp"
 
 
-def run(tmp: Path, codex: str, *, door: str = "sandbox") -> Finished:
+def run(tmp: Path, codex: str, *, door: str = "sandbox", home: str = "") -> Finished:
     """The script of a write to /tmp; `codex` are lines of shell in Codex's place."""
     environment = ScriptedEnvironment(lambda command: Finished(ended="exit"))
     chosen = SandboxDoor() if door == "sandbox" else UnconfinedDoor()
@@ -46,7 +46,7 @@ def run(tmp: Path, codex: str, *, door: str = "sandbox") -> Finished:
     program.chmod(0o755)
     script = tmp.parent / "repro.sh"
     script.write_text(re.sub(r"(?<!\w)/tmp\b", str(tmp), repro_script(seen, acts={"f.s/w": WRITE})))
-    words = {"PATH": os.environ["PATH"], "HOME": str(tmp.parent), "CODEX": str(program)}
+    words = {"PATH": os.environ["PATH"], "HOME": home or str(tmp.parent), "CODEX": str(program)}
     ended = proc.run(Command(argv=("sh", str(script)), cwd="/", env=words, timeout=120))
     assert ended.ended == "exit", ended
     return ended
@@ -62,6 +62,15 @@ def test_what_codex_left_and_what_the_script_made_is_taken_away(tmp: Path) -> No
     assert ended.exit == 3
     assert {DAEMON, ".git", ".agents", ".codex", "cx-w1-f-s-w"} <= set(ended.stdout.decode().split())
     assert names(tmp) == []
+
+
+@pytest.mark.parametrize("home", ["/proc/nobody", "TMP/me"])
+def test_a_home_that_cannot_be_used_is_done_without(tmp: Path, home: str) -> None:
+    """Whoever calls it from `/` need not be able to write there either."""
+    ended = run(tmp, "echo $HOME", home=home.replace("TMP", str(tmp)))
+    assert ended.exit == 0, ended
+    (line,) = [line for line in ended.stdout.decode().splitlines() if "codexsandbox-repro" in line and "==" not in line]
+    assert line.startswith("/var/tmp/codexsandbox-repro.") and not Path(line).exists()
 
 
 def test_what_was_there_before_stays(tmp: Path) -> None:

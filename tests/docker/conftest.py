@@ -1,7 +1,7 @@
 """Tests that start containers. Without an engine they are skipped with the reason; where one is needed they fail."""
 
+import functools
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,20 +19,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.docker)
 
 
-@pytest.fixture(scope="session")
-def engine_answers() -> str:
+@functools.cache
+def no_engine() -> str:
     """ "" or why no container can be started here."""
     try:
         Engine(timeout=10).close()
     except CodexSandboxError as problem:
-        return str(problem)
+        return f"{problem.what}: {problem.why}"
     return ""
 
 
-@pytest.fixture(autouse=True)
-def _engine_is_there(engine_answers: str) -> Iterator[None]:
-    if engine_answers and os.environ.get(NEEDED):
-        pytest.fail(f"{NEEDED} is set, and there is no engine: {engine_answers}", pytrace=False)
-    if engine_answers:
-        pytest.skip(f"no container engine: {engine_answers}")
-    yield
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Before any fixture: those of a module or a session would fail, and come first."""
+    if no_engine() and os.environ.get(NEEDED):
+        pytest.fail(f"{NEEDED} is set, and there is no engine: {no_engine()}", pytrace=False)
+    if no_engine():
+        pytest.skip(f"no container engine: {no_engine()}")
