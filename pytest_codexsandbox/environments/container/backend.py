@@ -147,7 +147,8 @@ class _Container:
         self._engine, self._spec, self._asked, self._image, self._bwrap = engine, spec, asked, image, bwrap
         self.word = new_word()
         self._began = time.time()
-        self._id = ""
+        self._id, self._name = "", f"codexsandbox-{self.word}"
+        self._asked_for = False
 
     @contextmanager
     def started(
@@ -156,8 +157,9 @@ class _Container:
         config = recipe.host_config(self._asked, mounts, network=network.mode)
         image = self._bwrap.image(self._image)
         self._entrance = self._way_in(image, config)
+        self._asked_for = True
         self._id = self._engine.create(
-            image, _ARGV, config, Labels=labels.labels("environment", self.word),
+            image, _ARGV, config, name=self._name, Labels=labels.labels("environment", self.word),
             OpenStdin=True, StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False,
             WorkingDir="/", Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname=_HOSTNAME, **network.words,
             **recipe.identity(self._asked),
@@ -224,8 +226,9 @@ class _Container:
         return f"its first process ended: {', '.join(noted) or 'the engine noted nothing'}"
 
     def remove(self) -> None:
-        if self._id:
-            self._engine.remove(self._id)
+        """By its name, which is known also to who was interrupted before he was told the id."""
+        if self._asked_for:
+            self._engine.remove(self._name)
 
 
 class ContainerEnvironment(HandEnvironment):

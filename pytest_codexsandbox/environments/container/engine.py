@@ -2,11 +2,12 @@
 
 import io
 import os
+import secrets
 import socket
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import docker
@@ -16,9 +17,10 @@ import requests
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 
 _TIMEOUT: Final = 60  # for one answer of the engine
+_BEING_MADE: Final = 2.0  # for a container that nobody waits for any more to appear
 _GOING: Final = 20.0  # for a container to go
 _OLDEST: Final = "1.40"
 _START_IT: Final = (
@@ -78,12 +80,28 @@ class Engine:
             return ""
 
     def create(self, image: str, command: tuple[str, ...], host_config: HostConfig, **words: Any) -> str:
-        """A container that is not started yet."""
-        with self.asked(f"create a container of {image}"):
-            made = self.api.create_container_from_config(
-                {"Image": image, "Cmd": list(command), "HostConfig": host_config, **words}, name=words.pop("name", None)
-            )
-        return str(made["Id"])
+        """A container that is not started yet. It has a name before the engine is asked: who is interrupted meanwhile
+        knows what to remove."""
+        name = words.pop("name", "") or f"codexsandbox-{secrets.token_hex(6)}"
+        config = {"Image": image, "Cmd": list(command), "HostConfig": host_config, **words}
+        try:
+            with self.asked(f"create a container of {image}"):
+                return str(self.api.create_container_from_config(config, name=name)["Id"])
+        except CodexSandboxError:
+            raise
+        except BaseException:
+            self._undo(name)
+            raise
+
+    def _undo(self, name: str) -> None:
+        """The engine may still be at it: it is asked until the container was there and is gone, or for a while."""
+        limit = time.monotonic() + _BEING_MADE
+        with suppress(CodexSandboxError), Engine(self.host, timeout=20) as another:
+            while time.monotonic() < limit:
+                if another.state(name):
+                    another.remove(name)
+                    return
+                time.sleep(0.05)
 
     def start(self, container: str) -> None:
         with self.asked("start the container"):
