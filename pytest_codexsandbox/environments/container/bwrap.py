@@ -73,15 +73,10 @@ class Layer:
         found = self._engine.image_id(f"{_NAME}:{tag}")
         if found:
             return found
-        helper = self._engine.create(
-            image, ("/nothing",), {"NetworkMode": "none"}, Labels=labels.labels("helper", new_word())
-        )
-        try:
+        with self._engine.helper(image) as helper:
             self._put(helper)
             with self._engine.asked("keep an image with the bubblewrap in it"):
                 self._engine.api.commit(helper, repository=_NAME, tag=tag, changes=labels.derived())
-        finally:
-            self._engine.remove(helper)
         return self._engine.image_id(f"{_NAME}:{tag}")
 
     def _digest(self, container: str, path: str) -> str:

@@ -6,7 +6,7 @@ import secrets
 import socket
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -17,7 +17,9 @@ import requests
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
+from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.guest.worlds import new_word
 
 _TIMEOUT: Final = 60  # for one answer of the engine
 _BEING_MADE: Final = 2.0  # for a container that nobody waits for any more to appear
@@ -93,6 +95,19 @@ class Engine:
             self._undo(name)
             raise
 
+    @contextmanager
+    def helper(self, image: str, mounts: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
+        """A container that is created for its file system and never started."""
+        name = f"codexsandbox-{secrets.token_hex(6)}"
+        config = {"NetworkMode": "none", "Mounts": list(mounts)}
+        try:
+            yield self.create(image, ("/nothing",), config, name=name, Labels=labels.labels("helper", new_word()))
+        except BaseException:
+            with suppress(CodexSandboxError), Engine(self.host, timeout=20) as another:
+                another.remove(name)
+            raise
+        self.remove(name)
+
     def _undo(self, name: str) -> None:
         """The engine may still be at it: it is asked until the container was there and is gone, or for a while."""
         limit = time.monotonic() + _BEING_MADE
@@ -117,7 +132,18 @@ class Engine:
             return {}
 
     def remove(self, container: str) -> None:
-        """Ended and removed; one that is gone already is as good."""
+        """Ended and removed; one that is gone already is as good. Who is interrupted meanwhile still does it, by a
+        connection of its own: the one that was in use is in the middle of an answer."""
+        try:
+            self._remove(container)
+        except CodexSandboxError:
+            raise
+        except BaseException:
+            with suppress(CodexSandboxError), Engine(self.host, timeout=20) as another:
+                another._remove(container)
+            raise
+
+    def _remove(self, container: str) -> None:
         try:
             with self.asked("remove the container"):
                 self.api.remove_container(container, force=True, v=True)

@@ -58,12 +58,13 @@ def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any
             "NetworkMode": name, "Mounts": list(mounts), "AutoRemove": True, "ReadonlyRootfs": True, "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges:true"], "LogConfig": {"Type": "none", "Config": {}},
         }  # fmt: skip
+        neighbour = f"codexsandbox-{word}-neighbour"
+        stack.callback(engine.remove, neighbour)
         container = engine.create(
-            image, _WAIT, config, Labels=labels.labels("environment", word), OpenStdin=True, StdinOnce=True,
-            AttachStdin=True, Tty=False, Entrypoint=[], User="65534:65534", WorkingDir="/",
+            image, _WAIT, config, name=neighbour, Labels=labels.labels("environment", word), OpenStdin=True,
+            StdinOnce=True, AttachStdin=True, Tty=False, Entrypoint=[], User="65534:65534", WorkingDir="/",
             NetworkingConfig={"EndpointsConfig": {name: {"Aliases": [NEIGHBOUR]}}},
         )  # fmt: skip
-        stack.callback(engine.remove, container)
         with engine.asked("attach to the neighbour"):
             tether = Attached(engine.api.attach_socket(container, {"stdin": 1, "stream": 1}))
         stack.callback(tether.close)  # it lives no longer than we do

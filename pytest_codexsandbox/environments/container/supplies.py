@@ -6,7 +6,6 @@ sent, once, into a volume that is named by its digest.
 
 import hashlib
 import io
-import os
 import secrets
 import tarfile
 from collections.abc import Iterator
@@ -67,7 +66,7 @@ class Supplier:
         try:
             (folder / "word").write_text(word, encoding="ascii")
             mount = {"Type": "bind", "Source": str(folder), "Target": "/opt/codexsandbox/near", "ReadOnly": True}
-            with self._helper(image, [mount]) as helper:
+            with self._engine.helper(image, [mount]) as helper:
                 return self._engine.read_file(helper, "/opt/codexsandbox/near/word", limit=4096) == word.encode()
         except CodexSandboxError:
             return False  # it does not know the folder: it is elsewhere
@@ -75,16 +74,13 @@ class Supplier:
             (folder / "word").unlink(missing_ok=True)
             folder.rmdir()
 
-    def _helper(self, image: str, mounts: list[dict[str, Any]]) -> "_Helper":
-        return _Helper(self._engine, image, mounts)
-
     # ---- volumes
     def _volume(self, supply: Supply, image: str) -> str:
         name = f"codexsandbox-{hashlib.sha256(f'{supply.inside} {supply.digest}'.encode()).hexdigest()[:24]}"
         mount = {"Type": "volume", "Source": name, "Target": "/opt/codexsandbox/volume"}
         with self._engine.asked(f"make the volume {name}"):
             self._engine.api.create_volume(name, labels=labels.kept("supply"))
-        with self._helper(image, [mount]) as helper:
+        with self._engine.helper(image, [mount]) as helper:
             if not self._is_complete(helper):
                 self._fill(helper, Path(supply.folder))
         return name
@@ -119,21 +115,3 @@ def _packed(pack: Any) -> Iterator[bytes]:
         file.seek(0)
         while piece := file.read(1 << 20):
             yield piece
-
-
-class _Helper:
-    """A container that is created for its file system and never started."""
-
-    def __init__(self, engine: Engine, image: str, mounts: list[dict[str, Any]]) -> None:
-        self._engine, self._image, self._mounts = engine, image, mounts
-        self._id = ""
-
-    def __enter__(self) -> str:
-        config = {"NetworkMode": "none", "Mounts": self._mounts}
-        self._id = self._engine.create(
-            self._image, ("/nothing",), config, Labels=labels.labels("helper", f"helper{os.getpid()}")
-        )
-        return self._id
-
-    def __exit__(self, *_: object) -> None:
-        self._engine.remove(self._id)

@@ -10,7 +10,6 @@ from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.waiting import alone
 from pytest_codexsandbox.errors import MachineFault, NotHad
-from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.container import UserSpec
 
 _USERS: Final = "/etc/passwd"
@@ -33,15 +32,12 @@ def image_for(engine: Engine, image: str, user: UserSpec, cache: Path) -> str:
 
 
 def _made(engine: Engine, image: str, user: UserSpec, as_it_is: Path) -> str:
-    helper = engine.create(image, ("/nothing",), {"NetworkMode": "none"}, Labels=labels.labels("helper", new_word()))
-    try:
+    with engine.helper(image) as helper:
         changed = changes({path: _read(engine, helper, path) for path in (_USERS, _GROUPS)}, user)
         if not changed:
             as_it_is.touch()
             return image
         return _kept(engine, helper, changed, as_it_is.name)
-    finally:
-        engine.remove(helper)
 
 
 def changes(files: Files, user: UserSpec) -> Files:
