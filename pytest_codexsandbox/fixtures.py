@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.observation import Observation
@@ -24,6 +24,7 @@ from pytest_codexsandbox.session.trial import RealTrial
 
 TRIAL = pytest.StashKey[RealTrial]()
 NOT_APPLICABLE = pytest.StashKey[str]()
+FAULT = pytest.StashKey[CodexSandboxError]()  # why there is no trial
 LOST = pytest.StashKey[str]()  # a capability that a candidate no longer has
 
 
@@ -38,8 +39,14 @@ def open_trial(request: pytest.FixtureRequest) -> RealTrial:
     if reason:
         request.node.stash[NOT_APPLICABLE] = reason
         pytest.skip(f"not applicable: {reason}")
-    bench = run.bench
-    trial = make_trial(bench, key, canaries=run.canaries)
+    if FAULT in request.node.stash:
+        del request.node.stash[FAULT]  # of an attempt before
+    try:
+        trial = make_trial(run.bench, key, canaries=run.canaries)
+    except CodexSandboxError as fault:
+        # pytest would parse our files for a traceback that nobody is shown: 20 ms for each of ten thousand items.
+        request.node.stash[FAULT] = fault
+        raise pytest.fail.Exception(str(fault), pytrace=False) from None
     request.node.stash[TRIAL] = trial
     return trial
 

@@ -14,7 +14,7 @@ from pytest_codexsandbox.collection import KEY
 from pytest_codexsandbox.doors.repro import repro_script
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.explain import diagnose
-from pytest_codexsandbox.fixtures import LOST, NOT_APPLICABLE, TRIAL
+from pytest_codexsandbox.fixtures import FAULT, LOST, NOT_APPLICABLE, TRIAL
 from pytest_codexsandbox.matrix.deviation_files import LOST_CAPABILITY
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.step import Key
@@ -26,6 +26,7 @@ from pytest_codexsandbox.session.rehearsal import judged
 from pytest_codexsandbox.session.trial import RealTrial
 
 USER: Final = "user"  # the suite of a user's own tests
+_LONGEST: Final = 4000  # characters of a message
 RECORD: Final = pytest.StashKey[Record]()
 # A machine that fails is never a finding about Codex.
 MACHINE_FAULTS: Final = (CodexSandboxError, OSError, MemoryError, TimeoutError)
@@ -71,7 +72,8 @@ class Recording:
     def _record(
         self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, key: Key
     ) -> Record | None:
-        message = _message(call)
+        untried = item.stash.get(FAULT, None) if report.when == "setup" else None
+        message = _told(untried) if untried is not None else _message(call)
         if report.when == "setup":
             if report.passed:
                 return None
@@ -209,9 +211,12 @@ def _message(call: pytest.CallInfo[None]) -> str:
     if call.excinfo is None:
         return ""
     value = call.excinfo.value
-    ours = "; ".join(" ".join(line.split()) for line in str(value).splitlines())
-    text = ours if isinstance(value, CodexSandboxError) else f"{type(value).__name__}: {value}"
-    return text[:4000]
+    return _told(value) if isinstance(value, CodexSandboxError) else f"{type(value).__name__}: {value}"[:_LONGEST]
+
+
+def _told(fault: CodexSandboxError) -> str:
+    """On one line."""
+    return "; ".join(" ".join(line.split()) for line in str(fault).splitlines())[:_LONGEST]
 
 
 def _own_words(trial: RealTrial, message: str) -> tuple[Evidence, ...]:

@@ -84,7 +84,7 @@ class Places:
         if len(self._in_a_row) >= IN_A_ROW:
             last = self._in_a_row[-1]
             raise self._keep(spec, MachineFault(
-                f"not tried: {IN_A_ROW} environments in a row did not start", where=spec.id, why=str(last),
+                f"not tried: {IN_A_ROW} environments in a row did not start", why=str(last),
                 next_step="see what the engine says above; codexsandbox doctor",
             ))  # fmt: skip
         backend = self._backends.get(spec.backend)
