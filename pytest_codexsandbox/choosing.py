@@ -75,7 +75,7 @@ def stock(plan: Plan) -> tuple[Stock, ...]:
 
 
 def foresight() -> WhyNot:
-    """Each backend's own word on what it cannot have here."""
+    """Each backend's own word on what it cannot have here (ports.Foreseeing)."""
     answers: dict[str, WhyNot] = {}
 
     def why_not(spec: EnvironmentSpec) -> str:

@@ -1,6 +1,6 @@
 """Every port on one page. Whoever adds a backend, a door or a report implements one of these, nothing else."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.entrance import Entrance
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
+from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.model.world import World
 
 Say = Callable[[str], None]
@@ -113,6 +114,19 @@ class Backend(Protocol):
 
     def audit(self) -> tuple[str, ...]:
         """What of all that it has opened is still there although it was left: leaks of ours, in words."""
+
+
+class Foreseeing(Protocol):
+    """What a backend may say besides, while a run is planned: from files alone, starting and asking nothing. These are
+    called on its class."""
+
+    @staticmethod
+    def foresee(cache: Path) -> Callable[[EnvironmentSpec], str]:
+        """Why an environment cannot be had here; "" where nothing is known that keeps it from being had."""
+
+    @staticmethod
+    def stock(specs: Iterable[EnvironmentSpec], cache: Path) -> tuple[Stock, ...]:
+        """What they are made of, and what of it is there."""
 
 
 class Subject(Protocol):

@@ -13,11 +13,13 @@ from pytest_codexsandbox.matrix.combine import Left
 from pytest_codexsandbox.matrix.containers import Choice, cannot_be_had, spread
 from pytest_codexsandbox.matrix.expand import expand
 from pytest_codexsandbox.matrix.load import MatrixFile, load
+from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.ruling import impossible
+from pytest_codexsandbox.matrix.select import Selection
 from pytest_codexsandbox.matrix.where import fits
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from tests.unit.matrix.boxes import RELEASES, SMALL, choice, matrix, subjects, written
-from tests.unit.matrix.making import environment
+from tests.unit.matrix.making import environment, promise
 
 HERE = {"local": environment(arch="x86_64")}
 
@@ -132,6 +134,18 @@ def test_an_option_says_other_than_the_file(tmp_path: Path) -> None:
 def test_cells_of_a_made_up_refusal_are_marked(tmp_path: Path) -> None:
     found = choice(tmp_path, 'distros = ["debian-trixie"]\nprofiles = ["synthetic-mount", "docker-default"]')
     assert [cell.environment.synthetic for cell in found.chosen(0).cells] == [True] * 3 + [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("glob", "kept"),
+    [("debian-*~*", "debian-"), ("*~bwrap-none~*", "~bwrap-none~"), ("*~u1000~codex-0.136.0", "~u1000~codex-0.136.0")],
+)
+def test_globs_over_the_names_of_cells_choose_them(tmp_path: Path, glob: str, kept: str) -> None:
+    cells = choice(tmp_path, SMALL).chosen(0).cells
+    asked = (promise("start.is-on"), promise())
+    found = make("mine", cells, asked, selection=Selection(only=(glob,)), platform="linux")
+    assert [cell.id for cell in found.cells] == [cell.id for cell in cells if kept in cell.id]
+    assert 0 < len(found.cells) < len(cells)
 
 
 def test_a_deviation_names_the_axes_of_a_container(tmp_path: Path) -> None:
