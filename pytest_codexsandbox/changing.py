@@ -1,13 +1,20 @@
-"""From one environment to the next: the next is started while this one works, and this one ends with its last test."""
+"""From one call to the next, and from one environment to the next: the next call is performed while the tests of this
+one run, the next environment is started while this one works, and this one ends with its last test."""
 
 import itertools
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Final
 
 import pytest
 
 from pytest_codexsandbox.collection import KEY
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.running import Run, of
+from pytest_codexsandbox.session.rehearsal import foresee
+
+_TURN: Final = 0.0005  # seconds
 
 
 class Changing:
@@ -17,6 +24,9 @@ class Changing:
         self._run: Run = of(config)
         self._next: dict[str, EnvironmentSpec] = {}
         self._specs: dict[str, EnvironmentSpec] = {}  # by cell
+        self._items: list[pytest.Item] = []
+        self._places: dict[pytest.Item, int] = {}
+        self._foreseen = 0  # items before this one need no call
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -26,7 +36,25 @@ class Changing:
             order = list(dict.fromkeys(spec.id for item in session.items if (spec := self._spec(item)) is not None))
             specs = {spec.id: spec for spec in self._specs.values()}
             self._next = {one: specs[other] for one, other in itertools.pairwise(order)}
-        return (yield)
+        self._items, self._places = session.items, {item: at for at, item in enumerate(session.items)}
+        with _patient():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        """An item's call is performed in its setup: afterwards Codex has nothing to do until the next is begun."""
+        done = yield
+        here = self._spec(item)
+        at = max(self._foreseen, self._places.get(item, len(self._items)) + 1)
+        while at < len(self._items) and here is not None and self._next_call(self._items[at], here):
+            at += 1
+        self._foreseen = at
+        return done
+
+    def _next_call(self, item: pytest.Item, here: EnvironmentSpec) -> bool:
+        """Begin it; or whether the item needs none, so that the one behind it is the next."""
+        coming = self._spec(item)
+        return coming is not None and coming.id == here.id and foresee(self._run.bench, item.stash[KEY])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(
@@ -50,3 +78,15 @@ class Changing:
         if key is None:
             return None
         return self._specs.get(key.cell)
+
+
+@contextmanager
+def _patient() -> Iterator[None]:
+    """Whoever performs the next call gets its turn at once. By default a thread of Python waits 5 ms for another that
+    computes: at each answer of the hand, and of those a call has several."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _TURN))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

@@ -10,7 +10,7 @@ from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.entrance import Entrance
-from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.model.world import World
@@ -90,6 +90,15 @@ class Environment(Protocol):
 
     def arrivals(self, token: str) -> tuple[str, ...]:
         """What reached a rig outside the sandbox with this token in it: `http`, `dns-udp`, `dns-tcp`, `unix`, …"""
+
+    def ready(self, world: World, given: Sequence[Given], paths: Sequence[str]) -> dict[str, Look]:
+        """`lay`, then `look`, in one turn."""
+
+    def survey(
+        self, world: World, paths: Sequence[str], *, tokens: Sequence[str], planted: Sequence[Given],
+        known: Sequence[str],
+    ) -> Survey:  # fmt: skip
+        """`look`, `arrivals` of each token, `lay` what is planted where that can be laid, `litter`, in one turn."""
 
     def clear(self, world: World) -> None: ...
 

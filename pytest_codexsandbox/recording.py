@@ -147,7 +147,7 @@ class Recording:
             target.parent.mkdir(mode=0o700, exist_ok=True)
             chosen = {bad.act: acts[bad.act]} if bad and bad.act in acts else acts
             stdin = trial.stdin.get(seen.id, promise.call.stdin if promise.call else b"")
-            entrance = self.run.bench.environment(self.run.bench.cells[record.key.cell].environment).entrance
+            entrance = self.run.bench.entrance(self.run.bench.cells[record.key.cell].environment)
             target.write_text(
                 repro_script(seen, acts=chosen, stdin=stdin, entrance=entrance, about=str(record.key)), encoding="utf-8"
             )
@@ -235,4 +235,4 @@ def _suite(key: Key) -> str:
 def _facts(run: Run, trial: RealTrial) -> dict[str, Any]:
     cell = run.bench.cells[trial.key.cell]
     version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
-    return {**run.bench.environment(cell.environment).facts(), "codex": version}
+    return {**run.bench.facts(cell.environment), "codex": version}

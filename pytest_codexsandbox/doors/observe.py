@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Act, Call, DoneAct, Given, Look
 from pytest_codexsandbox.model.base import FORBIDDEN, PLANTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.ports import Door, Environment, Subject
@@ -76,6 +76,11 @@ class _Take:
         self._filled = {act_id: fill_act(self.world, act_id, act) for act_id, act in acts.items()}
         self._nonce = secrets.token_hex(8)
         self._command = Command(argv=(), cwd="", env={})
+        self._looked_at = {
+            look_key(act_id, path): (path, fill(self.world, path, act_id))
+            for act_id, act in acts.items()
+            for path in looked_at(act)
+        }
         self._before: dict[str, Look] = {}
 
     def prepare(self, subject: Subject, call: Call) -> Command:
@@ -84,29 +89,27 @@ class _Take:
         self._command = self._door.command(subject, self._policy, self.world, inner, call)
         if not call.argv:
             self._command = msgspec.structs.replace(self._command, witness=self._nonce, witness_argv=inner)
-        self._environment.lay(self.world, [given for act in self._filled.values() for given in act.given])
-        self._before = self._looks()
+        given = [given for act in self._filled.values() for given in act.given]
+        self._before = self._shown(self._environment.ready(self.world, given, self._places))
         return self._command
 
     def _probe(self) -> tuple[str, ...]:
         python, probe = self.world.values["PYTHON"], self.world.values["PROBE"]
         return (python, "-I", "-S", probe, self._nonce, plan_word(self._filled))
 
-    def _looks(self) -> dict[str, Look]:
-        """What each act's paths are now, by `look_key`."""
-        places = {
-            look_key(act_id, path): (path, fill(self.world, path, act_id))
-            for act_id, act in self._acts.items()
-            for path in looked_at(act)
-        }
-        seen = self._environment.look(self.world, sorted({real for _, real in places.values()}))
-        return {key: _shown(seen[real], path) for key, (path, real) in places.items()}
+    @property
+    def _places(self) -> list[str]:
+        return sorted({real for _, real in self._looked_at.values()})
+
+    def _shown(self, seen: Mapping[str, Look]) -> dict[str, Look]:
+        """What each act's paths are, by `look_key`."""
+        return {key: _shown(seen[real], path) for key, (path, real) in self._looked_at.items()}
 
     def observation(self, ended: Finished) -> Observation:
         said = spoken(ended.stdout, self._nonce, self._asked())
         of_probe = len(ended.stdout) - len(said.rest)
-        after = self._looks()
-        litter, searched = self._left_behind()  # last: what it puts there is nobody's deed
+        survey = self._survey()
+        litter, searched = self._left_behind(survey.litter)
         return Observation(
             id=self._id(), door=self._door.name, policy=self._policy.id, nonce=self._nonce, argv=self._argv(),
             cwd=self._command.cwd, env={name: redact(value) for name, value in self._command.env.items()},
@@ -115,7 +118,9 @@ class _Take:
             stdout_total=max(ended.stdout_total, len(ended.stdout)) - of_probe,
             stdout=_bounded(said.rest), stderr=_bounded(ended.stderr), error=said.error or _machine_error(ended),
             ready=said.ready, finished=said.finished, rows={act: _clean(row) for act, row in said.rows.items()},
-            before=self._before, after=after, arrivals=tuple(self._arrivals()), readings=ended.readings,
+            before=self._before, after=self._shown(survey.looks),
+            arrivals=tuple(f"{rig} {name}" for name, rigs in survey.arrivals.items() for rig in rigs),
+            readings=ended.readings,
             survivors=tuple(map(redact, ended.survivors)), litter=litter, searched=searched, world=self.world,
             given={act_id: act.given for act_id, act in self._filled.items() if act.given},
         )  # fmt: skip
@@ -144,28 +149,27 @@ class _Take:
         }
         return (*map(redact, words[:-own]), *words[-own:-1], plan_word(kept))
 
-    def _arrivals(self) -> Iterator[str]:
-        """`http cx-…-<act>`: the rig outside that was reached, and the name of the act that reached it.
+    def _survey(self) -> Survey:
+        """Planted last: what is put there is nobody's deed."""
+        return self._environment.survey(
+            self.world, self._places, tokens=list(self._tokens()), known=self._known(),
+            planted=[Given(kind="file", path=path) for path in self._planted()],
+        )  # fmt: skip
 
-        A rig is asked only for acts that were told their name: no other could have said it.
-        """
+    def _tokens(self) -> Iterator[str]:
+        """Names of acts: a rig is asked only for those that were told theirs. No other could have said it."""
         for act_id, act in self._filled.items():
             name = self.world.fill("@NAME@", act=name_word(act_id))
             if name in repr(act.params):
-                yield from (f"{rig} {name}" for rig in self._environment.arrivals(name))
+                yield name
 
-    def _left_behind(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The litter, and the places in which the search proved that it sees."""
+    def _planted(self) -> dict[str, str]:
         name = self.world.fill("@NAME@", act=name_word(PLANTED))
-        planted = [Given(kind="file", path=f"@{place}@/{name}") for place in SEARCHED]
-        try:
-            self._environment.lay(self.world, planted)
-        except MachineFault:  # one of the places is not what it was: the others may be
-            for one in planted:
-                with suppress(MachineFault):
-                    self._environment.lay(self.world, [one])
-        found = self._environment.litter(self.world, self._known())
-        ours = {f"@{place}@/{name}": place for place in SEARCHED}
+        return {f"@{place}@/{name}": place for place in SEARCHED}
+
+    def _left_behind(self, found: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The litter, and the places in which the search proved that it sees."""
+        ours = self._planted()
         return tuple(path for path in found if path not in ours), tuple(ours[path] for path in found if path in ours)
 
     def _known(self) -> list[str]:

@@ -44,21 +44,33 @@ class HandClient:
 
     def ask(self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any) -> wire.Message:
         """The answer. An error of the hand is a MachineFault, its TooSlow a TimeoutError, its end Lost."""
+        return self.begin(op, blobs=blobs, within=within, **words)()
+
+    def begin(
+        self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any
+    ) -> Callable[[], wire.Message]:
+        """Asks, and gives back what waits for the answer: the hand does things in the order in which they were asked,
+        so that several may be on their way at once."""
         number, told = next(self._numbers), SimpleQueue[wire.Message | Lost]()
         with self._lock:
             self._refuse_if_lost()
             self._waiting[number] = told
             self._write(wire.pack({"id": number, "op": op, **words}, blobs))
-        try:
-            body, payload = self._answer(told, time.monotonic() + within + PATIENCE)
-        except Empty:
-            self._waiting.pop(number, None)
-            raise Lost(
-                f"the hand did not answer {op!r} in {within + PATIENCE:.0f} s", where=self.name,
-                why="the machine is overloaded, or the hand was stopped",
-            ) from None  # fmt: skip
-        _raise_error(body, op, self.name)
-        return body, payload
+        end = time.monotonic() + within + PATIENCE
+
+        def answer() -> wire.Message:
+            try:
+                body, payload = self._answer(told, end)
+            except Empty:
+                self._waiting.pop(number, None)
+                raise Lost(
+                    f"the hand did not answer {op!r} in {within + PATIENCE:.0f} s", where=self.name,
+                    why="the machine is overloaded, or the hand was stopped",
+                ) from None  # fmt: skip
+            _raise_error(body, op, self.name)
+            return body, payload
+
+        return answer
 
     def _answer(self, told: "SimpleQueue[wire.Message | Lost]", end: float) -> wire.Message:
         while True:

@@ -1,7 +1,8 @@
 """ports.Environment over a hand, wherever that runs."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,10 +11,12 @@ import msgspec
 from pytest_codexsandbox.environments.hand_client import TURN_TIMEOUT, HandClient, Lost, as_finished, as_words, lost
 from pytest_codexsandbox.environments.spoken_with import LiveProcess, LiveStream
 from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.guest import wire
 from pytest_codexsandbox.model.act import Given, Look
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.entrance import Entrance
+from pytest_codexsandbox.model.observation import Survey
 from pytest_codexsandbox.model.world import World
 
 GUEST: Final = Path(__file__).parent.parent / "guest"
@@ -85,23 +88,62 @@ class HandEnvironment:
         return msgspec.convert(self._client.ask("world")[0]["world"], World)
 
     def lay(self, world: World, given: Sequence[Given]) -> None:
+        self._lay(world, given)()
+
+    def look(self, world: World, paths: Sequence[str]) -> dict[str, Look]:
+        return self._look(world, paths)()
+
+    def ready(self, world: World, given: Sequence[Given], paths: Sequence[str]) -> dict[str, Look]:
+        laid, looks = self._lay(world, given), self._look(world, paths)
+        laid()
+        return looks()
+
+    def litter(self, world: World, known: Sequence[str]) -> tuple[str, ...]:
+        return self._litter(world, known)()
+
+    def arrivals(self, token: str) -> tuple[str, ...]:
+        return self._arrivals(token)()
+
+    def survey(
+        self, world: World, paths: Sequence[str], *, tokens: Sequence[str], planted: Sequence[Given],
+        known: Sequence[str],
+    ) -> Survey:  # fmt: skip
+        looks, arrivals = self._look(world, paths), [(token, self._arrivals(token)) for token in tokens]
+        laid, litter = self._lay(world, planted), self._litter(world, known)
+        seen, arrived = looks(), {token: rigs() for token, rigs in arrivals}
+        try:
+            laid()
+        except MachineFault:  # one of the places is not what it was: the others may be
+            for one in planted:
+                with suppress(MachineFault):
+                    self.lay(world, [one])
+            litter = self._litter(world, known)
+        return Survey(looks=seen, arrivals=arrived, litter=litter())
+
+    # Each is asked at once and waited for later.
+    def _lay(self, world: World, given: Sequence[Given]) -> Callable[[], wire.Message]:
         filled = [
             msgspec.structs.replace(one, path=world.fill(one.path), content=world.fill(one.content)) for one in given
         ]
-        self._client.ask("lay", world=world.id, given=msgspec.to_builtins(filled))
+        return self._client.begin("lay", world=world.id, given=msgspec.to_builtins(filled))
 
-    def look(self, world: World, paths: Sequence[str]) -> dict[str, Look]:
-        body, _ = self._client.ask("look", world=world.id, paths=[world.fill(path) for path in paths], within=60)
-        return {
-            path: msgspec.convert({"path": path, **seen}, Look) for path, seen in zip(paths, body["looks"], strict=True)
-        }
+    def _look(self, world: World, paths: Sequence[str]) -> Callable[[], dict[str, Look]]:
+        filled = [world.fill(path) for path in paths]
+        answer = self._client.begin("look", world=world.id, paths=filled, within=60)
 
-    def litter(self, world: World, known: Sequence[str]) -> tuple[str, ...]:
-        filled = [world.fill(path) for path in known]
-        return tuple(self._client.ask("litter", world=world.id, known=filled)[0]["names"])
+        def looks() -> dict[str, Look]:
+            seen = zip(paths, answer()[0]["looks"], strict=True)
+            return {path: msgspec.convert({"path": path, **one}, Look) for path, one in seen}
 
-    def arrivals(self, token: str) -> tuple[str, ...]:
-        return tuple(self._client.ask("arrivals", token=token)[0]["rigs"])
+        return looks
+
+    def _litter(self, world: World, known: Sequence[str]) -> Callable[[], tuple[str, ...]]:
+        answer = self._client.begin("litter", world=world.id, known=[world.fill(path) for path in known])
+        return lambda: tuple(answer()[0]["names"])
+
+    def _arrivals(self, token: str) -> Callable[[], tuple[str, ...]]:
+        answer = self._client.begin("arrivals", token=token)
+        return lambda: tuple(answer()[0]["rigs"])
 
     def clear(self, world: World) -> None:
         left = self._client.ask("clear", world=world.id, within=60)[0]["left"]

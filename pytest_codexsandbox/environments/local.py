@@ -65,6 +65,7 @@ class LocalBackend:
                 "word": word,
                 "own_tmp": "make" if self._own_tmp else "share",
                 "turn_timeout": self._turn_timeout,
+                "keeps_worlds": True,
             }
             try:
                 body, _ = client.ask("hello", watch_parent=True, **words)

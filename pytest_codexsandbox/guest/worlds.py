@@ -20,6 +20,9 @@ _FOLDERS: Final = {
     "SIBLING": "sibling",
 }  # fmt: skip
 ROWS: Final = "#rows"  # a look at PATH#rows shows what a database holds
+_MOST_KEPT: Final = 2000  # worlds
+_ROOM: Final = 2 << 30  # bytes
+_INODES: Final = 200_000
 _SEARCHED: Final = ("WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "HOME")
 
 
@@ -41,12 +44,18 @@ class World:
 
 
 class Worlds:
-    """`own_tmp`: whether /tmp is the environment's own, so that every new name there is of a subject."""
+    """`own_tmp`: whether /tmp is the environment's own, so that every new name there is of a subject. `keeps`: whether
+    the folders of worlds that are cleared are only put away until the end. ext4 gives nobody the inode of a file that
+    was removed in the last seconds, and looks through all of them for each new one: call after call in fresh folders
+    spent a quarter of its time there, Codex's own files included."""
 
-    def __init__(self, folder: str, word: str, values: dict[str, str], *, own_tmp: bool) -> None:
+    def __init__(self, folder: str, word: str, values: dict[str, str], *, own_tmp: bool, keeps: bool = False) -> None:
         self._folder, self._word, self._own_tmp = folder, word, own_tmp
         self._tmpdir = os.path.join(folder, "tmp")
         os.mkdir(self._tmpdir, 0o700)
+        self._away = os.path.join(folder, "cleared")
+        os.mkdir(self._away, 0o700)
+        self._keeps, self._kept = keeps, 0
         self._values = {**values, "TMP": TMP, "SHM": SHM, "TMPDIR": self._tmpdir}
         self._live: dict[str, World] = {}
         self._count = 0
@@ -199,12 +208,31 @@ class Worlds:
             for beginning in (world.folder + "/", *shared):
                 self._keeper.let_go(beginning)
         self._live.pop(world.id, None)
-        failed = _removed(os.path.dirname(world.folder), lambda name: name == os.path.basename(world.folder))
+        failed = [] if self._put_away(world) else self._remove(world)
         for top in (TMP, SHM, self._tmpdir):
             failed += _removed(top, world.owns)
         if quiet and not self._live:
             failed += _removed(self._tmpdir, lambda name: not is_of_codex(name))
         return failed
+
+    def _put_away(self, world: World) -> bool:
+        """Whether its folder is kept; not when there is little room, nor more than some."""
+        if not self._keeps:
+            return False
+        room = os.statvfs(self._away)
+        if self._kept >= _MOST_KEPT or room.f_bavail * room.f_frsize < _ROOM or room.f_favail < _INODES:
+            _removed(self._away, lambda name: True)
+            self._kept = 0
+            return False
+        try:
+            os.rename(world.folder, os.path.join(self._away, os.path.basename(world.folder)))
+        except OSError:  # a subject has closed it to us: removing opens it first
+            return False
+        self._kept += 1
+        return True
+
+    def _remove(self, world: World) -> list[str]:
+        return _removed(os.path.dirname(world.folder), lambda name: name == os.path.basename(world.folder))
 
     def end(self) -> list[str]:
         failed = []
@@ -212,7 +240,7 @@ class Worlds:
             failed += self.clear(world, quiet=False)
         if self._keeper is not None:
             self._keeper.end()
-        failed += _removed(self._folder, lambda name: name == "tmp")
+        failed += _removed(self._folder, lambda name: name in ("tmp", "cleared"))
         return failed
 
 

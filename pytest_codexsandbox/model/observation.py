@@ -8,6 +8,14 @@ from pytest_codexsandbox.model.act import DoneAct, Given, Look
 from pytest_codexsandbox.model.world import World
 
 
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to be seen after a call, from outside."""
+
+    looks: dict[str, Look]
+    arrivals: dict[str, tuple[str, ...]]  # token → the rigs that it reached
+    litter: tuple[str, ...]
+
+
 class Link(msgspec.Struct, frozen=True, kw_only=True):
     """A process between the command that we started and the probe."""
 

@@ -3,16 +3,19 @@
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.start import assess, assess_command
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.bwrap import another, used, without_say
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.entrance import Entrance
 from pytest_codexsandbox.model.journal import CallLine, EnvironmentLine, Line, SubjectLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan import Plan
@@ -23,7 +26,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.ports import Door, Environment, Say, Subject, silent
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
-from pytest_codexsandbox.session.places import Places
+from pytest_codexsandbox.session.places import PlacedErrand, Places
 
 UNCONFINED = "unconfined"
 T = TypeVar("T")
@@ -66,7 +69,15 @@ class Bench:
 
     # ---- things that are dear, made once
     def environment(self, spec: EnvironmentSpec) -> Environment:
-        return self._places.get(spec)
+        """To run something in: nothing else of ours runs there."""
+        return self._places.free(spec)
+
+    def facts(self, spec: EnvironmentSpec) -> dict[str, Any]:
+        """Of an environment, once: those of one that is started anew are the same."""
+        return self._once(("told", spec.id), lambda: dict(self._places.get(spec).facts()))
+
+    def entrance(self, spec: EnvironmentSpec) -> Entrance | None:
+        return self._places.get(spec).entrance
 
     def ahead(self, spec: EnvironmentSpec) -> None:
         """Start it beside what runs: it is needed next."""
@@ -108,7 +119,7 @@ class Bench:
     def assessed(self, cell: Cell, policy: str, seen: Observation, control: Observation) -> Started:
         """Whether a sandbox was on in this very call of the probe."""
         spec = cell.environment
-        facts = self._once(("facts", spec.id), lambda: flat(self._told(spec)))
+        facts = self._once(("facts", spec.id), lambda: flat(self.facts(spec)))
         return assess(seen, control, sandboxed=POLICIES[policy].sandboxed, facts=facts)
 
     def planned(self, policy: str, group: str) -> tuple[Promise, ...]:
@@ -180,16 +191,50 @@ class Bench:
     def subject_id(self, spec: SubjectSpec) -> str:
         return spec.label
 
-    def _observe(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
+    def foresee(self, cell: Cell, door: str, policy: str, group: str) -> Literal["there", "begun", "later"]:
+        """Perform these calls beside the tests of others, if nothing has to be made for them: `seen` finds them."""
+        key = ("seen", cell.id, door, policy, group)
+        if key in self._kept:
+            return "there"
+        free = self._places.errand is None and self.at_hand(cell)
+        if not free or not self._has_begun(cell, door, policy, group):
+            return "later"
+        performing = self._performing(cell, door, policy, group)
+        self._places.errand = PlacedErrand(cell.environment, key, performing)
+        return "begun"
+
+    def at_hand(self, cell: Cell) -> bool:
+        """Whether its environment and its Codex are there already."""
+        return self._places.stands(cell.environment) and ("subject", cell.subject.label) in self._kept
+
+    def _has_begun(self, cell: Cell, door: str, policy: str, group: str) -> bool:
+        """A call of its own waits for the battery: whether it is worth making depends on that."""
+        battery = ("seen", cell.id, door, policy, SHARED) in self._kept
+        return group == SHARED or (battery and not self._hangs(cell, door, policy))
+
+    def _performing(self, cell: Cell, door: str, policy: str, group: str) -> Callable[[], tuple[Observation, ...]]:
+        """All that has to be made for it is made here; what is returned only runs, in whatever thread."""
         promises = self.planned(policy, group)
         acts = acts_of(promises, group)
-        own = promises[0] if group != SHARED and promises else None
-        call = call_of(own, acts=len(acts), scale=self.options.timeout_scale)
+        call = self._call(promises, group)
         # A control needs some policy's name and no policy's effect; roots of every policy exist in its world.
         asked = POLICIES[policy] if policy else POLICIES["danger-full-access"]
         environment = self.environment(cell.environment)
         subject = self.subject(cell.subject).inside(environment)
-        observations = self.door(door).observe(environment, subject, asked, acts, call)
+        return partial(self.door(door).observe, environment, subject, asked, acts, call)
+
+    def _call(self, promises: tuple[Promise, ...], group: str) -> Call:
+        own = promises[0] if group != SHARED and promises else None
+        return call_of(own, acts=len(acts_of(promises, group)), scale=self.options.timeout_scale)
+
+    def _observe(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
+        errand = self._places.errand
+        if errand is not None and errand.key == ("seen", cell.id, door, policy, group):
+            self._places.errand = None
+            observations: tuple[Observation, ...] = errand.fetch()
+        else:
+            observations = self._performing(cell, door, policy, group)()
+        call = self._call(self.planned(policy, group), group)
         lost = next((one for one in observations if one.ended == "lost"), None)
         if lost is not None:
             self._places.lose(cell.environment, lost.error)
@@ -201,7 +246,7 @@ class Bench:
 
     def _line(self, cell: Cell, observation: Observation, call: Any, *, control: bool) -> CallLine:
         asked_for_one = not control and POLICIES[observation.policy].sandboxed
-        facts = self._told(cell.environment) if asked_for_one else {}
+        facts = self.facts(cell.environment) if asked_for_one else {}
         found = used(observation.readings, facts) if asked_for_one else None
         return CallLine(
             id=observation.id, environment=self.environment_id(cell.environment),
@@ -223,11 +268,7 @@ class Bench:
             states = [self.assessed(cell, policy, seen, control) for seen, control in pairs]
         worst = min(states, key=lambda state: ("off", "failed", "unknown", "on").index(state.state))
         sandboxed = POLICIES[policy].sandboxed
-        return by_bwrap(worst, [seen for seen, _ in pairs], self._told(cell.environment)) if sandboxed else worst
-
-    def _told(self, spec: EnvironmentSpec) -> dict[str, Any]:
-        """The facts of an environment, once: those of one that is started anew are the same."""
-        return self._once(("told", spec.id), lambda: dict(self.environment(spec).facts()))
+        return by_bwrap(worst, [seen for seen, _ in pairs], self.facts(cell.environment)) if sandboxed else worst
 
     def _runs_a_command(self, group: str) -> bool:
         call = self.promises[group].call

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.ports import Backend, Environment, Say, Subject, silent
 from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.session.errands import Errand
 
 IN_A_ROW: Final = 3  # environments that do not start, after which no other is tried
 AGAIN: Final = 2  # how often one that was lost in the middle is started anew
@@ -38,14 +39,26 @@ class Places:
         self._open: dict[str, _Opening] = {}
         self._faults: dict[str, CodexSandboxError] = {}
         self._lost: dict[str, int] = {}
+        self.errand: PlacedErrand | None = None  # at most one, whichever environment it is in
         self._in_a_row: list[CodexSandboxError] = []
 
     def get(self, spec: EnvironmentSpec) -> Environment:
+        """To look at its words. Who wants to run something in it asks for it `free`."""
         fault = self._faults.get(spec.id)
         if fault is not None:
             raise fault.with_traceback(None)  # else it would grow by every frame that it passes, each time
         opening = self._open.get(spec.id) or self._begin(spec, ahead=False)
         return opening.environment or self._await(spec, opening)
+
+    def free(self, spec: EnvironmentSpec) -> Environment:
+        """The same, when nothing is on an errand there: two calls at once would disturb each other."""
+        if self.errand is not None:
+            self.errand.wait()
+        return self.get(spec)
+
+    def stands(self, spec: EnvironmentSpec) -> bool:
+        opening = self._open.get(spec.id)
+        return opening is not None and opening.environment is not None
 
     def ahead(self, spec: EnvironmentSpec) -> None:
         """It will be needed next: begin now, beside what runs."""
@@ -53,10 +66,14 @@ class Places:
             self._begin(spec, ahead=True)
 
     def done(self, spec_id: str) -> None:
-        """Nobody will ask for it again; if somebody does, it is started anew."""
+        """Nobody will ask for it again; if somebody does, it is started anew. What is on an errand there is broken off:
+        the environment's end ends it."""
         opening = self._open.pop(spec_id, None)
         if opening is not None:
             opening.end()
+        if self.errand is not None and self.errand.spec_id == spec_id:
+            self.errand.wait()
+            self.errand = None
 
     def lose(self, spec: EnvironmentSpec, why: str) -> None:
         """It died in the middle of a call. Others that need it get a new one, but not for ever."""
@@ -115,6 +132,12 @@ class Places:
     def _keep(self, spec: EnvironmentSpec, fault: CodexSandboxError) -> CodexSandboxError:
         self._faults[spec.id] = fault
         return fault
+
+
+class PlacedErrand(Errand[Any]):
+    def __init__(self, spec: EnvironmentSpec, key: object, work: Callable[[], Any]) -> None:
+        self.spec_id = spec.id
+        super().__init__(key, work, name=f"errand in {spec.id}")
 
 
 class _Opening:

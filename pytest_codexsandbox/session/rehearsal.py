@@ -35,7 +35,7 @@ class Canaries(Protocol):
 def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exempt: bool = False) -> RealTrial:
     """The trial of a key: performs what was not performed yet."""
     cell, promise = bench.cells[key.cell], bench.promises[key.promise]
-    group = SHARED if promise.topic in STANDING else group_of(promise)
+    group = _group(promise)
     seen, control = bench.seen(cell, key.door, key.policy, group), bench.control(cell, group)
     if canaries and promise.topic != TRUST:
         canaries.need(cell, key.door)  # after the control: they share it, and the environment
@@ -47,6 +47,22 @@ def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exem
         reasons = (control_evidence(control[0], seen[0]),)
         reasons += canaries.evidence(cell, key.door, key.policy) if canaries else ()
     return RealTrial(key, promise, seen=seen, control=control, started=started, reasons=reasons)
+
+
+def foresee(bench: Bench, key: Key) -> bool:
+    """Begin what the trial of a key will need, beside what runs. Whether the next key may be looked at."""
+    promise, cell = bench.promises[key.promise], bench.cells[key.cell]
+    if str(key) in bench.plan.not_applicable:
+        return True
+    if not bench.at_hand(cell):
+        return False
+    if lacking(promise, bench, key):
+        return True
+    return bench.foresee(cell, key.door, key.policy, _group(promise)) == "there"
+
+
+def _group(promise: Promise) -> str:
+    return SHARED if promise.topic in STANDING else group_of(promise)
 
 
 def _started(bench: Bench, key: Key, promise: Promise) -> Started:

@@ -2,12 +2,15 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.act import Given, Look
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.observation import Survey
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Environment, Spawned, Stream
 
@@ -87,6 +90,20 @@ class ScriptedEnvironment:
 
     def arrivals(self, token: str) -> tuple[str, ...]:
         return self.arrived.get(token, ())
+
+    def ready(self, world: World, given: Sequence[Given], paths: Sequence[str]) -> dict[str, Look]:
+        self.lay(world, given)
+        return self.look(world, paths)
+
+    def survey(
+        self, world: World, paths: Sequence[str], *, tokens: Sequence[str], planted: Sequence[Given],
+        known: Sequence[str],
+    ) -> Survey:  # fmt: skip
+        looks, arrivals = self.look(world, paths), {token: self.arrivals(token) for token in tokens}
+        for one in planted:
+            with suppress(MachineFault):
+                self.lay(world, [one])
+        return Survey(looks=looks, arrivals=arrivals, litter=self.litter(world, known))
 
     def clear(self, world: World) -> None:
         self.cleared.append(world)

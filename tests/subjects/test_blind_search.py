@@ -1,7 +1,9 @@
 """That nothing was left behind is said by a search only if it finds what was put there for it to find."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.commands.selftest import rehearsals, select
@@ -9,6 +11,7 @@ from pytest_codexsandbox.commands.workbench import workbench
 from pytest_codexsandbox.environments.hand_environment import HandEnvironment
 from pytest_codexsandbox.matrix import survey
 from pytest_codexsandbox.model.base import SEARCHED
+from pytest_codexsandbox.model.observation import Survey
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.model.world import World
@@ -27,13 +30,14 @@ def _rehearsed(name: str) -> Record:
 
 def _blind(monkeypatch: pytest.MonkeyPatch, places: Sequence[str]) -> None:
     """From now on a search finds nothing in these places."""
-    seeing = HandEnvironment.litter
+    seeing = HandEnvironment.survey
 
-    def litter(self: HandEnvironment, world: World, known: Sequence[str]) -> tuple[str, ...]:
-        found = seeing(self, world, known)
-        return tuple(path for path in found if path.split("/")[0].strip("@") not in places)
+    def survey(self: HandEnvironment, world: World, paths: Sequence[str], **words: Any) -> Survey:
+        seen = seeing(self, world, paths, **words)
+        found = tuple(path for path in seen.litter if path.split("/")[0].strip("@") not in places)
+        return msgspec.structs.replace(seen, litter=found)
 
-    monkeypatch.setattr(HandEnvironment, "litter", litter)
+    monkeypatch.setattr(HandEnvironment, "survey", survey)
 
 
 def test_a_search_that_sees_lets_the_good_one_pass() -> None:
