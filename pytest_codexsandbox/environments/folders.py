@@ -39,6 +39,11 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def is_me(self) -> bool:
+        here = (os.getpid(), start_time(os.getpid()), boot_id(), _pid_namespace())
+        return (self.pid, self.start, self.boot, self.pids) == here
+
+    @property
     def state(self) -> Literal["lives", "dead", "unknown"]:
         """`unknown`: of another machine or container, whose processes we do not see."""
         if self.boot != boot_id():

@@ -15,10 +15,13 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
+from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.environments.folders import Owner
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
@@ -170,6 +173,23 @@ def test_an_engine_that_is_killed_in_the_middle_loses_its_calls_and_sweep_finds_
                 there.remove(left.id)
         assert backend.audit() == ()
     gc.collect()  # the Docker client leaves its socket open when nobody is there to be connected to
+
+
+def test_what_an_opening_or_a_helper_left_is_a_leak_of_ours(folder: Path) -> None:
+    """Also of an environment that never stood; what stands, and what is another process's, is none."""
+    spec, backend = container(), ContainerBackend()
+    stray = msgspec.json.encode(msgspec.structs.replace(Owner.me("beefbeef"), pid=1)).decode()
+    with Engine() as engine, backend.open(spec, folder / "e") as environment:
+        image = str(environment.facts()["image"])
+        left = engine.create(image, ("/nothing",), {}, Labels=labels.labels("helper", new_word()))
+        others = engine.create(image, ("/nothing",), {}, Labels={labels.OWNER: stray})
+        try:
+            (leak,) = backend.audit()
+            assert leak.startswith("container codexsandbox-")
+        finally:
+            engine.remove(left)
+            engine.remove(others)
+        assert backend.audit() == ()
 
 
 def test_an_engine_that_sees_none_of_our_files_gets_everything_sent(folder: Path) -> None:

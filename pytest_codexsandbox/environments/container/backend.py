@@ -33,6 +33,7 @@ from pytest_codexsandbox.registry import cache_folder
 _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
 _ENDING: Final = 5.0
 _HOSTNAME: Final = "codexsandbox"
+_open: set[str] = set()  # the words of environments that stand, of whatever backend in this process
 _UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by itself
 
 
@@ -42,7 +43,7 @@ class ContainerBackend:
     def __init__(self, *, host: str = "") -> None:
         self._host = host
         self._watchers = Watchers()
-        self._words: dict[str, str] = {}  # of every environment that was opened → its engine's address
+        self._hosts: set[str] = set()  # engines that were asked for anything
 
     @staticmethod
     def foresee(cache: Path) -> Callable[[EnvironmentSpec], str]:
@@ -66,15 +67,16 @@ class ContainerBackend:
         return stock(specs, cache)
 
     def audit(self) -> tuple[str, ...]:
+        """All of this process that no environment which still stands has a use for: helpers as well, and what was made
+        for an environment that then could not be opened."""
         found: list[str] = []
-        for host in sorted(set(self._words.values())):
+        for host in sorted(self._hosts):
             try:
                 engine = Engine(host)
             except MachineFault as problem:
                 found.append(f"what is left at {host} is unknown: {problem.why} (codexsandbox sweep)")
                 continue
-            words = frozenset(word for word, at in self._words.items() if at == host)
-            found += [left.what for left in find(engine, words=words)]
+            found += [left.what for left in find(engine) if left.owner.is_me and left.owner.word not in _open]
             engine.close()
         return tuple(found)
 
@@ -90,13 +92,15 @@ class ContainerBackend:
         with ExitStack() as stack:
             engine = Engine(spec.engine_host or self._host)
             stack.callback(engine.close)
+            self._hosts.add(engine.host)
             stack.enter_context(self._watchers.over(engine.host))
             _refuse(engine, asked)
             image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
             supplies, places = _supplies(brought, cache)
             mounts = Supplier(engine, cache).mounts(supplies, image)
             container = _Container(engine, spec, asked, image, Layer(engine, asked, cache))
-            self._words[container.word] = engine.host
+            _open.add(container.word)
+            stack.callback(_open.discard, container.word)
             network = networks.NONE
             if asked.profile.network == "own":
                 hand = [mount for mount in mounts if mount["Target"] == runtime.INSIDE]

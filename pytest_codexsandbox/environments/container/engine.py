@@ -98,7 +98,7 @@ class Engine:
     @contextmanager
     def helper(self, image: str, mounts: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
         """A container that is created for its file system and never started."""
-        name = f"codexsandbox-{secrets.token_hex(6)}"
+        name = f"codexsandbox-helper-{secrets.token_hex(6)}"
         config = {"NetworkMode": "none", "Mounts": list(mounts)}
         try:
             yield self.create(image, ("/nothing",), config, name=name, Labels=labels.labels("helper", new_word()))

@@ -20,24 +20,24 @@ def remnants(host: str = "") -> tuple[Remnant, ...]:
         engine.close()
 
 
-def find(engine: Engine, *, words: frozenset[str] = frozenset()) -> Iterator[Remnant]:
-    """Everything labelled as ours; with `words`, of those environments alone."""
+def find(engine: Engine) -> Iterator[Remnant]:
+    """Everything labelled as ours."""
     with engine.asked("list its containers"):
         containers = engine.api.containers(all=True, filters={"label": [labels.OWNER]})
     with engine.asked("list its networks"):
         networks = engine.api.networks(filters={"label": [labels.OWNER]})
     for found in containers:
         name = (found.get("Names") or [found["Id"][:12]])[0].lstrip("/")
-        yield from _remnant(engine, "container", found, name, words)
+        yield from _remnant(engine, "container", found, name)
     for found in networks:
-        yield from _remnant(engine, "network", found, found["Name"], words)
+        yield from _remnant(engine, "network", found, found["Name"])
 
 
 def _remnant(
-    engine: Engine, kind: Literal["container", "network"], found: dict[str, Any], name: str, words: frozenset[str]
+    engine: Engine, kind: Literal["container", "network"], found: dict[str, Any], name: str
 ) -> Iterator[Remnant]:
     owner = labels.owner(found.get("Labels"))
-    if owner is not None and (not words or owner.word in words):  # a label like ours that is none is let alone
+    if owner is not None:  # a label like ours that is none is let alone
         yield Remnant(kind=kind, id=found["Id"], name=name, state=owner.state, owner=owner, host=engine.host)
 
 
