@@ -39,6 +39,7 @@ class Places:
         self._open: dict[str, _Opening] = {}
         self._faults: dict[str, CodexSandboxError] = {}
         self._lost: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
         self.errand: PlacedErrand | None = None  # at most one, whichever environment it is in
         self._in_a_row: list[CodexSandboxError] = []
 
@@ -60,6 +61,10 @@ class Places:
         opening = self._open.get(spec.id)
         return opening is not None and opening.environment is not None
 
+    def ends(self, spec: EnvironmentSpec) -> int:
+        """How many of it have ended: by this number two of them are told apart."""
+        return self._ends.get(spec.id, 0)
+
     def ahead(self, spec: EnvironmentSpec) -> None:
         """It will be needed next: begin now, beside what runs."""
         if spec.id not in self._open and spec.id not in self._faults and len(self._in_a_row) < IN_A_ROW:
@@ -70,6 +75,7 @@ class Places:
         the environment's end ends it."""
         opening = self._open.pop(spec_id, None)
         if opening is not None:
+            self._ends[spec_id] = self._ends.get(spec_id, 0) + 1
             opening.end()
         if self.errand is not None and self.errand.spec_id == spec_id:
             self.errand.wait()

@@ -15,19 +15,24 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
-from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container import labels, networks
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.environments.folders import Owner
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
-from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
+from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.ports import Environment
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.session.batteries import SHARED
+from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from tests.docker.containers import container
 from tests.docker.engines import own_engine
+from tests.fakes.machine import installed_codex
 
 
 @pytest.fixture
@@ -192,10 +197,50 @@ def test_what_an_opening_or_a_helper_left_is_a_leak_of_ours(folder: Path) -> Non
         assert backend.audit() == ()
 
 
+def test_who_is_interrupted_while_a_network_is_made_leaves_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def interrupted(engine: Engine, name: str, word: str) -> None:
+        make(engine, name, word)
+        made.append(name)
+        raise KeyboardInterrupt
+
+    make = networks._make
+    monkeypatch.setattr(networks, "_make", interrupted)
+    backend = ContainerBackend()
+    with pytest.raises(KeyboardInterrupt), backend.open(container(network="own"), folder / "e"):
+        raise AssertionError("it was opened")
+    with Engine() as engine:
+        assert made and engine.api.networks(names=made) == []
+    assert backend.audit() == ()
+
+
+def test_a_container_that_dies_under_a_call_is_started_anew_for_the_next(folder: Path) -> None:
+    """Also when nobody can look any more what the call has left. The new one has a control of its own."""
+    codex = installed_codex(cache_folder())
+    one, two = (
+        Cell(environment=container(), subject=SubjectSpec(label=name, path=codex.binary)) for name in ("one", "two")
+    )
+    plan = Plan(preset="test", cells=(one, two), promises=(), keys=())
+    options = BenchOptions(folder=folder, cache=cache_folder())
+    bench = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: codex)
+    try:
+        control = bench.control(one, SHARED)
+        with Engine() as engine:
+            (mine,) = ours(engine)
+            engine.api.kill(mine)
+        with pytest.raises(Lost, match="somebody told the engine to end the container"):
+            bench.seen(one, "sandbox", "workspace-write", SHARED)
+        (seen,) = bench.seen(two, "sandbox", "workspace-write", SHARED)
+        assert (seen.ended, seen.ready) == ("exit", True), seen
+        assert bench.control(two, SHARED) is not control
+    finally:
+        bench.close()
+    assert bench.leaks() == ()
+
+
 def test_an_engine_that_sees_none_of_our_files_gets_everything_sent(folder: Path) -> None:
     """As one on another machine: the hand, Codex and the image arrive through its API."""
-    from pytest_codexsandbox.registry import cache_folder
-
     cache_folder().mkdir(parents=True, exist_ok=True)
     with own_engine(hide=(cache_folder(),)) as engine:
         spec = msgspec.structs.replace(container(), engine_host=engine.host)
