@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
-from pytest_codexsandbox.environments.container import labels, networks
+from pytest_codexsandbox.environments.container import labels, networks, watching
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweeping import find
@@ -149,6 +149,16 @@ def test_a_disk_that_is_full_is_the_commands_own_trouble(folder: Path) -> None:
         assert sh(environment, "echo room > there; cat there").stdout == b"room\n"
 
 
+def test_what_a_call_leaves_in_shared_folders_is_gone_before_the_next(folder: Path) -> None:
+    """What one release of Codex has left says nothing about the next one in the same container."""
+    places = "/tmp /var/tmp /dev/shm"
+    with opened(container(), folder) as environment:
+        with fresh(environment) as world:
+            sh(environment, f"for d in {places}; do mkdir -p $d/left/deep && touch $d/left/deep/er $d/.file; done")
+            assert {"@TMP@/left", "@TMP@/.file"} <= set(environment.litter(world, ()))
+        assert sh(environment, f"ls -A {places}").stdout.split() == [b"/dev/shm:", b"/tmp:", b"/var/tmp:"]
+
+
 def test_a_hundred_megabytes_of_bytes_arrive(folder: Path) -> None:
     with opened(container(), folder) as environment, fresh(environment) as world:
         script = "import os\nfor _ in range(100): os.write(1, bytes(range(250)) * 4194 + bytes(1000))"
@@ -195,6 +205,26 @@ def test_what_an_opening_or_a_helper_left_is_a_leak_of_ours(folder: Path) -> Non
             engine.remove(left)
             engine.remove(others)
         assert backend.audit() == ()
+
+
+def test_what_a_killed_run_left_is_not_mistaken_for_that_of_another_machine(folder: Path) -> None:
+    """An engine serves several machines; on two of them a process may have the same number and age."""
+    owner = Owner(word="feedfeed", pid=7, start=1234, boot="here", node="one", pids="pid:[1]")
+    theirs = msgspec.structs.replace(owner, boot="there", node="two")
+    with Engine() as engine, opened(container(), folder) as environment:
+        made = [
+            engine.create(
+                str(environment.facts()["image"]), ("/nothing",), {},
+                Labels={**labels.labels("environment", "feedfeed"), labels.OWNER: msgspec.json.encode(one).decode()},
+            )
+            for one in (owner, theirs)
+        ]  # fmt: skip
+        try:
+            watching.clear(engine.host, owner.process)
+            assert [bool(engine.state(one)) for one in made] == [False, True]
+        finally:
+            for one in made:
+                engine.remove(one)
 
 
 def test_who_is_interrupted_while_a_network_is_made_leaves_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
