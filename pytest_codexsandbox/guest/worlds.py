@@ -47,9 +47,9 @@ class World:
 class Worlds:
     """`own_tmp`: whether /tmp is the environment's own, so that every new name there is of a subject. `whole_machine`:
     whether all of this machine is, so that what a call leaves in its shared folders is gone before the next.
-    `keeps`: whether the folders of worlds that are cleared are only put away until the end. ext4 gives nobody the inode of a file that
-    was removed in the last seconds, and looks through all of them for each new one: call after call in fresh folders
-    spent a quarter of its time there, Codex's own files included."""
+    `keeps`: whether the folders of worlds that are cleared are only put away until the end. ext4 gives nobody the inode
+    of a file that was removed in the last seconds, and looks through all of them for each new one: call after call in
+    fresh folders spent a quarter of its time there, Codex's own files included."""
 
     def __init__(self, folder: str, word: str, values: dict[str, str], *, own_tmp: bool, keeps: bool = False,
                  whole_machine: bool = False) -> None:  # fmt: skip
