@@ -34,6 +34,7 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     bubblewrap: str = "bubblewrap"  # its package; "" where it has none
     packages: tuple[str, ...] = ()  # beside bubblewrap
     musl: bool = False
+    expect: dict[str, str] = {}  # fact → its value inside: what its own /etc/os-release says
     reference: str = ""  # an image of the user's, by name or id: taken as it is, nothing is added to it
 
 
