@@ -2,12 +2,19 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.images import Images
+from pytest_codexsandbox.environments.container.supplies import Supplier, Supply
+from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.model.container import ContainerSpec
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.known_binaries import digest_of
 from tests.docker.containers import container
@@ -65,3 +72,41 @@ def test_a_codex_that_the_engine_sees_otherwise_is_sent_to_it() -> None:
              ELSEWHERE), check=False, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2],
         )  # fmt: skip
         assert (done.stdout, done.returncode) == ("the one that was asked for", 0), done.stderr
+
+
+def test_what_two_openings_send_at_once_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sent a second time, files would be gone for a moment under a container that runs already."""
+    sent: list[Path] = []
+
+    def fill(supplier: Supplier, helper: str, folder: Path) -> None:
+        sent.append(folder)
+        send(supplier, helper, folder)
+
+    send = Supplier._fill
+    monkeypatch.setattr(Supplier, "_fill", fill)
+    with run_folder() as folder, Engine() as engine:
+        (folder / "big").mkdir()
+        (folder / "big/file").write_bytes(b"x" * (8 << 20))
+        image = Images(engine, cache_folder()).have(needed(container(bwrap="none").container))
+        supply = Supply(folder=str(folder / "big"), inside="/opt/codexsandbox/big", digest=new_word(), sample="file")
+        names: list[str] = []
+
+        def open_one() -> None:
+            with Engine() as own:
+                names.append(Supplier(own, cache_folder())._volume(supply, image))
+
+        threads = [threading.Thread(target=open_one) for _ in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        try:
+            assert len(names) == 4
+            assert len(sent) == 1
+        finally:
+            engine.api.remove_volume(names[0])
+
+
+def needed(spec: ContainerSpec | None) -> ContainerSpec:
+    assert spec is not None
+    return spec

@@ -1,5 +1,6 @@
 """What goes wrong with engines and containers is told in words, costs its own cells only, and leaves nothing."""
 
+import errno
 import gc
 import os
 import socket
@@ -15,6 +16,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
+from pytest_codexsandbox.environments.container import engine as engines
 from pytest_codexsandbox.environments.container import labels, networks, watching
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
@@ -71,6 +73,17 @@ def test_a_stale_socket_is_said(folder: Path) -> None:
     with pytest.raises(MachineFault) as raised:
         Engine(f"unix://{folder}/stale.sock", timeout=5)
     assert "refused" in raised.value.why.lower()
+
+
+def test_who_may_not_speak_with_an_engine_is_not_told_to_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(host: str, timeout: float) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(engines, "_answers", refused)
+    with pytest.raises(MachineFault) as raised:
+        Engine("unix:///var/run/docker.sock")
+    assert "Permission denied" in raised.value.why
+    assert "you may not speak with it" in raised.value.next_step
 
 
 def test_an_engine_that_hangs_does_not_hang_us(folder: Path) -> None:

@@ -33,6 +33,10 @@ _DATE: Final = re.compile(r"([^.]+?)(?:\.\d+)?(Z|[+-]\d\d:\d\d)")  # as Go write
 _START_IT: Final = (
     "start it (systemctl start docker, or: dockerd &), or name another: DOCKER_HOST=unix:///run/podman/podman.sock"
 )
+_MAY_NOT: Final = (
+    "it is there, and you may not speak with it: usermod -aG docker USER and a new login, or an engine of your own: "
+    "DOCKER_HOST=unix:///run/user/UID/docker.sock"
+)
 
 # What is read piece by piece is read by urllib3 itself, with errors of its own.
 _BROKEN: Final = (
@@ -266,6 +270,8 @@ def _in_words(what: str, where: str) -> Iterator[None]:
         raise MachineFault(what, where=where, why=said(problem)) from problem
     except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError, TimeoutError) as problem:
         raise MachineFault(what, where=where, why=f"it hangs: {problem}", next_step="restart the engine") from problem
+    except PermissionError as problem:
+        raise MachineFault(what, where=where, why=said(problem), next_step=_MAY_NOT) from problem
     except _BROKEN as problem:
         raise MachineFault(what, where=where, why=said(problem), next_step=_START_IT) from problem
 

@@ -17,6 +17,7 @@ import msgspec
 
 from pytest_codexsandbox.environments.container import labels, subjects
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.waiting import alone
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 
 SUBJECTS: Final = "/opt/codexsandbox/codex"
@@ -104,7 +105,11 @@ class Supplier:
             self._engine.api.create_volume(name, labels=labels.kept("supply"))
         with self._engine.helper(image, [mount]) as helper:
             if not self._is_complete(helper):
-                self._fill(helper, Path(supply.folder))
+                # Whoever fills it a second time takes files away, for a moment, from those who run in it already.
+                here = hashlib.sha256(f"{self._engine.host} {name}".encode()).hexdigest()[:16]
+                with alone(self._cache / "locks" / f"volume-{here}.lock", "a volume of our files"):
+                    if not self._is_complete(helper):
+                        self._fill(helper, Path(supply.folder))
         return name
 
     def _is_complete(self, helper: str) -> bool:
