@@ -39,6 +39,7 @@ class Places:
         self._open: dict[str, _Opening] = {}
         self._faults: dict[str, CodexSandboxError] = {}
         self._lost: dict[str, int] = {}
+        self._not_ended: list[str] = []
         self._ends: dict[str, int] = {}
         self.errand: PlacedErrand | None = None  # at most one, whichever environment it is in
         self._in_a_row: list[CodexSandboxError] = []
@@ -76,7 +77,7 @@ class Places:
         opening = self._open.pop(spec_id, None)
         if opening is not None:
             self._ends[spec_id] = self._ends.get(spec_id, 0) + 1
-            opening.end()
+            self._end(spec_id, opening)
         if self.errand is not None and self.errand.spec_id == spec_id:
             self.errand.wait()
             self.errand = None
@@ -93,16 +94,26 @@ class Places:
             )
 
     def close(self) -> None:
-        """All ends are tried; the first that fails is told."""
+        """All ends are tried."""
         with ExitStack() as stack:
             for spec_id in list(self._open):
                 stack.callback(self.done, spec_id)
 
     def leaks(self) -> tuple[str, ...]:
         """What the environments of this worker have left, asked after they have ended."""
-        return tuple(leak for backend in self._backends.values() for leak in backend.audit())
+        found = tuple(leak for backend in self._backends.values() for leak in backend.audit())
+        return (*self._not_ended, *found)
 
     # ---- inside
+    def _end(self, spec_id: str, opening: "_Opening") -> None:
+        """An end that fails is no fault of the environments that are still to come: it is told as what was left."""
+        try:
+            opening.end()
+        except CodexSandboxError as fault:
+            told = f"{spec_id} was not ended as it should be: {fault.what}: {fault.why or fault.where}"
+            self._not_ended.append(told)
+            self._say(told)
+
     def _begin(self, spec: EnvironmentSpec, *, ahead: bool) -> "_Opening":
         if len(self._in_a_row) >= IN_A_ROW:
             last = self._in_a_row[-1]

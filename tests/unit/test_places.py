@@ -45,3 +45,28 @@ def test_after_three_in_a_row_the_others_are_not_tried(monkeypatch: pytest.Monke
 def test_what_cannot_be_had_is_no_sign_of_a_broken_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     count, words = tried(NotHad("there is no C compiler"), monkeypatch)
     assert (count, words) == (5, ["there is no C compiler"] * 5)
+
+
+class Stubborn:
+    """Its environments do not end as they should."""
+
+    @contextmanager
+    def open(self, spec: EnvironmentSpec, folder: Path, **_: Any) -> Iterator[ScriptedEnvironment]:
+        yield ScriptedEnvironment(lambda command: None)  # type: ignore[arg-type, return-value]
+        raise MachineFault("the container engine did not remove the container", why="it hangs")
+
+    def audit(self) -> tuple[str, ...]:
+        return ("container codexsandbox-1",)
+
+
+def test_an_end_that_fails_is_told_as_a_leak_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "plugged", lambda group, name: Stubborn)
+    made = places.Places(Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None)
+    one, two = (EnvironmentSpec(id=name, backend="stubborn", distro="none") for name in ("one", "two"))
+    made.get(one)
+    made.done(one.id)
+    made.lose(two, "it was lost before")
+    made.get(two)
+    made.close()
+    told = "was not ended as it should be: the container engine did not remove the container: it hangs"
+    assert made.leaks() == (f"one {told}", f"two {told}", "container codexsandbox-1")
