@@ -12,6 +12,7 @@ from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.supplies import Supplier, Supply
+from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.container import ContainerSpec
@@ -59,6 +60,19 @@ def test_two_builds_with_one_program_have_each_their_own_bubblewrap() -> None:
     with run_folder() as folder:
         one, two = codex(folder / "one", "the first"), codex(folder / "two", "the second")
         assert said(one, folder / "e", two) == "the first"
+
+
+def test_a_codex_that_is_built_anew_in_the_middle_of_a_run_is_not_measured_as_the_one_before_it() -> None:
+    with run_folder() as folder:
+        one, other = program(codex(folder / "one", "one")), program(codex(folder / "other", "other"))
+        spec, backend = container(bwrap="none"), ContainerBackend()
+        with backend.open(spec, folder / "e", cache=cache_folder(), brought=[one, other]) as environment:
+            assert environment.bring(one.binary)
+        (folder / "one/bin/codex").write_text(f"{SAYS}# built anew\n")
+        with backend.open(spec, folder / "e", cache=cache_folder(), brought=[one, other]) as environment:
+            with pytest.raises(MachineFault, match="not the one that the run began with"):
+                environment.bring(one.binary)
+            assert environment.bring(other.binary)
 
 
 def test_a_codex_that_the_engine_sees_otherwise_is_sent_to_it() -> None:

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.bubblewrap import having
-from pytest_codexsandbox.environments.container import command_line, labels, networks, readback, recipe, runtime, users
+from pytest_codexsandbox.environments.container import (
+    command_line,
+    labels,
+    networks,
+    readback,
+    recipe,
+    runtime,
+    subjects,
+    users,
+)
 from pytest_codexsandbox.environments.container.bwrap import Layer
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images
@@ -141,8 +150,11 @@ def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ..
     found = {runtime.INSIDE: Supply(folder=str(hand), inside=runtime.INSIDE, digest=hand.name, sample="complete")}
     places: dict[str, str] = {}
     for one in brought:
-        supply, place = of_subject(one.binary, one.digest, cache)
-        found[supply.inside], places[one.binary] = supply, place
+        if subjects.is_still(one.binary, one.digest, cache):
+            supply, place = of_subject(one.binary, one.digest, cache)
+            found[supply.inside], places[one.binary] = supply, place
+        else:
+            places[one.binary] = ""
     return tuple(found.values()), places
 
 
@@ -259,6 +271,12 @@ class ContainerEnvironment(HandEnvironment):
 
     def bring(self, binary: str) -> str:
         try:
-            return self._places[binary]
+            place = self._places[binary]
         except KeyError:
             raise NotHad("this program was not brought along", where=f"{binary} in {self._spec.id}") from None
+        if not place:
+            raise MachineFault(
+                "this Codex is not the one that the run began with", where=binary,
+                why="it was built or installed anew meanwhile", next_step="run again",
+            )  # fmt: skip
+        return place

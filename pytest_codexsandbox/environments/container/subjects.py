@@ -18,6 +18,7 @@ _BELONGS: Final = re.compile(
     r"codex-[\w.-]+|bin|path|bwrap|rg|__init__\.py|__pycache__|py\.typed|package\.json|(?:LICENSE|NOTICE|README)(?:\.\w+)?"
 )
 _digests: dict[tuple[object, ...], str] = {}
+_brought: dict[tuple[str, str], str] = {}
 _OWN: Final = re.compile(r"codex-[\w.-]+|bwrap|rg")  # what may lie beside the program itself
 
 
@@ -36,6 +37,16 @@ def contents(binary: str, digest: str) -> str:
     program = Path(binary)
     told = [f"{to} {digest if at == program else _digest(at)}" for to, at in sorted(_files(_root(program), program))]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def is_still(binary: str, digest: str, cache: Path) -> bool:
+    """Whether it is the program that was brought before: a build of a user's own may be built anew meanwhile. What is
+    in the cache is not."""
+    program = Path(binary)
+    if program.is_relative_to(cache):
+        return True
+    now = _digest(program)
+    return _brought.setdefault((binary, digest), now) == now
 
 
 def _digest(file: Path) -> str:
