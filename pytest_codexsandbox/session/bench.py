@@ -11,7 +11,7 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.start import assess, assess_command
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.bwrap import another, used, without_say
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
@@ -223,17 +223,25 @@ class Bench:
         subject = self.subject(cell.subject).inside(environment)
         return partial(self.door(door).observe, environment, subject, asked, acts, call)
 
+    def _performed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
+        """What was on an errand, or performed now."""
+        errand = self._places.errand
+        if errand is None or errand.key != ("seen", cell.id, door, policy, group):
+            return self._performing(cell, door, policy, group)()
+        self._places.errand = None
+        found: tuple[Observation, ...] = errand.fetch()
+        return found
+
     def _call(self, promises: tuple[Promise, ...], group: str) -> Call:
         own = promises[0] if group != SHARED and promises else None
         return call_of(own, acts=len(acts_of(promises, group)), scale=self.options.timeout_scale)
 
     def _observe(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
-        errand = self._places.errand
-        if errand is not None and errand.key == ("seen", cell.id, door, policy, group):
-            self._places.errand = None
-            observations: tuple[Observation, ...] = errand.fetch()
-        else:
-            observations = self._performing(cell, door, policy, group)()
+        try:
+            observations = self._performed(cell, door, policy, group)
+        except Lost as fault:  # it died between two calls: this one is broken, the next has another environment
+            self._places.lose(cell.environment, str(fault))
+            raise
         call = self._call(self.planned(policy, group), group)
         lost = next((one for one in observations if one.ended == "lost"), None)
         if lost is not None:

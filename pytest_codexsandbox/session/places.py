@@ -67,10 +67,14 @@ class Places:
 
     def done(self, spec_id: str) -> None:
         """Nobody will ask for it again; if somebody does, it is started anew. What is on an errand there is broken off:
-        the environment's end ends it."""
+        the environment's end ends it. One that cannot be ended (its engine is gone) does not end the run: what it
+        leaves is found by the audit."""
         opening = self._open.pop(spec_id, None)
         if opening is not None:
-            opening.end()
+            try:
+                opening.end()
+            except CodexSandboxError as fault:
+                self._say(f"{spec_id} could not be ended: {fault}")
         if self.errand is not None and self.errand.spec_id == spec_id:
             self.errand.wait()
             self.errand = None
@@ -87,7 +91,7 @@ class Places:
             )
 
     def close(self) -> None:
-        """All ends are tried; the first that fails is told."""
+        """All ends are tried, whatever interrupts one of them."""
         with ExitStack() as stack:
             for spec_id in list(self._open):
                 stack.callback(self.done, spec_id)

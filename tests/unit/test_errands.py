@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.journal import CallLine, Line
@@ -187,6 +187,19 @@ def test_an_environment_that_was_lost_meanwhile_is_started_anew(made: tuple[Benc
     assert bench.environment(CELL.environment) is first  # nobody has asked for that call yet
     bench.seen(CELL, "sandbox", WRITE, SHARED)
     assert bench.environment(CELL.environment) is not first
+
+
+def test_an_environment_that_died_between_two_calls_breaks_one_of_them(made: tuple[Bench, Door, list[Line]]) -> None:
+    bench, door, lines = made
+    bench.seen(CELL, "sandbox", READ, SHARED)
+    first = bench.environment(CELL.environment)
+    door.fault = Lost("the hand has ended")
+    for _ in range(2):
+        with pytest.raises(Lost):
+            bench.seen(CELL, "sandbox", WRITE, SHARED)
+    door.fault = None
+    assert bench.seen(CELL, "sandbox", READ, "a.alone")
+    assert bench.environment(CELL.environment) is not first and calls(lines) == [READ, READ]
 
 
 @pytest.mark.parametrize("end", [Bench.close, lambda bench: bench.done(CELL.environment)], ids=["close", "done"])

@@ -32,6 +32,7 @@ from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
 _ENDING: Final = 5.0
+_BACK: Final = 20.0  # for an engine that was there to be there again
 _HOSTNAME: Final = "codexsandbox"
 _open: set[str] = set()  # the words of environments that stand, of whatever backend in this process
 _UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by itself
@@ -90,9 +91,8 @@ class ContainerBackend:
             raise MachineFault("this environment is no container", where=spec.id)
         cache = cache or cache_folder()
         with ExitStack() as stack:
-            engine = Engine(spec.engine_host or self._host)
+            engine = self._engine(spec.engine_host or self._host, say)
             stack.callback(engine.close)
-            self._hosts.add(engine.host)
             stack.enter_context(self._watchers.over(engine.host))
             _refuse(engine, asked)
             image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
@@ -107,6 +107,24 @@ class ContainerBackend:
                 network = stack.enter_context(networks.own(engine, container.word, image, hand))
             stack.callback(container.remove)
             yield stack.enter_context(container.started(mounts, places, network))
+
+    def _engine(self, host: str, say: Say) -> Engine:
+        """One that has answered before is waited for: somebody restarts it."""
+        limit = time.monotonic() + (_BACK if (host or default_host()) in self._hosts else 0)
+        waits = False
+        while True:
+            try:
+                engine = Engine(host)
+            except MachineFault as problem:
+                if time.monotonic() > limit:
+                    raise
+                if not waits:
+                    say(f"{problem.what}: waiting for it, up to {_BACK:.0f} s")
+                waits = True
+                time.sleep(0.2)
+                continue
+            self._hosts.add(engine.host)
+            return engine
 
 
 def _refuse(engine: Engine, asked: ContainerSpec) -> None:
