@@ -109,6 +109,36 @@ def test_a_journal_that_does_not_say_what_the_run_found_is_no_success(
     assert "exit 11: the journal is incomplete: " in run.out and said in run.out
 
 
+def test_a_report_that_cannot_be_written_is_no_success(matrix: Matrix) -> None:
+    plugin = (
+        "from pathlib import Path\n"
+        "def pytest_sessionfinish():\n"
+        "    for folder in Path('.codexsandbox').glob('2*'):\n"
+        "        (folder / 'index.html').mkdir()\n"
+    )
+    words = ("--codex-only=process.exit-code-kept", "--codex-report=html,markdown")
+    run = matrix.run(*words, files={"conftest.py": plugin})
+    assert run.code == 11, run.out
+    assert "index.html could not be written: Is a directory" in run.out
+    assert "exit 11: asked for and not written: index.html" in run.out
+    folder = run.reports[0].parent
+    assert (folder / "report.md").is_file()  # the others are there
+    assert list(folder.glob(".*.part")) == []
+
+
+def test_a_renderer_that_fails_leaves_the_screen_and_is_no_success(matrix: Matrix) -> None:
+    plugin = (
+        "from pytest_codexsandbox.reports import markdown\n"
+        "def pytest_configure():\n"
+        "    markdown.render = lambda *_: [][1]\n"
+    )
+    words = ("--codex-only=process.exit-code-kept", "--codex-report=markdown")
+    run = matrix.run(*words, files={"conftest.py": plugin})
+    assert run.code == 11, run.out
+    assert "report.md could not be made: IndexError: list index out of range" in run.out
+    assert "exit 11: asked for and not written: report.md" in run.out
+
+
 def test_what_another_plugin_makes_of_the_exit_code_is_not_lost(matrix: Matrix) -> None:
     plugin = "def pytest_sessionfinish(session):\n    session.exitstatus = 1\n"
     run = matrix.run("--codex-only=filesystem.outside-mode-refused", files={"conftest.py": plugin})
