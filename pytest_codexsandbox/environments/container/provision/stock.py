@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.environments import folders
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import bootstrap, turns, wanted
@@ -92,9 +93,8 @@ def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool], *, dry_ru
                 archive.unlink(missing_ok=True)
             yield Gone(what=str(archive), size=size)
     for left in folder.glob("making-*"):  # of a run that was killed
-        if not dry_run:
-            bootstrap.remove(left)
-        yield Gone(what=str(left), size=0)
+        stays = [] if dry_run else folders.remove_owned(left)
+        yield Gone(what=str(left), size=0, why_not="; ".join(stays[:3]))
 
 
 def _remove(engine: Engine, one: Held) -> str:
