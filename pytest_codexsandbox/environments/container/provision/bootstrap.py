@@ -20,6 +20,7 @@ import msgspec
 from pytest_codexsandbox import proc
 from pytest_codexsandbox.environments import folders
 from pytest_codexsandbox.environments.container.provision import keyrings, wanted
+from pytest_codexsandbox.environments.container.provision.keeping import keeping
 from pytest_codexsandbox.environments.container.provision.keyrings import Lack
 from pytest_codexsandbox.environments.container.provision.troubles import of_bootstrap
 from pytest_codexsandbox.errors import NotHad
@@ -168,16 +169,10 @@ def _staging(path: Path) -> Iterator[tuple[Path, str]]:
     """A folder that is gone afterwards; also one that a killed run of the same base has left. And the word of what
     works in it: when we are killed, `sweep` ends that and removes the folder."""
     folder = path.with_name(f"making-{path.stem}")
-    try:
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with keeping(path.parent):
         folders.remove_owned(folder)
         folder.mkdir(mode=0o755)
         word = folders.take(folder)
-    except OSError as problem:
-        raise NotHad(
-            "images cannot be kept here", where=str(path.parent), why=problem.strerror or str(problem),
-            next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
-        ) from problem  # fmt: skip
     try:
         yield folder, word
     finally:
