@@ -26,7 +26,7 @@ from pytest_codexsandbox.model.ledger import count, settle
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.planfile import read_leaks, read_plan
+from pytest_codexsandbox.planfile import read_leaks, read_plan, remove_stop, write_stop
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.reports.written import Written, reports
@@ -166,6 +166,10 @@ class Controller:
             self.records.append(carried.record)
 
     # ---- the end
+    def pytest_keyboard_interrupt(self) -> None:
+        if self.journal is not None and self.config.getoption("tx", None):
+            write_stop(self.run.folder)
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Before pytest's closing screen, which shows what is settled here."""
@@ -250,6 +254,7 @@ class Controller:
     def _clean_up(self) -> tuple[str, ...]:
         """Environments are closed by whoever opened them; what is left of them is a leak of ours."""
         self.run.close()
+        remove_stop(self.run.folder)
         folder, leaks = self.run.worlds, read_leaks(self.run.folder)
         left = remove_owned(folder)
         is_there = os.path.lexists(folder)  # False as well where we may not even look: nothing of ours was made there

@@ -58,6 +58,37 @@ def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
     assert _ours(matrix.cache) == []
 
 
+INTERRUPTS = """
+import os, time
+from pathlib import Path
+HERE, SEEN = Path.cwd(), []
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+def stop():
+    return list(HERE.glob(".codexsandbox/2*/stop"))
+def pytest_runtest_logreport():
+    SEEN.append(1)
+    if not WORKER and len(SEEN) == 12:
+        raise KeyboardInterrupt
+def pytest_runtest_logfinish():
+    end = time.monotonic() + 60
+    while WORKER and len(SEEN) >= 12 and not stop() and time.monotonic() < end:
+        time.sleep(0.02)
+def pytest_sessionfinish(session):
+    if WORKER and SEEN:
+        (HERE / "said").write_text(f"{session.shouldstop} after {len(SEEN)}")
+"""
+
+
+def test_workers_of_a_run_that_is_interrupted_stop_at_their_next_item(matrix: Matrix) -> None:
+    """Else they work on for the five seconds after which execnet interrupts them."""
+    run = matrix.run("-n2", files={"interrupts.py": INTERRUPTS}, plugins=("xdist.plugin", "interrupts"))
+    assert run.code == 2, run.out
+    said = (run.reports[0].parents[2] / "said").read_text()
+    assert said.startswith("the run was interrupted after 1"), said
+    assert not (run.reports[0].parent / "stop").exists()
+    assert run.journal.end is not None
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is needed")
 @pytest.mark.parametrize(
     ("line", "code", "said"),
