@@ -58,6 +58,37 @@ def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
     assert _ours(matrix.cache) == []
 
 
+INTERRUPTS = """
+import os, time
+from pathlib import Path
+HERE, SEEN = Path.cwd(), []
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+def stop():
+    return list(HERE.glob(".codexsandbox/2*/stop"))
+def pytest_runtest_logreport():
+    SEEN.append(1)
+    if not WORKER and len(SEEN) == 12:
+        raise KeyboardInterrupt
+def pytest_runtest_logfinish():
+    end = time.monotonic() + 60
+    while WORKER and len(SEEN) >= 12 and not stop() and time.monotonic() < end:
+        time.sleep(0.02)
+def pytest_sessionfinish(session):
+    if WORKER and SEEN:
+        (HERE / "said").write_text(f"{session.shouldstop} after {len(SEEN)}")
+"""
+
+
+def test_workers_of_a_run_that_is_interrupted_stop_at_their_next_item(matrix: Matrix) -> None:
+    """Else they work on for the five seconds after which execnet interrupts them."""
+    run = matrix.run("-n2", files={"interrupts.py": INTERRUPTS}, plugins=("xdist.plugin", "interrupts"))
+    assert run.code == 2, run.out
+    said = (run.reports[0].parents[2] / "said").read_text()
+    assert said.startswith("the run was interrupted after 1"), said
+    assert not (run.reports[0].parent / "stop").exists()
+    assert run.journal.end is not None
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is needed")
 @pytest.mark.parametrize(
     ("line", "code", "said"),
@@ -107,6 +138,36 @@ def test_a_journal_that_does_not_say_what_the_run_found_is_no_success(
     run = matrix.run("--codex-only=filesystem.workspace-writable", files={"conftest.py": plugin})
     assert run.code == 11, run.out
     assert "exit 11: the journal is incomplete: " in run.out and said in run.out
+
+
+def test_a_report_that_cannot_be_written_is_no_success(matrix: Matrix) -> None:
+    plugin = (
+        "from pathlib import Path\n"
+        "def pytest_sessionfinish():\n"
+        "    for folder in Path('.codexsandbox').glob('2*'):\n"
+        "        (folder / 'index.html').mkdir()\n"
+    )
+    words = ("--codex-only=process.exit-code-kept", "--codex-report=html,markdown")
+    run = matrix.run(*words, files={"conftest.py": plugin})
+    assert run.code == 11, run.out
+    assert "index.html could not be written: Is a directory" in run.out
+    assert "exit 11: asked for and not written: index.html" in run.out
+    folder = run.reports[0].parent
+    assert (folder / "report.md").is_file()  # the others are there
+    assert list(folder.glob(".*.part")) == []
+
+
+def test_a_renderer_that_fails_leaves_the_screen_and_is_no_success(matrix: Matrix) -> None:
+    plugin = (
+        "from pytest_codexsandbox.reports import markdown\n"
+        "def pytest_configure():\n"
+        "    markdown.render = lambda *_: [][1]\n"
+    )
+    words = ("--codex-only=process.exit-code-kept", "--codex-report=markdown")
+    run = matrix.run(*words, files={"conftest.py": plugin})
+    assert run.code == 11, run.out
+    assert "report.md could not be made: IndexError: list index out of range" in run.out
+    assert "exit 11: asked for and not written: report.md" in run.out
 
 
 def test_what_another_plugin_makes_of_the_exit_code_is_not_lost(matrix: Matrix) -> None:

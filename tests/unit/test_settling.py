@@ -73,6 +73,12 @@ def test_a_violation_comes_before_everything_of_ours_and_all_are_named() -> None
     assert codes(outcome) == [1, 11, 10, 12, 13]
 
 
+def test_a_report_that_is_not_there_is_no_success() -> None:
+    outcome = ended(seen(), unwritten=("index.html",))
+    assert (outcome.code, outcome.reasons) == (11, ("11 asked for and not written: index.html",))
+    assert codes(ended(seen(read_only=Verdict.VIOLATES), unwritten=("index.html",))) == [1, 11]
+
+
 @pytest.mark.parametrize("code", [2, 3, 4])
 def test_what_pytest_says_of_itself_comes_first(code: int) -> None:
     outcome = ended(seen(read_only=Verdict.VIOLATES), pytest_code=code)

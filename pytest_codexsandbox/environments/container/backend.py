@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.bubblewrap import having
-from pytest_codexsandbox.environments.container import command_line, labels, networks, readback, recipe, runtime, users
+from pytest_codexsandbox.environments.container import (
+    command_line,
+    engines_own,
+    labels,
+    networks,
+    readback,
+    recipe,
+    runtime,
+    users,
+)
 from pytest_codexsandbox.environments.container.bwrap import Layer
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images
@@ -47,9 +56,9 @@ class ContainerBackend:
         self._hosts: set[str] = set()  # engines that were asked for anything
 
     @staticmethod
-    def foresee(cache: Path) -> Callable[[EnvironmentSpec], str]:
+    def foresee(cache: Path, hosts: Sequence[str] = ()) -> Callable[[EnvironmentSpec], str]:
         """For plans: why an environment cannot be had here, "" where nothing is known that keeps it from being had."""
-        images = Foresight(cache)
+        images, engines = Foresight(cache), engines_own.Beforehand(hosts)
         bwraps: dict[str, str] = {}  # a plan asks for each of them a thousand times
 
         def why_not(spec: EnvironmentSpec) -> str:
@@ -58,7 +67,7 @@ class ContainerBackend:
                 return ""
             if asked.bwrap.name not in bwraps:
                 bwraps[asked.bwrap.name] = having.why_not(asked.bwrap, cache)
-            return images.why_not(wanted(asked)) or bwraps[asked.bwrap.name]
+            return images.why_not(wanted(asked)) or bwraps[asked.bwrap.name] or engines.why_not(asked)
 
         return why_not
 
@@ -94,7 +103,7 @@ class ContainerBackend:
             engine = self._engine(spec.engine_host or self._host, say)
             stack.callback(engine.close)
             stack.enter_context(self._watchers.over(engine.host))
-            _refuse(engine, asked)
+            engines_own.refuse(engine, asked)
             image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
             supplies, places = _supplies(brought, cache)
             mounts = Supplier(engine, cache).mounts(supplies, image)
@@ -125,15 +134,6 @@ class ContainerBackend:
                 continue
             self._hosts.add(engine.host)
             return engine
-
-
-def _refuse(engine: Engine, asked: ContainerSpec) -> None:
-    """What cannot be had of this engine, whatever it is asked."""
-    if asked.profile.userns and not engine.has("userns"):
-        raise NotHad(
-            "this engine has no user namespace for its containers", where=engine.host,
-            next_step="another engine: dockerd --userns-remap=default",
-        )  # fmt: skip
 
 
 def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
