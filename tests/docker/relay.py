@@ -1,6 +1,13 @@
-"""An engine's socket under another address: what comes in at a port of the loopback goes on to it, and back."""
+"""An engine's socket under another address: what comes in there goes on to it, and back.
+
+As a program it is the part of `ssh -L HERE:THERE HOST COMMAND` that a tunnel of ours needs, without another machine:
+
+    python -m tests.docker.relay OPTIONS… -L HERE:THERE -- HOST COMMAND
+"""
 
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -9,10 +16,8 @@ from contextlib import closing, contextmanager, suppress
 class Relay:
     """`taken`: how many connections came by this way."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.host = f"tcp://127.0.0.1:{self._listening.getsockname()[1]}"
+    def __init__(self, listening: socket.socket, path: str) -> None:
+        self._listening, self._path = listening, path
         self.taken = 0
         self._ends: list[socket.socket] = []
         threading.Thread(target=self._take, daemon=True).start()
@@ -55,9 +60,25 @@ def _pour(source: socket.socket, target: socket.socket) -> None:
 
 
 @contextmanager
-def over_tcp(unix_host: str) -> Iterator[Relay]:
-    relay = Relay(unix_host.removeprefix("unix://"))
+def over_tcp(unix_host: str) -> Iterator[tuple[str, Relay]]:
+    """Its address, and itself."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    relay = Relay(listening, unix_host.removeprefix("unix://"))
     try:
-        yield relay
+        yield f"tcp://127.0.0.1:{listening.getsockname()[1]}", relay
     finally:
         relay.close()
+
+
+def _as_ssh() -> None:
+    here, there = sys.argv[sys.argv.index("-L") + 1].split(":")
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(here)
+    listening.listen()
+    Relay(listening, there)
+    print("what a login says", flush=True)
+    subprocess.run(("sh", "-c", sys.argv[-1]), check=True)
+
+
+if __name__ == "__main__":
+    _as_ssh()

@@ -7,7 +7,7 @@ import socket
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
 import docker
@@ -17,7 +17,7 @@ import requests
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
-from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container import labels, tunnel
 from pytest_codexsandbox.environments.container.podman import is_podman
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
@@ -42,13 +42,15 @@ class Engine:
 
     def __init__(self, host: str = "", *, timeout: int = _TIMEOUT) -> None:
         self.host = host or default_host()
-        with _in_words("the container engine does not answer", self.host):
-            settings = {} if host else kwargs_from_env()
-            settings["base_url"] = self.host
-            _answers(self.host, timeout)
+        with _in_words("the container engine does not answer", self.host), ExitStack() as way:
+            near = way.enter_context(tunnel.through(self.host, timeout)) if tunnel.is_far(self.host) else self.host
+            # Whoever names the host: what the environment says of TLS is for every engine over tcp, as with `docker`.
+            settings = {**(kwargs_from_env() if near.startswith("tcp://") else {}), "base_url": near}
+            _answers(near, timeout)
             told = _told(settings, timeout)
             self.podman = is_podman(told)
             self.api = docker.APIClient(version=_spoken(told), timeout=timeout, **settings)
+            self._way = way.pop_all()
 
     def __enter__(self) -> "Engine":
         return self
@@ -58,6 +60,7 @@ class Engine:
 
     def close(self) -> None:
         self.api.close()
+        self._way.close()
 
     def about(self) -> dict[str, Any]:
         """What it says of itself."""
