@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,13 +13,14 @@ from pytest_codexsandbox.environments.container import (
     engines_own,
     labels,
     networks,
+    podman,
     readback,
     recipe,
     runtime,
     users,
 )
 from pytest_codexsandbox.environments.container.bwrap import Layer
-from pytest_codexsandbox.environments.container.engine import Engine, default_host
+from pytest_codexsandbox.environments.container.engine import Engine, HostConfig, default_host
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.made_of import stock
 from pytest_codexsandbox.environments.container.provision.foresight import Foresight
@@ -104,9 +106,12 @@ class ContainerBackend:
             stack.callback(engine.close)
             stack.enter_context(self._watchers.over(engine.host))
             engines_own.refuse(engine, asked)
+            if engine.podman:
+                podman.refuse(asked, gives=engine.gives, where=engine.host)
             image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
             supplies, places = _supplies(brought, cache)
-            mounts = Supplier(engine, cache).mounts(supplies, image)
+            supplier = Supplier(engine, cache)
+            mounts = supplier.mounts(supplies, image)
             container = _Container(engine, spec, asked, image, Layer(engine, asked, cache))
             _open.add(container.word)
             stack.callback(_open.discard, container.word)
@@ -115,7 +120,11 @@ class ContainerBackend:
                 hand = [mount for mount in mounts if mount["Target"] == runtime.INSIDE]
                 network = stack.enter_context(networks.own(engine, container.word, image, hand))
             stack.callback(container.remove)
-            yield stack.enter_context(container.started(mounts, places, network))
+            config = recipe.host_config(asked, mounts, network=network.mode)
+            if engine.podman:
+                config = podman.in_its_words(config, asked)
+            filters = partial(podman.with_files, folder=cache / "filters", near=lambda: supplier.near(image))
+            yield stack.enter_context(container.started(config, places, network, filters=filters))
 
     def _engine(self, host: str, say: Say) -> Engine:
         """One that has answered before is waited for: somebody restarts it."""
@@ -174,11 +183,14 @@ class _Container:
 
     @contextmanager
     def started(
-        self, mounts: list[dict[str, Any]], places: dict[str, str], network: networks.Network
-    ) -> Iterator["ContainerEnvironment"]:
-        config = recipe.host_config(self._asked, mounts, network=network.mode)
+        self, config: HostConfig, places: dict[str, str], network: networks.Network,
+        *, filters: Callable[..., HostConfig],
+    ) -> Iterator["ContainerEnvironment"]:  # fmt: skip
+        """`filters`: for Podman, puts the text of a filter where it reads one."""
         image = self._bwrap.image(self._image)
         self._entrance = self._way_in(image, config)
+        if self._engine.podman:
+            config = filters(config, where=self._engine.host)
         self._asked_for = True
         self._id = self._engine.create(
             image, _ARGV, config, name=self._name, Labels=labels.labels("environment", self.word),
