@@ -130,11 +130,12 @@ def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
     """A cell in which no sandbox starts, as is known, stands beside others that were measured; alone it is nothing."""
     if not planned:
         return "nothing was planned"
-    measured = {record.key.cell for record in records.values() if ledger.measures(record)}
+    measured = ledger.measured_cells(records.values())
     refused = ledger.known_without_sandbox(records.values())
     empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured | refused))
     parts = [f"nothing was measured in {_list(empty)}"] if empty else []
-    if refused and not any(map(ledger.in_a_sandbox, records.values())):
+    elsewhere = (record for record in records.values() if record.key.cell not in refused)
+    if refused and not any(map(ledger.in_a_sandbox, elsewhere)):
         parts.append(f"nothing was measured in a sandbox: none starts in {_list(sorted(refused))}, as is known")
     return "; ".join(parts)
 

@@ -75,6 +75,20 @@ def measures(record: Record) -> bool:
     return record.verdict in MEASURED and topic != HARNESS and not known
 
 
+def measured_cells(records: Iterable[Record]) -> set[str]:
+    """Cells where something was measured; and where a start was asked for, it was of the sandbox that was asked for:
+    what is violated in another one's says nothing of this cell."""
+    found: set[str] = set()
+    asked: dict[str, bool] = {}
+    for record in records:
+        cell = record.key.cell
+        if _topic(record) == START and record.verdict is not Verdict.UNCONFINED:
+            asked[cell] = asked.get(cell, False) or measures(record)
+        if measures(record):
+            found.add(cell)
+    return {cell for cell in found if asked.get(cell, True)}
+
+
 def in_a_sandbox(record: Record) -> bool:
     """Whether it says something of a sandbox, not only of a command that had none."""
     return measures(record) and record.key.policy in SANDBOXED and record.verdict is not Verdict.UNCONFINED

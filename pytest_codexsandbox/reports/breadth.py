@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from pytest_codexsandbox.model.journal import CellRow
-from pytest_codexsandbox.model.ledger import START, Journal, known_without_sandbox, measures
+from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox, measured_cells
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.facts import fact, listed, machines, many
 
 UNAVAILABLE: Final = "unavailable"
@@ -72,21 +71,9 @@ def counted(journal: Journal, states: Mapping[Key, Record]) -> tuple[int, int]:
     asked = journal.plan.coverage
     if asked is None:
         return 0, 0
-    measured = _measured(states)
+    measured = measured_cells(states.values())
     cells = journal.plan.cells
     return asked.covered(cell.axes for cell in cells), asked.covered(cell.axes for cell in cells if cell.id in measured)
-
-
-def _measured(states: Mapping[Key, Record]) -> set[str]:
-    """Cells where something was measured; and where a start was asked for, it was of the sandbox that was asked for."""
-    found: set[str] = set()
-    asked: dict[str, bool] = {}
-    for key, one in states.items():
-        if key.promise.partition(".")[0] == START and one.verdict is not Verdict.UNCONFINED:
-            asked[key.cell] = asked.get(key.cell, False) or measures(one)
-        if measures(one):
-            found.add(key.cell)
-    return {cell for cell in found if asked.get(cell, True)}
 
 
 def without_sandbox(journal: Journal, states: Mapping[Key, Record]) -> list[str]:

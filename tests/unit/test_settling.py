@@ -165,8 +165,12 @@ def test_a_start_that_is_known_to_fail_measures_nothing(known: Verdict) -> None:
     """All that needs a sandbox is blocked by it: a run in which nothing else was measured is no success."""
     states = refused_start(PLAN, PLAN.cells[0].id, verdict=known)
     assert 11 in codes(ended(states))
-    unasked = next(key for key in PLAN.keys if key.promise.startswith("f"))
-    assert 11 not in codes(ended(states | {unasked: record(unasked)}))
+
+
+def test_what_needs_no_sandbox_makes_no_success_of_a_run_whose_sandbox_never_starts() -> None:
+    states = refused_start(PLAN, PLAN.cells[0].id)
+    needless = next(key for key in PLAN.keys if key.promise.startswith("f"))
+    assert 11 in codes(ended(states | {needless: record(needless)}))
 
 
 def test_what_ran_without_a_sandbox_makes_no_success_of_a_run_whose_sandbox_never_starts() -> None:
@@ -204,6 +208,16 @@ def test_a_refusal_that_is_known_under_one_policy_alone_excuses_nothing() -> Non
     states = refused_start(TWO, TWO.cells[1].id)
     other = next(key for key in states if key.promise == "start.is-on" and "0.2.0" in key.cell)
     assert exit_code(states | {other: record(other, Verdict.BLOCKED)}, planned=TWO.keys).code == 11
+
+
+def test_what_is_known_of_another_bubblewrap_than_asked_for_measures_nothing() -> None:
+    """Its start is blocked, and so is what held; a known deviation is seen there as well."""
+    states = {key: record(key, Verdict.BLOCKED if "0.2.0" in key.cell else Verdict.CONFORMS) for key in TWO.keys}
+    known = next(key for key in TWO.keys if "0.2.0" in key.cell and key.promise.startswith("f"))
+    states[known] = record(known, Verdict.EXPECTED, deviation="a-root-is-a-file", direction="denied")
+    outcome = exit_code(states, planned=TWO.keys)
+    assert outcome.code == 11
+    assert "0.2.0" in outcome.reasons[0]
 
 
 def test_one_empty_cell_among_full_ones_is_named() -> None:

@@ -149,6 +149,8 @@ def test_every_report_says_where_no_sandbox_starts_although_it_is_known() -> Non
         html.render(made, None),
     ):
         assert told in plain(text)
+    named = json.loads(json_report.render(made, None))["cells_without_sandbox"]
+    assert set(named) == set(having(profile=("docker-default", "synthetic-mount")))
 
 
 def test_a_run_that_picked_nothing_says_nothing_of_pairs() -> None:
