@@ -14,7 +14,7 @@ from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.verdict import DIRECTIONS, MEASURED, Verdict
+from pytest_codexsandbox.model.verdict import DIRECTIONS, Verdict
 
 VIOLATED: Final = 1
 BROKEN: Final = 10
@@ -23,8 +23,6 @@ STALE: Final = 12
 LEAK: Final = 13
 PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its own", 4: "pytest was called wrongly"}
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
-START: Final = "start"
-HARNESS: Final = "trust"  # what the canaries show is about the harness: it measures no Codex
 SHOWN: Final = 3
 
 
@@ -132,18 +130,17 @@ def _unbalanced(records: Mapping[Key, Record], planned: Sequence[Key], incomplet
 
 
 def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
+    """A cell in which no sandbox starts, as is known, stands beside others that were measured; alone it is nothing."""
     if not planned:
         return "nothing was planned"
-    measured = {record.key.cell for record in records.values() if _measures(record)}
-    empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured))
-    return f"nothing was measured in {_list(empty)}" if empty else ""
-
-
-def _measures(record: Record) -> bool:
-    """A start that is known to fail is no news, and all that needs a sandbox is blocked by it."""
-    topic = record.key.promise.partition(".")[0]
-    known = topic == START and bool(record.deviation)
-    return record.verdict in MEASURED and topic != HARNESS and not known
+    measured = ledger.measured_cells(records.values())
+    refused = ledger.known_without_sandbox(records.values())
+    empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured | refused))
+    parts = [f"nothing was measured in {_list(empty)}"] if empty else []
+    elsewhere = (record for record in records.values() if record.key.cell not in refused)
+    if refused and not any(map(ledger.in_a_sandbox, elsewhere)):
+        parts.append(f"nothing was measured in a sandbox: none starts in {_list(sorted(refused))}, as is known")
+    return "; ".join(parts)
 
 
 def _outdated(records: Mapping[Key, Record], stale: Sequence[str], unmatched: Sequence[str]) -> str:
