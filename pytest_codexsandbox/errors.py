@@ -32,7 +32,7 @@ class MachineFault(CodexSandboxError):
 
 
 class Lost(MachineFault):
-    """An environment has ended, or speaks no more: whoever needs it next needs another."""
+    """An environment has ended, or speaks no more: what is wanted of it next is wanted of a new one."""
 
 
 class NotHad(CodexSandboxError):

@@ -42,9 +42,13 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def process(self) -> tuple[int, int, str, str]:
+        """What no other process has, on any machine."""
+        return self.pid, self.start, self.boot, self.pids
+
+    @property
     def is_me(self) -> bool:
-        here = (os.getpid(), start_time(os.getpid()), boot_id(), _pid_namespace())
-        return (self.pid, self.start, self.boot, self.pids) == here
+        return self.process == Owner.me("").process
 
     @property
     def state(self) -> Literal["lives", "dead", "unknown"]:

@@ -163,7 +163,7 @@ def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
 
 def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ...], dict[str, str]]:
     hand = runtime.portable(cache)
-    found = {runtime.INSIDE: Supply(folder=str(hand), inside=runtime.INSIDE, digest=hand.name)}
+    found = {runtime.INSIDE: Supply(folder=str(hand), inside=runtime.INSIDE, digest=hand.name, sample="complete")}
     places: dict[str, str] = {}
     for one in brought:
         supply, place = of_subject(one.binary, one.digest, cache)
