@@ -160,8 +160,44 @@ def test_a_start_that_is_known_to_fail_measures_nothing(known: Verdict) -> None:
         for key in PLAN.keys
     }
     assert 11 in codes(ended(states))
-    unasked = next(key for key in PLAN.keys if key.promise.startswith("f"))
-    assert 11 not in codes(ended(states | {unasked: record(unasked, Verdict.UNCONFINED)}))
+
+
+FREE = "danger-full-access"
+ASKED = plan(promise("start.is-on", policies=("workspace-write", FREE)), cells=(cell("0.1.0"), cell("0.2.0")))
+
+
+def starts(*sandboxed: Verdict) -> dict[Key, Record]:
+    """Of each cell in turn; without a sandbox, as asked, all goes well."""
+    left = iter(sandboxed)
+    return {key: record(key, Verdict.UNCONFINED if key.policy == FREE else next(left)) for key in ASKED.keys}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (Verdict.EXPECTED, Verdict.EXPECTED, "2 known deviation"),
+        (Verdict.EXPECTED, Verdict.NOT_APPLICABLE, "1 not applicable, 1 known deviation"),
+        (Verdict.NOT_APPLICABLE, Verdict.NOT_APPLICABLE, "2 not applicable"),
+        (Verdict.EXPECTED, Verdict.CONFORMS, ""),  # somewhere there was one
+        (Verdict.EXPECTED, Verdict.STALE, ""),  # it has healed
+        (Verdict.EXPECTED, Verdict.VIOLATES, ""),  # red by itself
+        (Verdict.EXPECTED, Verdict.BROKEN, ""),
+    ],
+)
+def test_a_run_in_which_no_sandbox_was_on_is_no_success_whatever_worked_without_one(
+    first: Verdict, second: Verdict, said: str
+) -> None:
+    outcome = exit_code(starts(first, second), planned=ASKED.keys)
+    told = [reason for reason in outcome.reasons if "no sandbox was on" in reason]
+    assert told == ([f"11 no sandbox was on in the whole run (of those asked for: {said})"] if said else [])
+    assert outcome.code == (
+        11 if said else {Verdict.CONFORMS: 0, Verdict.STALE: 12, Verdict.VIOLATES: 1}.get(second, 10)
+    )
+
+
+def test_a_run_that_asks_for_no_sandbox_needs_none() -> None:
+    free = plan(promise("start.is-on", policies=(FREE,)))
+    assert exit_code(records(free, Verdict.UNCONFINED), planned=free.keys).code == 0
 
 
 def test_one_empty_cell_among_full_ones_is_named() -> None:
