@@ -12,9 +12,10 @@ from pytest_codexsandbox.matrix.where import parse
 from pytest_codexsandbox.model import ledger
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.verdict import DIRECTIONS, Verdict
+from pytest_codexsandbox.model.verdict import DIRECTIONS, WORDS, Verdict
 
 VIOLATED: Final = 1
 BROKEN: Final = 10
@@ -79,6 +80,7 @@ def exit_code(
         (VIOLATED, f"strict: cannot be had here: {_list(not_had)}" if strict and not_had else ""),
         (LEDGER, _unbalanced(records, planned, incomplete)),
         (LEDGER, _unmeasured(records, planned)),
+        (LEDGER, _never_on(records)),
         (LEDGER, f"asked for and not written: {_list(unwritten)}" if unwritten else ""),
         (BROKEN, _some(records, Verdict.BROKEN, "broken: the harness could not tell")),
         (STALE, _outdated(records, stale, unmatched)),
@@ -130,17 +132,37 @@ def _unbalanced(records: Mapping[Key, Record], planned: Sequence[Key], incomplet
 
 
 def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
-    """A cell in which no sandbox starts, as is known, stands beside others that were measured; alone it is nothing."""
+    """A cell in which no sandbox starts, as is known, may stand beside others that were measured (see `_never_on`)."""
     if not planned:
         return "nothing was planned"
     measured = ledger.measured_cells(records.values())
     refused = ledger.known_without_sandbox(records.values())
     empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured | refused))
-    parts = [f"nothing was measured in {_list(empty)}"] if empty else []
-    elsewhere = (record for record in records.values() if record.key.cell not in refused)
-    if refused and not any(map(ledger.in_a_sandbox, elsewhere)):
-        parts.append(f"nothing was measured in a sandbox: none starts in {_list(sorted(refused))}, as is known")
-    return "; ".join(parts)
+    return f"nothing was measured in {_list(empty)}" if empty else ""
+
+
+def _never_on(records: Mapping[Key, Record]) -> str:
+    """Sandboxes were asked for, and not one was there: what succeeded without one, as asked, stands for none of them.
+    A start that is red says so itself."""
+    starts = [
+        one
+        for key, one in records.items()
+        if key.promise.partition(".")[0] == ledger.START and POLICIES[key.policy].sandboxed
+    ]
+    if not starts or any(_is_told(one) or _was_on(one) for one in starts):
+        return ""
+    counts = ledger.count(starts)
+    seen = ", ".join(f"{counts[verdict]} {WORDS[verdict]}" for verdict in Verdict if counts[verdict])
+    return f"no sandbox was on in the whole run (of those asked for: {seen})"
+
+
+def _is_told(start: Record) -> bool:
+    return start.verdict in (Verdict.VIOLATES, Verdict.BROKEN)
+
+
+def _was_on(start: Record) -> bool:
+    """Also where a deviation is stale because it held."""
+    return start.verdict is Verdict.CONFORMS or (start.verdict is Verdict.STALE and not start.direction)
 
 
 def _outdated(records: Mapping[Key, Record], stale: Sequence[str], unmatched: Sequence[str]) -> str:

@@ -89,11 +89,6 @@ def measured_cells(records: Iterable[Record]) -> set[str]:
     return {cell for cell in found if asked.get(cell, True)}
 
 
-def in_a_sandbox(record: Record) -> bool:
-    """Whether it says something of a sandbox, not only of a command that had none."""
-    return measures(record) and record.key.policy in SANDBOXED and record.verdict is not Verdict.UNCONFINED
-
-
 def known_without_sandbox(records: Iterable[Record]) -> set[str]:
     """Cells of which it is known, and was seen again, that every sandbox that is asked for is refused there.
 

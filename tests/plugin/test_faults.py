@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from pytest_codexsandbox.guest import kin
 from pytest_codexsandbox.model.verdict import Verdict
+from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import LIMIT, Matrix
 
 pytestmark = pytest.mark.live
@@ -185,3 +187,37 @@ def test_a_fault_of_another_plugin_at_the_end_leaves_a_journal_without_end_and_n
     assert run.journal.end is None
     name = run.reports[0].parent.name  # other tests kill runs that share this cache
     assert list((matrix.cache / "runs").glob(f"{name}-*")) == []
+
+
+NEVER_STARTS = """#!{python} -IS
+import os, sys
+words = sys.argv[1:]
+if "--" in words and not any("danger-full-access" in word for word in words):
+    sys.exit("bwrap: Creating new namespace failed: No space left on device")
+os.execv({codex!r}, [{codex!r}, *words])
+"""
+KNOWN = """
+[[deviation]]
+id = "no-namespaces-here"
+promise = "start.sandbox-is-on"
+direction = "denied"
+fingerprint = "userns-limit"
+where = { codex = "candidate", policy = ["read-only", "workspace-write*"] }
+reason = "this machine has none to give"
+issue = "https://example.org/1"
+owner = "me"
+until = 2099-01-01
+"""
+
+
+def test_a_run_whose_starts_are_all_known_to_fail_is_no_success(matrix: Matrix, tmp_path: Path) -> None:
+    """What works without a sandbox, as asked, is measured in the same cell and stands for none."""
+    wrapper = tmp_path / "wrapper"
+    wrapper.write_text(NEVER_STARTS.format(python=sys.executable, codex=installed_codex(matrix.cache).binary))
+    wrapper.chmod(0o755)
+    words = ("--codex-only=filesystem.workspace-writable", "--codex-expectations=known.toml")
+    run = matrix.run(f"--codex-bin={wrapper}@0.163.0", *words, files={"known.toml": KNOWN})
+    counts = run.journal.counts()
+    assert counts["expected"] and counts["unconfined"] and not counts["violates"] + counts["stale"], run.out
+    assert run.code == 11, run.out
+    assert "exit 11: no sandbox was on in the whole run" in run.out

@@ -185,7 +185,7 @@ def test_what_ran_without_a_sandbox_makes_no_success_of_a_run_whose_sandbox_neve
     free = next(key for key in both.keys if key.policy == "danger-full-access" and key.promise == "start.is-on")
     outcome = exit_code(states | {free: record(free, Verdict.UNCONFINED)}, planned=both.keys)
     assert outcome.code == 11
-    assert f"nothing was measured in a sandbox: none starts in {both.cells[0].id}, as is known" in outcome.reasons[0]
+    assert "no sandbox was on in the whole run (of those asked for: 1 known deviation)" in outcome.reasons[0]
 
 
 TWO = plan(promise("start.is-on"), promise(), promise("trust.canary"), cells=(cell("0.1.0"), cell("0.2.0")))
@@ -224,6 +224,44 @@ def test_what_is_known_of_another_bubblewrap_than_asked_for_measures_nothing() -
     outcome = exit_code(states, planned=TWO.keys)
     assert outcome.code == 11
     assert "0.2.0" in outcome.reasons[0]
+
+
+FREE = "danger-full-access"
+ASKED = plan(promise("start.is-on", policies=("workspace-write", FREE)), cells=(cell("0.1.0"), cell("0.2.0")))
+
+
+def starts(*sandboxed: Verdict) -> dict[Key, Record]:
+    """Of each cell in turn; without a sandbox, as asked, all goes well."""
+    left = iter(sandboxed)
+    return {key: record(key, Verdict.UNCONFINED if key.policy == FREE else next(left)) for key in ASKED.keys}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (Verdict.EXPECTED, Verdict.EXPECTED, "2 known deviation"),
+        (Verdict.EXPECTED, Verdict.NOT_APPLICABLE, "1 not applicable, 1 known deviation"),
+        (Verdict.NOT_APPLICABLE, Verdict.NOT_APPLICABLE, "2 not applicable"),
+        (Verdict.EXPECTED, Verdict.CONFORMS, ""),  # somewhere there was one
+        (Verdict.EXPECTED, Verdict.STALE, ""),  # it has healed
+        (Verdict.EXPECTED, Verdict.VIOLATES, ""),  # red by itself
+        (Verdict.EXPECTED, Verdict.BROKEN, ""),
+    ],
+)
+def test_a_run_in_which_no_sandbox_was_on_is_no_success_whatever_worked_without_one(
+    first: Verdict, second: Verdict, said: str
+) -> None:
+    outcome = exit_code(starts(first, second), planned=ASKED.keys)
+    told = [reason for reason in outcome.reasons if "no sandbox was on" in reason]
+    assert told == ([f"11 no sandbox was on in the whole run (of those asked for: {said})"] if said else [])
+    assert outcome.code == (
+        11 if said else {Verdict.CONFORMS: 0, Verdict.STALE: 12, Verdict.VIOLATES: 1}.get(second, 10)
+    )
+
+
+def test_a_run_that_asks_for_no_sandbox_needs_none() -> None:
+    free = plan(promise("start.is-on", policies=(FREE,)))
+    assert exit_code(records(free, Verdict.UNCONFINED), planned=free.keys).code == 0
 
 
 def test_one_empty_cell_among_full_ones_is_named() -> None:
