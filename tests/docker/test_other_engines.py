@@ -18,6 +18,8 @@ import pytest
 from pytest_codexsandbox.environments.container import tunnel
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.images import Images
+from pytest_codexsandbox.environments.container.provision import wanted
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.matrix.axes import SHIPPED
@@ -117,6 +119,14 @@ def verdicts(host: str, folder: Path) -> dict[str, str]:
     assert done.returncode == 1, done.stdout[-4000:] + done.stderr[-2000:]  # what these profiles refuse is red
     (journal,) = into.glob("*/journal.ndjson")
     return {str(key): record.verdict.value for key, record in read(journal).states().items()}
+
+
+def test_podman_makes_an_image_from_nothing(podman: str, folder: Path) -> None:
+    spec = container(distro="busybox", bwrap="none").container
+    assert spec is not None
+    with Engine(podman) as engine:
+        image = Images(engine, folder / "cache", providers=("bootstrap",)).have(spec)
+        assert engine.image_id(wanted.wanted(spec).tag) == engine.image_id(image) != ""
 
 
 @pytest.mark.parametrize("name", ["docker-default", "own-network", "sys-admin"])
