@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import io
 import os
 import socket
 import subprocess
@@ -20,6 +21,7 @@ from pytest_codexsandbox.environments.container import engine as engines
 from pytest_codexsandbox.environments.container import labels, networks, watching
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.environments.folders import Owner
 from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotHad
@@ -105,6 +107,36 @@ def test_an_image_that_is_not_there_is_said(folder: Path) -> None:
     with pytest.raises(NotHad) as raised, opened(spec, folder):
         pass
     assert "codexsandbox-no-such-image:1" in str(raised.value)
+
+
+OWN = """FROM {base}
+ENV PATH=/opt/mine:/usr/bin:/bin
+RUN mkdir /opt/mine && printf '#!/bin/sh\\necho another\\n' > /opt/mine/bwrap && chmod 755 /opt/mine/bwrap
+HEALTHCHECK --interval=1s CMD sleep 600
+"""
+
+
+def test_what_an_image_of_a_users_own_wants_to_run_or_finds_first_is_no_part_of_it(folder: Path) -> None:
+    """Codex is called with a PATH of ours, so that its bubblewrap is looked for there and nowhere else."""
+    spec = container()
+    with Engine() as engine:
+        assert spec.container is not None
+        base, tag = Images(engine, cache_folder()).have(spec.container), f"codexsandbox-test-{new_word()}:1"
+        file = io.BytesIO(OWN.format(base=base).encode())
+        try:
+            assert not [
+                said for said in engine.api.build(fileobj=file, tag=tag, decode=True, rm=True) if "error" in said
+            ]
+            image = ImageSpec(name="of-mine", reference=tag)
+            spec = msgspec.structs.replace(spec, container=msgspec.structs.replace(spec.container, image=image))
+            with opened(spec, folder) as environment:
+                assert environment.facts()["bwrap"]["path"] == "/usr/bin/bwrap"
+                time.sleep(2)  # the engine would have begun to look after its health
+                running = sh(environment, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").stdout
+                assert b"hand.py" in running
+                assert b"sleep" not in running
+        finally:
+            engine.api.remove_image(tag, force=True)
 
 
 def test_a_profile_that_the_engine_refuses_is_said_in_its_words_and_leaves_nothing(folder: Path) -> None:

@@ -42,6 +42,8 @@ from pytest_codexsandbox.ports import Brought, Say, silent
 from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
+# What every Codex gets, whatever its image says.
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING: Final = 5.0
 _BACK: Final = 20.0  # for an engine that was there to be there again
 _HOSTNAME: Final = "codexsandbox"
@@ -195,7 +197,9 @@ class _Container:
         self._id = self._engine.create(
             image, _ARGV, config, name=self._name, Labels=labels.labels("environment", self.word),
             OpenStdin=True, StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False,
-            WorkingDir="/", Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname=_HOSTNAME, **network.words,
+            WorkingDir="/", Env=["LC_ALL=C.UTF-8", f"PATH={_PATH}"], Entrypoint=[], Hostname=_HOSTNAME,
+            Healthcheck={"Test": ["NONE"]},  # of a user's own image: nothing runs in there but what we start
+            **network.words,
             **recipe.identity(self._asked),
         )  # fmt: skip
         self._bwrap.lay(self._id)
