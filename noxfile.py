@@ -1,4 +1,5 @@
-"""`nox`: lint, tests, compat (pytest and xdist, oldest to newest), packaging. The gate is `.ci/run`."""
+"""`nox`: lint, tests, compat (pytest and xdist, oldest to newest), packaging, engines
+(Podman, ssh). The gate is `.ci/run`."""
 
 from pathlib import Path
 
@@ -54,6 +55,16 @@ def packaging(session: nox.Session) -> None:
         session.install("-q", "--force-reinstall", str(artefact), "openai-codex-cli-bin")
         with session.chdir(folder):
             session.run("pytest", "--codex-matrix", "-q")
+
+
+@nox.session
+def engines(session: nox.Session) -> None:
+    """Podman and a real ssh server, which have to be installed (apt install podman runc openssh-server), as root."""
+    _install(session, "test")
+    session.run(
+        "pytest", "tests/docker/test_other_engines.py", *session.posargs,
+        env={"CODEXSANDBOX_OTHER_ENGINES": "1", "CODEXSANDBOX_NEED_DOCKER": "1"},
+    )  # fmt: skip
 
 
 @nox.session

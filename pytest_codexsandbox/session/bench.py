@@ -246,6 +246,7 @@ class Bench:
         return observations
 
     def _observed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
+        """What was on an errand, or performed now."""
         errand = self._places.errand
         if errand is not None and errand.key == ("seen", cell.id, door, policy, group):
             self._places.errand = None

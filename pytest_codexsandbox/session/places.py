@@ -39,7 +39,6 @@ class Places:
         self._open: dict[str, _Opening] = {}
         self._faults: dict[str, CodexSandboxError] = {}
         self._lost: dict[str, int] = {}
-        self._not_ended: list[str] = []
         self._ends: dict[str, int] = {}
         self.errand: PlacedErrand | None = None  # at most one, whichever environment it is in
         self._in_a_row: list[CodexSandboxError] = []
@@ -73,7 +72,8 @@ class Places:
 
     def done(self, spec_id: str) -> None:
         """Nobody will ask for it again; if somebody does, it is started anew. What is on an errand there is broken off:
-        the environment's end ends it."""
+        the environment's end ends it. One that cannot be ended (its engine is gone) does not end the run: what it
+        leaves is found by the audit."""
         opening = self._open.pop(spec_id, None)
         if opening is not None:
             self._ends[spec_id] = self._ends.get(spec_id, 0) + 1
@@ -101,18 +101,16 @@ class Places:
 
     def leaks(self) -> tuple[str, ...]:
         """What the environments of this worker have left, asked after they have ended."""
-        found = tuple(leak for backend in self._backends.values() for leak in backend.audit())
-        return (*self._not_ended, *found)
+        return tuple(leak for backend in self._backends.values() for leak in backend.audit())
 
     # ---- inside
     def _end(self, spec_id: str, opening: "_Opening") -> None:
-        """An end that fails is no fault of the environments that are still to come: it is told as what was left."""
+        """An end that fails is no fault of the environments that are still to come. Whether it left anything (an engine
+        that was restarted ends its containers itself) the audit knows."""
         try:
             opening.end()
         except CodexSandboxError as fault:
-            told = f"{spec_id} was not ended as it should be: {fault.what}: {fault.why or fault.where}"
-            self._not_ended.append(told)
-            self._say(told)
+            self._say(f"{spec_id} was not ended as it should be: {fault.what}: {fault.why or fault.where}")
 
     def _begin(self, spec: EnvironmentSpec, *, ahead: bool) -> "_Opening":
         if len(self._in_a_row) >= IN_A_ROW:

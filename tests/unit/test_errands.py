@@ -189,6 +189,19 @@ def test_an_environment_that_was_lost_meanwhile_is_started_anew(made: tuple[Benc
     assert bench.environment(CELL.environment) is not first
 
 
+def test_an_environment_that_died_between_two_calls_breaks_one_of_them(made: tuple[Bench, Door, list[Line]]) -> None:
+    bench, door, lines = made
+    bench.seen(CELL, "sandbox", READ, SHARED)
+    first = bench.environment(CELL.environment)
+    door.fault = Lost("the hand has ended")
+    for _ in range(2):
+        with pytest.raises(Lost):
+            bench.seen(CELL, "sandbox", WRITE, SHARED)
+    door.fault = None
+    assert bench.seen(CELL, "sandbox", READ, "a.alone")
+    assert bench.environment(CELL.environment) is not first and calls(lines) == [READ, READ]
+
+
 @pytest.mark.parametrize("end", [Bench.close, lambda bench: bench.done(CELL.environment)], ids=["close", "done"])
 def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
     made: tuple[Bench, Door, list[Line]], end: Callable[[Bench], None]

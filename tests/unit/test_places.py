@@ -48,7 +48,7 @@ def test_what_cannot_be_had_is_no_sign_of_a_broken_engine(monkeypatch: pytest.Mo
 
 
 class Stubborn:
-    """Its environments do not end as they should."""
+    """Its environments do not end as they should: the engine is gone."""
 
     @contextmanager
     def open(self, spec: EnvironmentSpec, folder: Path, **_: Any) -> Iterator[ScriptedEnvironment]:
@@ -59,14 +59,18 @@ class Stubborn:
         return ("container codexsandbox-1",)
 
 
-def test_an_end_that_fails_is_told_as_a_leak_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_that_fails_is_said_and_what_it_left_is_the_audits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "plugged", lambda group, name: Stubborn)
-    made = places.Places(Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None)
-    one, two = (EnvironmentSpec(id=name, backend="stubborn", distro="none") for name in ("one", "two"))
-    made.get(one)
-    made.done(one.id)
-    made.lose(two, "it was lost before")
-    made.get(two)
+    said: list[str] = []
+    made = places.Places(
+        Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None, say=said.append
+    )
+    specs = [EnvironmentSpec(id=f"e{number}", backend="stubborn", distro="none") for number in range(3)]
+    first, *_ = [made.get(spec) for spec in specs]
+    made.lose(specs[0], "it died")
+    assert made.get(specs[0]) is not first
+    made.done(specs[1].id)
     made.close()
-    told = "was not ended as it should be: the container engine did not remove the container: it hangs"
-    assert made.leaks() == (f"one {told}", f"two {told}", "container codexsandbox-1")
+    assert [line.split()[0] for line in said] == ["e0", "e1", "e0", "e2"]
+    assert "was not ended as it should be: the container engine did not remove the container: it hangs" in said[0]
+    assert made.leaks() == ("container codexsandbox-1",)

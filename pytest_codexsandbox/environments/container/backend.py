@@ -3,14 +3,17 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.bubblewrap import having
 from pytest_codexsandbox.environments.container import (
     command_line,
+    engines_own,
     labels,
     networks,
+    podman,
     readback,
     recipe,
     runtime,
@@ -18,7 +21,7 @@ from pytest_codexsandbox.environments.container import (
     users,
 )
 from pytest_codexsandbox.environments.container.bwrap import Layer
-from pytest_codexsandbox.environments.container.engine import Engine, default_host
+from pytest_codexsandbox.environments.container.engine import Engine, HostConfig, default_host
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.made_of import stock
 from pytest_codexsandbox.environments.container.provision.foresight import Foresight
@@ -43,6 +46,7 @@ _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
 # What every Codex gets, whatever its image says.
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING: Final = 5.0
+_BACK: Final = 20.0  # for an engine that was there to be there again
 _HOSTNAME: Final = "codexsandbox"
 _open: set[str] = set()  # the words of environments that stand, of whatever backend in this process
 _UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by itself
@@ -57,9 +61,9 @@ class ContainerBackend:
         self._hosts: set[str] = set()  # engines that were asked for anything
 
     @staticmethod
-    def foresee(cache: Path) -> Callable[[EnvironmentSpec], str]:
+    def foresee(cache: Path, hosts: Sequence[str] = ()) -> Callable[[EnvironmentSpec], str]:
         """For plans: why an environment cannot be had here, "" where nothing is known that keeps it from being had."""
-        images = Foresight(cache)
+        images, engines = Foresight(cache), engines_own.Beforehand(hosts)
         bwraps: dict[str, str] = {}  # a plan asks for each of them a thousand times
 
         def why_not(spec: EnvironmentSpec) -> str:
@@ -68,7 +72,7 @@ class ContainerBackend:
                 return ""
             if asked.bwrap.name not in bwraps:
                 bwraps[asked.bwrap.name] = having.why_not(asked.bwrap, cache)
-            return images.why_not(wanted(asked)) or bwraps[asked.bwrap.name]
+            return images.why_not(wanted(asked)) or bwraps[asked.bwrap.name] or engines.why_not(asked)
 
         return why_not
 
@@ -101,14 +105,16 @@ class ContainerBackend:
             raise MachineFault("this environment is no container", where=spec.id)
         cache = cache or cache_folder()
         with ExitStack() as stack:
-            engine = Engine(spec.engine_host or self._host)
+            engine = self._engine(spec.engine_host or self._host, say)
             stack.callback(engine.close)
-            self._hosts.add(engine.host)
             stack.enter_context(self._watchers.over(engine.host))
-            _refuse(engine, asked)
+            engines_own.refuse(engine, asked)
+            if engine.podman:
+                podman.refuse(asked, gives=engine.gives, where=engine.host)
             image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
             supplies, places = _supplies(brought, cache)
-            mounts = Supplier(engine, cache).mounts(supplies, image)
+            supplier = Supplier(engine, cache)
+            mounts = supplier.mounts(supplies, image)
             container = _Container(engine, spec, asked, image, Layer(engine, asked, cache))
             _open.add(container.word)
             stack.callback(_open.discard, container.word)
@@ -117,16 +123,29 @@ class ContainerBackend:
                 hand = [mount for mount in mounts if mount["Target"] == runtime.INSIDE]
                 network = stack.enter_context(networks.own(engine, container.word, image, hand))
             stack.callback(container.remove)
-            yield stack.enter_context(container.started(mounts, places, network))
+            config = recipe.host_config(asked, mounts, network=network.mode)
+            if engine.podman:
+                config = podman.in_its_words(config, asked)
+            filters = partial(podman.with_files, folder=cache / "filters", near=lambda: supplier.near(image))
+            yield stack.enter_context(container.started(config, places, network, filters=filters))
 
-
-def _refuse(engine: Engine, asked: ContainerSpec) -> None:
-    """What cannot be had of this engine, whatever it is asked."""
-    if asked.profile.userns and not engine.has("userns"):
-        raise NotHad(
-            "this engine has no user namespace for its containers", where=engine.host,
-            next_step="another engine: dockerd --userns-remap=default",
-        )  # fmt: skip
+    def _engine(self, host: str, say: Say) -> Engine:
+        """One that has answered before is waited for: somebody restarts it."""
+        limit = time.monotonic() + (_BACK if (host or default_host()) in self._hosts else 0)
+        waits = False
+        while True:
+            try:
+                engine = Engine(host)
+            except MachineFault as problem:
+                if time.monotonic() > limit:
+                    raise
+                if not waits:
+                    say(f"{problem.what}: waiting for it, up to {_BACK:.0f} s")
+                waits = True
+                time.sleep(0.2)
+                continue
+            self._hosts.add(engine.host)
+            return engine
 
 
 def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
@@ -170,11 +189,14 @@ class _Container:
 
     @contextmanager
     def started(
-        self, mounts: list[dict[str, Any]], places: dict[str, str], network: networks.Network
-    ) -> Iterator["ContainerEnvironment"]:
-        config = recipe.host_config(self._asked, mounts, network=network.mode)
+        self, config: HostConfig, places: dict[str, str], network: networks.Network,
+        *, filters: Callable[..., HostConfig],
+    ) -> Iterator["ContainerEnvironment"]:  # fmt: skip
+        """`filters`: for Podman, puts the text of a filter where it reads one."""
         image = self._bwrap.image(self._image)
         self._entrance = self._way_in(image, config)
+        if self._engine.podman:
+            config = filters(config, where=self._engine.host)
         self._asked_for = True
         self._id = self._engine.create(
             image, _ARGV, config, name=self._name, Labels=labels.labels("environment", self.word),

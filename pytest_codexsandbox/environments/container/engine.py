@@ -10,7 +10,7 @@ import socket
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,7 +21,8 @@ import requests
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
-from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container import labels, tunnel
+from pytest_codexsandbox.environments.container.podman import is_podman
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 
@@ -50,11 +51,15 @@ class Engine:
 
     def __init__(self, host: str = "", *, timeout: int = _TIMEOUT) -> None:
         self.host = host or default_host()
-        with _in_words("the container engine does not answer", self.host):
-            settings = {} if host else kwargs_from_env()
-            settings["base_url"] = self.host
-            _answers(self.host, timeout)
-            self.api = docker.APIClient(version=_spoken(settings, timeout), timeout=timeout, **settings)
+        with _in_words("the container engine does not answer", self.host), ExitStack() as way:
+            near = way.enter_context(tunnel.through(self.host, timeout)) if tunnel.is_far(self.host) else self.host
+            # Whoever names the host: what the environment says of TLS is for every engine over tcp, as with `docker`.
+            settings = {**(kwargs_from_env() if near.startswith("tcp://") else {}), "base_url": near}
+            _answers(near, timeout)
+            told = _told(settings, timeout)
+            self.podman = is_podman(told)
+            self.api = docker.APIClient(version=_spoken(told), timeout=timeout, **settings)
+            self._way = way.pop_all()
 
     def __enter__(self) -> "Engine":
         return self
@@ -64,6 +69,7 @@ class Engine:
 
     def close(self) -> None:
         self.api.close()
+        self._way.close()
 
     def about(self) -> dict[str, Any]:
         """What it says of itself."""
@@ -76,6 +82,14 @@ class Engine:
         """Whether it was started with that security option: `userns`, `rootless`, `apparmor`, …"""
         told = self.about().get("SecurityOptions") or ()
         return any(f"name={option}" in words.split(",") for words in told)
+
+    def gives(self) -> frozenset[str]:
+        """The capabilities that Podman gives without being asked; Docker does not say."""
+        with self.asked("tell what it gives by default"):
+            answer = self.api.get(f"{self.api.base_url}/v4.0.0/libpod/info", timeout=self.api.timeout)
+            answer.raise_for_status()
+            words = str(answer.json()["host"]["security"]["capabilities"])
+        return frozenset(word.strip().removeprefix("CAP_") for word in words.split(","))
 
     @contextmanager
     def asked(self, what: str) -> Iterator[None]:
@@ -218,7 +232,7 @@ class Engine:
         with self.asked("tell what happened"):
             noted = self.api.events(
                 since=int(since) - 1, until=int(time.time()) + 1, decode=True,
-                filters={"container": container, "event": ["oom", "kill", "die"]},
+                filters={"container": container, "event": ["oom", "kill", "die", "died"]},  # Podman looks for the last
             )  # fmt: skip
             found = [(event["Action"], event["Actor"]["Attributes"]) for event in noted]
         return tuple(" ".join(filter(None, (what, more.get("signal") or more.get("exitCode")))) for what, more in found)
@@ -236,13 +250,19 @@ def _answers(host: str, timeout: float) -> None:
             raise OSError("what listens there does not speak HTTP")
 
 
-def _spoken(settings: dict[str, Any], timeout: int) -> str:
-    """The newest version of the API that both speak. A client that asks by itself leaves its socket open on failure."""
+def _told(settings: dict[str, Any], timeout: int) -> dict[str, Any]:
+    """What it says of its version. A client that asks by itself leaves its socket open on failure."""
     asking = docker.APIClient(version=_OLDEST, timeout=timeout, **settings)
     try:
-        theirs = str(asking.version(api_version=False)["ApiVersion"])
+        told: dict[str, Any] = asking.version(api_version=False)
+        return told
     finally:
         asking.close()
+
+
+def _spoken(told: Mapping[str, Any]) -> str:
+    """The newest version of the API that both speak."""
+    theirs = str(told["ApiVersion"])
     ours = docker.constants.DEFAULT_DOCKER_API_VERSION
     return min(theirs, str(ours), key=lambda version: tuple(map(int, version.split("."))))
 

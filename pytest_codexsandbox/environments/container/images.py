@@ -188,8 +188,8 @@ class Images:
     def _engine_name(self) -> str:
         """Podman says another ID each time that it is asked."""
         about = self._engine.about()
-        podman = any("podman" in str(one.get("Name", "")).lower() for one in about["Components"])
-        return f"{self._engine.host} {about.get('Name', '')}" if podman else str(about.get("ID") or self._engine.host)
+        named = f"{self._engine.host} {about.get('Name', '')}"
+        return named if self._engine.podman else str(about.get("ID") or self._engine.host)
 
 
 class Neither(NotHad):

@@ -70,7 +70,7 @@ def _of_network(profile: Profile) -> dict[str, str]:
     return {
         "interfaces": "?* lo" if own else "lo",
         "default_route": "none | eth*" if own else "none",  # of an own one: to an address that nobody has
-        "nameservers": "127.0.0.11" if own else "127.0.0.1",
+        "nameservers": "127.0.0.11" if own else "127.0.0.1 | ",  # none named is this one too: resolv.conf(5)
     }
 
 

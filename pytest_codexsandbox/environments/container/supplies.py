@@ -52,6 +52,11 @@ class Supplier:
         near = self._near(supplies, image)
         return [_bind(supply) if supply in near else self._sent(supply, image) for supply in supplies]
 
+    def near(self, image: str) -> bool:
+        """Whether the engine sees our cache."""
+        with self._word() as (word, mount):
+            return self._seen([], image, mount, word) is not None
+
     def _sent(self, supply: Supply, image: str) -> dict[str, Any]:
         return {"Type": "volume", "Source": self._volume(supply, image), "Target": supply.inside, "ReadOnly": True}
 

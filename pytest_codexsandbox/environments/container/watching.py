@@ -20,6 +20,8 @@ from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.environments.folders import Owner
 from pytest_codexsandbox.errors import CodexSandboxError
 
+# By what an engine is reached; ssh also wants its agent and its user.
+_ITS_WAY: Final = ("DOCKER_", "HOME", "PATH", "SSH_", "USER", "LOGNAME", "XDG_", "CODEXSANDBOX_")
 # Nothing is imported until it has to act: it costs a run no more than the start of an interpreter.
 _SCRIPT: Final = """
 import json, sys
@@ -58,7 +60,7 @@ class Watchers:
 @contextmanager
 def _watcher(host: str) -> Iterator[None]:
     told = json.dumps([sys.path, host, list(Owner.me("").process)])
-    environment = {name: value for name, value in os.environ.items() if name.startswith(("DOCKER_", "HOME", "SSH_"))}
+    environment = {name: value for name, value in os.environ.items() if name.startswith(_ITS_WAY)}
     with proc.running((sys.executable, "-S", "-c", _SCRIPT, told), cwd="/", env=environment) as child:
         try:
             yield

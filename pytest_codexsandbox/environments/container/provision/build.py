@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import tarfile
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -16,6 +17,7 @@ from pytest_codexsandbox.environments.container.provision.watch import Watch
 from pytest_codexsandbox.errors import MachineFault
 
 SILENCE: Final = 600  # seconds without a word: a large package unpacks without one
+_ID: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _SAID: Final = 1 << 16
 _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
@@ -46,10 +48,21 @@ def give(engine: Engine, archive: Path, tag: str, *, what: str, watch: Watch) ->
     with archive.open("rb") as file, patient(engine, SILENCE), engine.asked(f"take {archive.name}"):
         reading = _Reading(file, archive.stat().st_size, what, watch)
         said = engine.api.import_image_from_stream(reading, repository=repository, tag=name, changes=changes)
+    if engine.podman:
+        _name(engine, str(said), repository, name)
     image = engine.image_id(tag)
     if not image:
         raise MachineFault("the container engine did not take the image", where=what, why=str(said)[-300:])
     return image
+
+
+def _name(engine: Engine, said: str, repository: str, name: str) -> None:
+    """Podman calls what it takes `latest`, whatever it is told."""
+    found = _ID.search(said)
+    if found is not None and not engine.image_id(f"{repository}:{name}"):
+        with engine.asked("name an image"):
+            engine.api.tag(found[0], repository, name)
+            engine.api.remove_image(f"{repository}:latest", noprune=True)
 
 
 class _Reading:

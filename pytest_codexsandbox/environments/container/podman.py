@@ -1,0 +1,79 @@
+"""What Podman is asked in other words than Docker, so that the same container comes of it, and what it cannot give.
+
+It speaks Docker's API, and takes some words for others: a filter is the name of a file to it, not the text; hidden
+paths are shown by an option, not by empty lists; and a capability that is added for an ordinary user is in force at
+once. What it makes of these words is read back from inside as with any engine.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.model.container import USUAL_CAPABILITIES, ContainerSpec
+
+_TEXT: Final = "seccomp={"
+
+
+def is_podman(version: Mapping[str, Any]) -> bool:
+    """By what an engine says of its version."""
+    return any("podman" in str(one.get("Name", "")).lower() for one in version.get("Components") or ())
+
+
+def refuse(asked: ContainerSpec, *, gives: Callable[[], frozenset[str]], where: str) -> None:
+    """`gives`: the capabilities of its containers by its own default, asked only where it matters."""
+    profile, user = asked.profile, asked.user
+    if not profile.seccomp:
+        raise NotHad(
+            f"{profile.name} is Docker's own filter, and Podman's is another", where=where,
+            next_step="a profile that brings its filter, as podman-default does, or none; or Docker",
+        )  # fmt: skip
+    if profile.network == "own":
+        raise NotHad(
+            f"{profile.name} is a network with Docker's name service in it, and Podman's is another", where=where,
+            next_step="Docker",
+        )  # fmt: skip
+    if user.uid == 0 or not profile.capabilities:
+        return
+    beyond = sorted(set(profile.capabilities) - gives())
+    if beyond:
+        raise NotHad(
+            f"Podman does not leave the capabilities of {profile.name} out of force for {user.name}", where=where,
+            why=f"by its own default it does not give {', '.join(beyond)}, and what is added is in force at once",
+            next_step="root; default_capabilities in Podman's containers.conf; or Docker",
+        )  # fmt: skip
+
+
+def in_its_words(config: Mapping[str, Any], asked: ContainerSpec) -> dict[str, Any]:
+    """Pure. `config`: in Docker's (recipe.host_config). The text of a filter stays: see `with_files`."""
+    options = ["no-new-privileges" if word == "no-new-privileges:true" else word for word in config["SecurityOpt"]]
+    more = {"SecurityOpt": options}
+    if not asked.profile.masked_paths:
+        options.append("unmask=ALL")
+    if asked.user.uid and asked.profile.capabilities:
+        more |= {"CapAdd": [], "CapDrop": sorted({*USUAL_CAPABILITIES} - {*asked.profile.capabilities})}
+    return {**{name: value for name, value in config.items() if name not in ("MaskedPaths", "ReadonlyPaths")}, **more}
+
+
+def with_files(config: Mapping[str, Any], folder: Path, *, near: Callable[[], bool], where: str) -> dict[str, Any]:
+    """The text of a filter in a file that is named by what is in it."""
+    return {**config, "SecurityOpt": [_with_file(word, folder, near, where) for word in config["SecurityOpt"]]}
+
+
+def _with_file(word: str, folder: Path, near: Callable[[], bool], where: str) -> str:
+    if not word.startswith(_TEXT):
+        return word
+    if not near():
+        raise NotHad(
+            "this Podman does not see our files, and takes a filter as a file only", where=where,
+            next_step="a profile without a filter, a Podman of this machine, or Docker",
+        )  # fmt: skip
+    text = word.removeprefix("seccomp=")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+    making = file.with_name(f"{file.name}.{os.getpid()}")
+    making.write_text(text, encoding="utf-8")
+    making.replace(file)  # many workers write the same
+    return f"seccomp={file}"
