@@ -3,6 +3,7 @@
 - a call of Codex through the hand of a container, against the same call on this machine
 - N environments with B calls each, against their starts and as many bare calls
 - the same with one `docker run` for each call
+- the same with one container of testcontainers-python for each call, where that is there (pip install testcontainers)
 - how many can be open at once, and what the runner needs for them
 """
 
@@ -116,12 +117,38 @@ def image() -> str:
 
 def one_each(subject: Subject, calls: int) -> float:
     """One `docker run` for each call, as a test that starts its own container does."""
-    root = Path(subject.binary).parent.parent
-    words = (
-        *DOCKER, "-v", f"{root}:/codex:ro", "-e", "HOME=/root", "-w", "/srv", image(),
-        f"/codex/{Path(subject.binary).relative_to(root)}", "sandbox", "--", "/bin/true",
-    )  # fmt: skip
+    root, codex = brought(subject)
+    words = (*DOCKER, "-v", f"{root}:/codex:ro", "-e", "HOME=/root", "-w", "/srv", image(), *codex)
     return seconds(lambda: [subprocess.run(words, check=True, capture_output=True) for _ in range(calls)])
+
+
+def brought(subject: Subject) -> tuple[Path, list[str]]:
+    """The folder of Codex on this machine, and the call where that folder is /codex."""
+    root = Path(subject.binary).parent.parent
+    return root, [f"/codex/{Path(subject.binary).relative_to(root)}", "sandbox", "--", "/bin/true"]
+
+
+def by_testcontainers(subject: Subject, calls: int) -> float | None:
+    """A container for each call, as a test with its own fixture does. Its helper that removes what is left cannot be
+    had without a registry, and is left out."""
+    try:
+        from testcontainers.core.config import testcontainers_config
+        from testcontainers.core.container import DockerContainer
+    except ImportError:
+        return None
+    testcontainers_config.ryuk_disabled = True
+    root, codex = brought(subject)
+    made = image()
+
+    def one() -> None:
+        with DockerContainer(
+            made, command="sleep infinity", env={"HOME": "/root"}, volumes=[(str(root), "/codex", "ro")],
+            network_mode="none", security_opt=["seccomp=unconfined"], working_dir="/srv",
+        ) as container:  # fmt: skip
+            done = container.exec(codex)
+            assert done.exit_code == 0, done
+
+    return sum(seconds(one) for _ in range(calls))
 
 
 def at_once(place: Path, subject: Subject, count: int) -> float:
@@ -155,6 +182,9 @@ def main() -> None:
               f"{wall / floor(place, subject, asked.environments, asked.batteries):.2f}  (goal 1.3)")  # fmt: skip
         each = one_each(subject, 20) / 20
         print(f"one docker run for each call / this             {each * calls / wall:.1f}  (goal 5)")
+        other = by_testcontainers(subject, 20)
+        told = "not installed" if other is None else f"{other / 20 * calls / wall:.1f}"
+        print(f"one of testcontainers for each call / this      {told}  (goal 8)")
         took = at_once(place, subject, asked.at_once)
         print(f"{asked.at_once} at once: all answer after {took:.1f} s")
         print(f"memory of the runner: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB  (goal 200)")

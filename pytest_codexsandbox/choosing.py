@@ -35,9 +35,11 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     picked: Picked | None = None  # by pairs: found once, it can take a while
 
 
-def look(matrix: MatrixFile, report_dir: Path, *, workers: int = 1, why_not: WhyNot | None = None) -> Known:
-    """Files are read; nothing is started, and no engine is asked."""
-    left = cannot_be_had(matrix, arch=arch_of(here()), why_not=why_not or foresight())
+def look(
+    matrix: MatrixFile, report_dir: Path, *, workers: int = 1, hosts: Sequence[str] = (), why_not: WhyNot | None = None
+) -> Known:
+    """Files are read, and nothing is started; an engine is asked where something is wanted of the engine itself."""
+    left = cannot_be_had(matrix, arch=arch_of(here()), why_not=why_not or foresight(hosts))
     return Known(left=left, learned=learn(report_dir), workers=workers)
 
 
@@ -74,13 +76,13 @@ def stock(plan: Plan) -> tuple[Stock, ...]:
     return tuple(found)
 
 
-def foresight() -> WhyNot:
+def foresight(hosts: Sequence[str] = ()) -> WhyNot:
     """Each backend's own word on what it cannot have here (ports.Foreseeing)."""
     answers: dict[str, WhyNot] = {}
 
     def why_not(spec: EnvironmentSpec) -> str:
         if spec.backend not in answers:
-            answers[spec.backend] = _of_backend(spec.backend)
+            answers[spec.backend] = _of_backend(spec.backend, hosts)
         return answers[spec.backend](spec)
 
     return why_not
@@ -94,10 +96,10 @@ def _backend(name: str) -> Any:
         return None
 
 
-def _of_backend(name: str) -> WhyNot:
+def _of_backend(name: str, hosts: Sequence[str]) -> WhyNot:
     backend = _backend(name)
     if backend is None:
         return lambda _: MISSING
     foresee = getattr(backend, "foresee", None)
-    answer: WhyNot = foresee(cache_folder()) if foresee else lambda _: ""
+    answer: WhyNot = foresee(cache_folder(), hosts) if foresee else lambda _: ""
     return answer

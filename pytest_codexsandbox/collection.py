@@ -25,6 +25,7 @@ KEY: Final = pytest.StashKey[Key]()
 ROOT: Final = "codex-scenarios"
 MARKER: Final = "codex"
 DOOR: Final = "sandbox"
+TRIAL: Final = "trial"
 UNWANTED: Final = "not-selected"  # stands for the key of a test that --codex-only or --codex-skip leaves out
 
 
@@ -63,8 +64,10 @@ class Collection:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         found = declared(metafunc.function)
         with refusing.remembering(self.config):
-            if found is not None and "trial" in metafunc.fixturenames:
-                parametrize(metafunc, "trial", self.run.keys_of(found))
+            if found is not None and TRIAL in metafunc.fixturenames and is_shipped(metafunc):
+                parametrize(metafunc, TRIAL, self.run.keys_of(found))
+            elif asks_for_a_trial(metafunc):
+                raise _not_yours(metafunc.definition.nodeid)
             elif "codex_sandbox" in metafunc.fixturenames:
                 parametrize(metafunc, "codex_sandbox", list(user_keys(self.run, metafunc)))
 
@@ -196,6 +199,24 @@ def parametrize(metafunc: pytest.Metafunc, name: str, keys: list[Key]) -> None:
     """Without a key the one item is dropped again: an empty list would be a skip, or what the user's ini says."""
     params = [pytest.param(key, id=key_id(key)) for key in keys] or [pytest.param(UNWANTED, id=UNWANTED)]
     metafunc.parametrize(name, params, indirect=True)
+
+
+def is_shipped(metafunc: pytest.Metafunc) -> bool:
+    return metafunc.definition.path.resolve().is_relative_to(shipped("scenarios").resolve())
+
+
+def asks_for_a_trial(metafunc: pytest.Metafunc) -> bool:
+    """For ours: a fixture of that name in the user's own files is the user's."""
+    fixtures = metafunc._arg2fixturedefs.get(TRIAL, ())
+    return bool(fixtures) and fixtures[-1].func.__module__ == "pytest_codexsandbox.plugin"
+
+
+def _not_yours(test: str) -> WrongInput:
+    """Whatever it declares, be it the id of a shipped promise: it is none of those that are planned."""
+    return WrongInput(
+        "`trial` is for the promises that are shipped", where=test, why="what your own test declares is in no plan",
+        next_step="take `codex_sandbox`: it runs your commands",
+    )  # fmt: skip
 
 
 def unwanted(item: pytest.Item) -> bool:

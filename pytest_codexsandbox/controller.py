@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -26,15 +26,14 @@ from pytest_codexsandbox.model.ledger import count, settle
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.planfile import read_leaks, read_plan
-from pytest_codexsandbox.registry import cache_folder, plugged
+from pytest_codexsandbox.planfile import read_leaks, read_plan, remove_stop, write_stop
+from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
+from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
-
-_SUFFIXES: Final = {"html": "index.html", "markdown": "report.md", "json": "report.json"}
 
 
 class Controller:
@@ -51,6 +50,7 @@ class Controller:
         self.reasons: tuple[str, ...] = ()
         self.fault = ""  # what is wrong with the journal, in the end
         self.done: ReadJournal | None = None  # as it was read back
+        self.written: tuple[Written, ...] = ()
         self.in_codex = 0.0
         self.times = Times()
 
@@ -166,6 +166,10 @@ class Controller:
             self.records.append(carried.record)
 
     # ---- the end
+    def pytest_keyboard_interrupt(self) -> None:
+        if self.journal is not None and self.config.getoption("tx", None):
+            write_stop(self.run.folder)
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Before pytest's closing screen, which shows what is settled here."""
@@ -197,7 +201,8 @@ class Controller:
         journal.close()
         misread = self._read_back(journal, records)
         self.fault = journal.fault or misread
-        if self.fault:  # it may have been the last line alone that found no room
+        self.written = self._write_reports()
+        if self.fault or any(one.fault for one in self.written):  # the last line alone may have found no room
             outcome = self._outcome(plan, applied, exitstatus, incomplete=self.fault)
         self.reasons = outcome.reasons
         return outcome.code
@@ -212,12 +217,18 @@ class Controller:
         differ = [key for key, record in records.items() if states[key].verdict is not record.verdict]
         return f"{len(differ)} results are not those of the run, the first: {differ[0]}" if differ else ""
 
+    def _write_reports(self) -> tuple[Written, ...]:
+        if self.done is None:
+            return ()
+        return tuple(reports(self.run.settings.reports, self.done, self.run.folder, shown=self._near(self.run.folder)))
+
     def _outcome(self, plan: Plan, applied: Applied, exitstatus: int, *, incomplete: str) -> settling.Outcome:
         return settling.exit_code(
             applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
             pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
             stale=applied.stale, unmatched=(*applied.unmatched, *self.faults), leaks=self.leaks,
-            incomplete=incomplete, strict=self.run.settings.strict,
+            incomplete=incomplete, unwritten=tuple(one.path.name for one in self.written if one.fault),
+            strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
         )  # fmt: skip
 
@@ -243,6 +254,7 @@ class Controller:
     def _clean_up(self) -> tuple[str, ...]:
         """Environments are closed by whoever opened them; what is left of them is a leak of ours."""
         self.run.close()
+        remove_stop(self.run.folder)
         folder, leaks = self.run.worlds, read_leaks(self.run.folder)
         left = remove_owned(folder)
         is_there = os.path.lexists(folder)  # False as well where we may not even look: nothing of ours was made there
@@ -272,16 +284,9 @@ class Controller:
         terminalreporter.write_line("")
         for line in text.splitlines():
             terminalreporter.write_line(line)
-        for name in self.run.settings.reports:
-            terminalreporter.write_line(self._report(name, done))
-
-    def _report(self, name: str, done: Any) -> str:
-        target = self.run.folder / _SUFFIXES[name]
-        try:
-            target.write_text(plugged("reporters", name)(done, self._near(self.run.folder)), encoding="utf-8")
-        except OSError as fault:
-            return f"report: {target} could not be written: {fault.strerror}"
-        return f"report: {self._near(target)}"
+        for one in self.written:
+            line = f"report: {one.path} {one.fault}" if one.fault else f"report: {self._near(one.path)}"
+            terminalreporter.write_line(line)
 
     def _near(self, path: Path) -> Path:
         """As it is typed from where pytest was called."""

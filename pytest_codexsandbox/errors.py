@@ -31,5 +31,9 @@ class MachineFault(CodexSandboxError):
     """The harness could not tell: what depends on it is `broken`, never red about Codex."""
 
 
+class Lost(MachineFault):
+    """An environment has ended, or speaks no more: what is wanted of it next is wanted of a new one."""
+
+
 class NotHad(CodexSandboxError):
     """A release, an image, a kernel that cannot be had here."""

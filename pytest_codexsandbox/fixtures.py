@@ -53,7 +53,7 @@ def open_trial(request: pytest.FixtureRequest) -> RealTrial:
 
 def _key(request: pytest.FixtureRequest) -> Key:
     if not isinstance(getattr(request, "param", None), Key):
-        words = "`trial` is for tests that declare a promise; a test of your own takes `codex_sandbox`"
+        words = "`trial` is for the promises that are shipped; a test of your own takes `codex_sandbox`"
         pytest.fail(words, pytrace=False)
     key: Key = request.param
     return key

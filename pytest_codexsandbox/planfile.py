@@ -1,5 +1,8 @@
-"""What an xdist worker hands to the controller by the run's folder: its plan before, and what it left behind after."""
+"""What processes of a run tell each other by its folder: an xdist worker its plan before, and what it left behind
+after; the controller that it has been interrupted."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +12,7 @@ from pytest_codexsandbox.model.plan import Plan
 
 PLAN_FILE: Final = "plan-{worker}.json"
 LEAKS_FILE: Final = "leaks-{worker}.json"
+STOP_FILE: Final = "stop"
 
 
 def write_plan(folder: Path, worker: str, plan: Plan) -> None:
@@ -41,3 +45,17 @@ def read_leaks(folder: Path) -> tuple[str, ...]:
         found += msgspec.json.decode(path.read_bytes(), type=list[str])
         path.unlink(missing_ok=True)
     return tuple(found)
+
+
+def write_stop(folder: Path) -> None:
+    """To workers. xdist closes their channel alone, and they would work on for five seconds."""
+    with suppress(OSError):  # then they do
+        (folder / STOP_FILE).touch()
+
+
+def is_stopped(folder: Path) -> bool:
+    return os.path.exists(folder / STOP_FILE)  # noqa: PTH110 - asked after every item, and four times as fast
+
+
+def remove_stop(folder: Path) -> None:
+    (folder / STOP_FILE).unlink(missing_ok=True)

@@ -126,12 +126,13 @@ class Backend(Protocol):
 
 
 class Foreseeing(Protocol):
-    """What a backend may say besides, while a run is planned: from files alone, starting and asking nothing. These are
-    called on its class."""
+    """What a backend may say besides, while a run is planned: from files, starting nothing. These are called on its
+    class, by the process that the user started."""
 
     @staticmethod
-    def foresee(cache: Path) -> Callable[[EnvironmentSpec], str]:
-        """Why an environment cannot be had here; "" where nothing is known that keeps it from being had."""
+    def foresee(cache: Path, hosts: Sequence[str] = ()) -> Callable[[EnvironmentSpec], str]:
+        """Why an environment cannot be had here; "" where nothing is known that keeps it from being had. `hosts`: the
+        engines that were named. One of them may be asked, in few seconds, what files cannot tell."""
 
     @staticmethod
     def stock(specs: Iterable[EnvironmentSpec], cache: Path) -> tuple[Stock, ...]:

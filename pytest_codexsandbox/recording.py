@@ -19,6 +19,7 @@ from pytest_codexsandbox.matrix.deviation_files import LOST_CAPABILITY
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, Verdict
+from pytest_codexsandbox.planfile import is_stopped
 from pytest_codexsandbox.quiet import TOLD
 from pytest_codexsandbox.running import Run, of
 from pytest_codexsandbox.session.batteries import act_id
@@ -60,6 +61,13 @@ class Recording:
             carried = payload.Payload(lines=tuple(self.run.drain()), record=record, seconds_in_codex=self.run.spent())
             payload.put(report, carried)
         return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        done = yield
+        if self.run.is_worker and is_stopped(self.run.folder):
+            item.session.shouldstop = "the run was interrupted"
+        return done
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:

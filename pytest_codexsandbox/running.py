@@ -97,7 +97,8 @@ class Run:
         told = getattr(self.config, "workerinput", {}).get(KNOWN)
         if told:
             return msgspec.json.decode(told, type=Known)
-        return choosing.look(self.matrix, self.settings.report_dir, workers=_workers(self.config))
+        asked = self.settings
+        return choosing.look(self.matrix, asked.report_dir, workers=_workers(self.config), hosts=asked.docker_hosts)
 
     def told(self) -> str:
         """To a worker: the same, and what was picked by it."""

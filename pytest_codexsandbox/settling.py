@@ -12,9 +12,10 @@ from pytest_codexsandbox.matrix.where import parse
 from pytest_codexsandbox.model import ledger
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.verdict import DIRECTIONS, MEASURED, Verdict
+from pytest_codexsandbox.model.verdict import DIRECTIONS, WORDS, Verdict
 
 VIOLATED: Final = 1
 BROKEN: Final = 10
@@ -23,8 +24,6 @@ STALE: Final = 12
 LEAK: Final = 13
 PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its own", 4: "pytest was called wrongly"}
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
-START: Final = "start"
-HARNESS: Final = "trust"  # what the canaries show is about the harness: it measures no Codex
 SHOWN: Final = 3
 
 
@@ -67,11 +66,13 @@ def exit_code(
     unmatched: Sequence[str] = (),
     leaks: Sequence[str] = (),
     incomplete: str = "",
+    unwritten: Sequence[str] = (),
     strict: bool = False,
     not_had: Sequence[str] = (),
 ) -> Outcome:
     """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
-    `incomplete`: why the journal is, if it is; `not_had`: what was asked for and cannot be had on this machine."""
+    `incomplete`: why the journal is, if it is; `unwritten`: reports that are not there; `not_had`: what was asked for
+    and cannot be had on this machine."""
     found = [
         (pytest_code, PYTEST_OWN.get(pytest_code, "")),
         (VIOLATED, _violated(records, other_failures)),
@@ -79,6 +80,8 @@ def exit_code(
         (VIOLATED, f"strict: cannot be had here: {_list(not_had)}" if strict and not_had else ""),
         (LEDGER, _unbalanced(records, planned, incomplete)),
         (LEDGER, _unmeasured(records, planned)),
+        (LEDGER, _never_on(records)),
+        (LEDGER, f"asked for and not written: {_list(unwritten)}" if unwritten else ""),
         (BROKEN, _some(records, Verdict.BROKEN, "broken: the harness could not tell")),
         (STALE, _outdated(records, stale, unmatched)),
         (LEAK, f"left behind by us: {_list(leaks)}" if leaks else ""),
@@ -129,18 +132,37 @@ def _unbalanced(records: Mapping[Key, Record], planned: Sequence[Key], incomplet
 
 
 def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
+    """A cell in which no sandbox starts, as is known, may stand beside others that were measured (see `_never_on`)."""
     if not planned:
         return "nothing was planned"
-    measured = {record.key.cell for record in records.values() if _measures(record)}
-    empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured))
+    measured = ledger.measured_cells(records.values())
+    refused = ledger.known_without_sandbox(records.values())
+    empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured | refused))
     return f"nothing was measured in {_list(empty)}" if empty else ""
 
 
-def _measures(record: Record) -> bool:
-    """A start that is known to fail is no news, and all that needs a sandbox is blocked by it."""
-    topic = record.key.promise.partition(".")[0]
-    known = topic == START and bool(record.deviation)
-    return record.verdict in MEASURED and topic != HARNESS and not known
+def _never_on(records: Mapping[Key, Record]) -> str:
+    """Sandboxes were asked for, and not one was there: what succeeded without one, as asked, stands for none of them.
+    A start that is red says so itself."""
+    starts = [
+        one
+        for key, one in records.items()
+        if key.promise.partition(".")[0] == ledger.START and POLICIES[key.policy].sandboxed
+    ]
+    if not starts or any(_is_told(one) or _was_on(one) for one in starts):
+        return ""
+    counts = ledger.count(starts)
+    seen = ", ".join(f"{counts[verdict]} {WORDS[verdict]}" for verdict in Verdict if counts[verdict])
+    return f"no sandbox was on in the whole run (of those asked for: {seen})"
+
+
+def _is_told(start: Record) -> bool:
+    return start.verdict in (Verdict.VIOLATES, Verdict.BROKEN)
+
+
+def _was_on(start: Record) -> bool:
+    """Also where a deviation is stale because it held."""
+    return start.verdict is Verdict.CONFORMS or (start.verdict is Verdict.STALE and not start.direction)
 
 
 def _outdated(records: Mapping[Key, Record], stale: Sequence[str], unmatched: Sequence[str]) -> str:

@@ -39,12 +39,15 @@ def selection(options: argparse.Namespace, matrix: MatrixFile) -> Selection:
 
 
 def known(options: argparse.Namespace, matrix: MatrixFile) -> Known:
-    return choosing.look(matrix, Path(options.codex_report_dir or REPORT_DIR))
+    return choosing.look(matrix, Path(options.codex_report_dir or REPORT_DIR), hosts=hosts(options))
 
 
 def expanded(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Expanded:
-    hosts = asking.hosts(split(options.codex_docker_hosts))
-    return choosing.expanded(matrix, subjects(options, matrix), known, pairs=pairs(options), hosts=hosts)
+    return choosing.expanded(matrix, subjects(options, matrix), known, pairs=pairs(options), hosts=hosts(options))
+
+
+def hosts(options: argparse.Namespace) -> tuple[str, ...]:
+    return asking.hosts(split(options.codex_docker_hosts))
 
 
 def pairs(options: argparse.Namespace) -> int | None:

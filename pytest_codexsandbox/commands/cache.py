@@ -1,7 +1,8 @@
 """Show or prune the cache of Codex releases.
 
 `list` shows what is there, the least recently used first. `prune` removes from that end until the rest fits the
-limit ($CODEXSANDBOX_CACHE_LIMIT, else 10GB); a release that a run uses at the moment stays.
+limit ($CODEXSANDBOX_CACHE_LIMIT, else 10GB); a release that a run uses at the moment stays. What killed downloads
+left goes as well.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from pytest_codexsandbox.releases.store import Store
 EXAMPLES: Final = (
     "codexsandbox cache list",
     "codexsandbox cache prune --limit 2GB",
-    "codexsandbox cache prune --all",
+    "codexsandbox cache prune --all --dry-run",
     "CODEXSANDBOX_CACHE=/big/disk/codex codexsandbox cache list",
 )
 
@@ -27,6 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("do", choices=("list", "prune"), metavar="list|prune", help="what to do")
     parser.add_argument("--limit", metavar="SIZE", help="prune: how much may stay, like 5GB")
     parser.add_argument("--all", action="store_true", help="prune: all that is not in use")
+    parser.add_argument("--dry-run", action="store_true", help="prune: only say what would go")
     parser.add_argument("--json", action="store_true", help="list: for programs")
 
 
@@ -34,8 +36,8 @@ def run(options: argparse.Namespace) -> int:
     store = Store(cache_folder())
     store.refuse_unreadable()
     if options.do == "list":
-        if options.limit is not None or options.all:
-            raise WrongInput("--limit and --all belong to `cache prune`")
+        if options.limit is not None or options.all or options.dry_run:
+            raise WrongInput("--limit, --all and --dry-run belong to `cache prune`")
         print(_as_json(store) if options.json else _as_text(store))
         return 0
     if options.json:
@@ -43,17 +45,20 @@ def run(options: argparse.Namespace) -> int:
     if options.limit is not None and options.all:
         raise WrongInput("--limit and --all contradict each other")
     limit = parse_size(options.limit, where="--limit") if options.limit is not None else limit_from()
-    print(_pruned(store, 0 if options.all else limit))
+    print(_pruned(store, 0 if options.all else limit, dry_run=options.dry_run))
     return 0
 
 
-def _pruned(store: Store, limit: int) -> str:
+def _pruned(store: Store, limit: int, *, dry_run: bool) -> str:
     names = {entry.id: _names(store, entry) for entry in store.entries()}
-    gone = store.prune(limit)
-    rest = store.entries()
+    halves = store.orphans()
+    gone = store.prune(limit, dry_run=dry_run)
+    rest = [entry for entry in store.entries() if entry not in gone]
     freed, size = sum(entry.size for entry in gone), sum(entry.size for entry in rest)
-    lines = [f"removed  {names[entry.id]}  {_megabytes(entry.size)}" for entry in gone]
-    lines += [f"freed {_megabytes(freed)}, {_megabytes(size)} stay in {store.folder}"]
+    removed, done = ("would remove", "would free") if dry_run else ("removed", "freed")
+    lines = [f"{removed}  {names[entry.id]}  {_megabytes(entry.size)}" for entry in gone]
+    lines += [f"{removed}  {half}  (of a killed download)" for half in halves]
+    lines += [f"{done} {_megabytes(freed)}, {_megabytes(size)} stay in {store.folder}"]
     if size > limit:
         lines += [f"more than {_megabytes(limit)}: the rest is in use, or may not be removed by this user"]
     return "\n".join(lines)

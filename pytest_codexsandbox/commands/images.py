@@ -39,7 +39,7 @@ EXAMPLES: Final = (
     "codexsandbox images build",
     "codexsandbox images build debian-trixie ubuntu-24.04 --bwrap distro",
     "codexsandbox images pull fedora-43 --update",
-    "codexsandbox images prune --all",
+    "codexsandbox images prune --all --dry-run",
 )
 NOT_HAD: Final = 1
 DOCKER: Final = "pip install 'pytest-codexsandbox[docker]'"
@@ -53,6 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--update", action="store_true", help="build, pull: newer ones in the place of what is pinned")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="build, pull: so many at once")
     parser.add_argument("--all", action="store_true", help="prune: also what recipes ask for")
+    parser.add_argument("--dry-run", action="store_true", help="prune: only say what would go")
     parser.add_argument("--json", action="store_true", help="list: for programs")
 
 
@@ -60,6 +61,8 @@ def run(options: argparse.Namespace) -> int:
     names = _names(options.names)
     if options.all and options.do != "prune":
         raise WrongInput("--all belongs to `images prune`")
+    if options.dry_run and options.do != "prune":
+        raise WrongInput("--dry-run belongs to `images prune`")
     if options.update and options.do not in ("build", "pull"):
         raise WrongInput("--update belongs to `images build` and `images pull`")
     if options.jobs < 0:
@@ -172,14 +175,22 @@ def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
     with Engine() as engine:
         if any(one.state == "lives" for one in find(engine)):
             raise NotHad("a run is using images at the moment", where=engine.host, next_step="wait for its end")
-        gone = [*stock.prune(engine, cache_folder(), stays), *stock.prune_archives(cache_folder(), archive_stays)]
-    print("\n".join(_told(gone)))
+        cache, dry_run = cache_folder(), options.dry_run
+        gone = [
+            *stock.prune(engine, cache, stays, dry_run=dry_run),
+            *stock.prune_archives(cache, archive_stays, dry_run=dry_run),
+        ]
+    print("\n".join(_told(gone, "would remove" if dry_run else "removed")))
     return 0
 
 
-def _told(gone: list[Any]) -> Iterator[str]:
+def _told(gone: list[Any], removed: str) -> Iterator[str]:
     for one in gone:
         size = f"{one.size / 1e6:,.0f} MB"
-        yield f"stays    {one.what}: {one.why_not}" if one.why_not else f"removed  {one.what}  {size}"
+        yield f"stays    {one.what}: {one.why_not}" if one.why_not else f"{removed}  {one.what}  {size}"
     count = sum(not one.why_not for one in gone)
-    yield f"{count} removed" if gone else "nothing to remove: recipes ask for all that is there (all of it: --all)"
+    yield (
+        (f"{count} would be removed" if removed != "removed" else f"{count} removed")
+        if gone
+        else "nothing to remove: recipes ask for all that is there (all of it: --all)"
+    )

@@ -8,7 +8,6 @@ import argparse
 import os
 import shutil
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.reports import terminal
+from pytest_codexsandbox.reports.written import FILES, put
 
 EXAMPLES: Final = (
     "codexsandbox report .codexsandbox/2026-11-18T09-41-00",
@@ -24,7 +24,6 @@ EXAMPLES: Final = (
     "codexsandbox report old.ndjson --format html,markdown,json -o reports/",
     "codexsandbox report old.ndjson --format markdown >> $GITHUB_STEP_SUMMARY",
 )
-FILES: Final = {"html": "index.html", "markdown": "report.md", "json": "report.json", "terminal": "report.txt"}
 _SUFFIXES: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
 _WIDTH: Final = 100  # of a file
 
@@ -99,14 +98,10 @@ def _say(text: str) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        put(path, text)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
         raise WrongInput(
             "the report cannot be written",
             where=str(path),

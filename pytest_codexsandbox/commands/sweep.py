@@ -1,9 +1,9 @@
 """Remove what killed runs left behind.
 
 A run that ends by itself leaves nothing. One that was killed together with its helper may leave processes, folders
-below the cache (half a download among them), and files in /tmp, also empty ones of Codex; one whose container engine
-died, containers and networks. `sweep` ends and removes them. It never touches what is not ours or a run that is still
-going, and it keeps journals, reports, releases, images and volumes (`codexsandbox images prune`).
+below the cache (half a download or half an image among them), and files in /tmp, also empty ones of Codex; one whose
+container engine died, containers and networks. `sweep` ends and removes them. It never touches what is not ours or a
+run that is still going, and it keeps journals, reports, releases, images and volumes (`codexsandbox images prune`).
 """
 
 import argparse
@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
     store.refuse_unreadable()
     files = [*store.orphans(), *_forgotten(cache_folder() / "homes")]
     folders = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
-    found: list[Found | Remnant] = [*folders, *_in_engines(options.docker_host)]
+    of_runs: list[Found | Remnant] = [*folders, *_in_engines(options.docker_host)]
+    found = [*of_runs, *find(cache_folder() / "images")]
     dead = [one for one in found if one.state == "dead"]
     for one in found:
         if one.state == "lives":
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     for path in files:
         shutil.rmtree(path, ignore_errors=True)
         print(f"stays    {path}" if path.exists() else f"removed  {path}")
-    of_codex = take_away() if dead else ()
+    of_codex = take_away() if any(one in dead for one in of_runs) else ()
     for name in of_codex:
         print(f"removed  {name} (empty, of Codex)")
     _remove_empty_runs(runs, [one for one in swept if isinstance(one, Found)])

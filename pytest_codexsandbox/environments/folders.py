@@ -2,7 +2,9 @@
 
 import os
 import platform
+import re
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from pytest_codexsandbox.guest.worlds import new_word
 OWNER: Final = "owner.json"
 RUN: Final = "run.json"  # the same, of the folder that holds all environments of a run
 SHARED: Final = (Path("/tmp"), Path("/dev/shm"))
+_MOUNTS: Final = Path("/proc/self/mountinfo")
 _opened: dict[str, Path] = {}  # by word: every environment that this process has opened
 
 
@@ -39,9 +42,13 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def process(self) -> tuple[int, int, str, str]:
+        """What no other process has, on any machine."""
+        return self.pid, self.start, self.boot, self.pids
+
+    @property
     def is_me(self) -> bool:
-        here = (os.getpid(), start_time(os.getpid()), boot_id(), _pid_namespace())
-        return (self.pid, self.start, self.boot, self.pids) == here
+        return self.process == Owner.me("").process
 
     @property
     def state(self) -> Literal["lives", "dead", "unknown"]:
@@ -77,6 +84,13 @@ def claim(run: Path) -> None:
         (run / RUN).write_bytes(msgspec.json.encode(Owner.me(new_word())))
     except OSError:  # whoever opens an environment in it says what is wrong
         pass
+
+
+def take(folder: Path) -> str:
+    """Say whose a folder is that is there already, and holds no environment; the word of what runs for it."""
+    owner = Owner.me(new_word())
+    (folder / OWNER).write_bytes(msgspec.json.encode(owner))
+    return owner.word
 
 
 def _refuse_where_codex_writes(folder: Path) -> None:
@@ -144,8 +158,19 @@ def remove(folder: Path, word: str) -> list[str]:
 
 
 def remove_owned(folder: Path) -> list[str]:
-    """Whose it is goes last: what could not be removed is found again by `sweep`."""
-    return _removed(folder, but=(OWNER, RUN)) or _removed(folder)
+    """Whose it is goes last: what could not be removed is found again by `sweep`. Nothing is while something is mounted
+    below: that would be somebody's files."""
+    return mounted_below(folder) or _removed(folder, but=(OWNER, RUN)) or _removed(folder)
+
+
+def mounted_below(folder: Path) -> list[str]:
+    try:
+        lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError as problem:
+        return [f"nobody knows what is mounted below: {problem.strerror}"] if sys.platform == "linux" else []
+    real = Path(os.path.realpath(folder))
+    places = (re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), line.split(" ")[4]) for line in lines)
+    return [f"{place} is mounted" for place in places if Path(place).is_relative_to(real)]
 
 
 def _removed(path: Path, *, but: tuple[str, ...] = ()) -> list[str]:

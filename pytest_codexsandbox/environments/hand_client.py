@@ -9,7 +9,7 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.guest import wire
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.ports import Say, silent
@@ -17,10 +17,6 @@ from pytest_codexsandbox.ports import Say, silent
 PATIENCE: Final = 60.0  # beyond what was asked for: the hand itself keeps every limit
 _NOTICE: Final = "notice"  # a message that is not yet the answer
 TURN_TIMEOUT: Final = 300.0  # for calls that have to share /tmp with another run
-
-
-class Lost(MachineFault):
-    """The hand has ended, or speaks no more."""
 
 
 class HandClient:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.hand_client import TURN_TIMEOUT, HandClient, Lost, as_finished, as_words, lost
+from pytest_codexsandbox.environments.hand_client import TURN_TIMEOUT, HandClient, as_finished, as_words, lost
 from pytest_codexsandbox.environments.spoken_with import LiveProcess, LiveStream
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.guest import wire
 from pytest_codexsandbox.model.act import Given, Look
 from pytest_codexsandbox.model.cell import EnvironmentSpec

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from pytest_codexsandbox import proc
 from pytest_codexsandbox.environments import folders
-from pytest_codexsandbox.environments.hand_client import TURN_TIMEOUT, HandClient, Lost
+from pytest_codexsandbox.environments.hand_client import TURN_TIMEOUT, HandClient
 from pytest_codexsandbox.environments.hand_environment import GUEST, HandEnvironment
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.ports import Brought, Say, silent

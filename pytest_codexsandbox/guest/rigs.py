@@ -6,8 +6,10 @@ from __future__ import annotations
 import collections
 import os
 import re
+import select
 import socket
 import stat
+import time
 from typing import Callable, Final  # noqa: UP035
 
 from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
@@ -15,6 +17,7 @@ from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
 ANSWER: Final = "192.0.2.7"  # for any name: a documentation address that nobody else gives
 UNKNOWN: Final = "invalid"  # the top of every name that does not exist (RFC 6761)
 _LONGEST: Final = 16 * 1024
+_LONGEST_TAKING: Final = 0.5  # seconds, of what has come: who floods us does not keep us
 _A: Final = 1
 _DNS: Final = 53
 
@@ -26,6 +29,7 @@ class Rigs:
         self._loop = loop
         self._arrived: collections.deque[tuple[str, str]] = collections.deque(maxlen=50_000)
         self._open: list[socket.socket] = []
+        self._acts: dict[int, Callable[[], None]] = {}  # what is done when something has come, by descriptor
         http = self._listen(socket.AF_INET, ("127.0.0.1", 0), lambda one: self._serve(one, "http", _http))
         port = self._answer_names(self._dns_pair())
         if resolver:  # the one that the system's own name service asks
@@ -37,14 +41,37 @@ class Rigs:
         self.values = {"HTTP": str(http), "DNS": str(port), "UNIX": path, "ABSTRACT": name}
 
     def arrivals(self, token: str) -> list[str]:
-        """The rigs that this very word reached, in order, each once."""
+        """The rigs that this very word reached, in order, each once. What has come and was not looked at yet counts."""
+        self._take_what_came()
         word = re.compile(rf"(?<![\w-]){re.escape(token.lower())}(?![\w-])")
         return list(dict.fromkeys(rig for rig, text in self._arrived if word.search(text)))
 
     def close(self) -> None:
         for one in self._open:
-            self._loop.forget(one.fileno())
+            self._forget(one.fileno())
             one.close()
+
+    def _take_what_came(self) -> None:
+        """A connection whose maker has ended is in the kernel's queue until its turn comes; who asks now would be told
+        that nothing arrived."""
+        limit = time.monotonic() + _LONGEST_TAKING
+        while time.monotonic() < limit:
+            waiting = select.poll()
+            for fd in self._acts:
+                waiting.register(fd, select.POLLIN)
+            ready = waiting.poll(0)
+            if not ready:
+                return
+            for fd, _ in ready:
+                self._acts.get(fd, lambda: None)()
+
+    def _watch(self, fd: int, act: Callable[[], None]) -> None:
+        self._acts[fd] = act
+        self._loop.watch(fd, READ, act)
+
+    def _forget(self, fd: int) -> None:
+        self._acts.pop(fd, None)
+        self._loop.forget(fd)
 
     # ---- listening
     def _listen(self, family: int, address: object, serve: Callable[[socket.socket], None]) -> int:
@@ -66,7 +93,7 @@ class Rigs:
         udp, tcp = pair
         udp.setblocking(False)
         self._open.append(udp)
-        self._loop.watch(udp.fileno(), READ, lambda: self._datagram(udp))
+        self._watch(udp.fileno(), lambda: self._datagram(udp))
         self._accept_from(tcp, lambda one: self._serve(one, "dns-tcp", _dns_over_tcp))
         return int(udp.getsockname()[1])
 
@@ -103,7 +130,7 @@ class Rigs:
             connection.setblocking(False)
             serve(connection)
 
-        self._loop.watch(server.fileno(), READ, accept)
+        self._watch(server.fileno(), accept)
 
     # ---- serving
     def _serve(self, connection: socket.socket, rig: str, answer: Callable[[bytes], tuple[str, bytes] | None]) -> None:
@@ -111,7 +138,7 @@ class Rigs:
         got = bytearray()
 
         def close() -> None:
-            self._loop.forget(connection.fileno())
+            self._forget(connection.fileno())
             connection.close()
 
         def read() -> None:
@@ -125,12 +152,12 @@ class Rigs:
             said = answer(bytes(got))
             if said is not None:
                 self._arrived.append((rig, said[0].lower()))
-                self._loop.forget(connection.fileno())
+                self._forget(connection.fileno())
                 Outbox(self._loop, connection.fileno(), lost=close, drained=close).put([said[1]])
             elif not part or len(got) > _LONGEST:
                 close()
 
-        self._loop.watch(connection.fileno(), READ, read)
+        self._watch(connection.fileno(), read)
 
     def _datagram(self, udp: socket.socket) -> None:
         try:

@@ -40,7 +40,10 @@ class Hand:
             "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py"), "HIDDEN": hidden.lay(self.folder),
         }  # fmt: skip
         values = {**self._rigs.values, **programs}
-        self._worlds = Worlds(self.folder, self.word, values, own_tmp=alone, keeps=body.get("keeps_worlds", False))
+        self._worlds = Worlds(
+            self.folder, self.word, values, own_tmp=alone, keeps=body.get("keeps_worlds", False),
+            whole_machine=body["own_tmp"] == "already",
+        )  # fmt: skip
         self._worlds.attach(self.loop)
         self.scopes = Scopes(self.loop, self.word)
         self._conversations = Conversations(self.loop)

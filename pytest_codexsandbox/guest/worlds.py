@@ -23,6 +23,7 @@ ROWS: Final = "#rows"  # a look at PATH#rows shows what a database holds
 _MOST_KEPT: Final = 2000  # worlds
 _ROOM: Final = 2 << 30  # bytes
 _INODES: Final = 200_000
+_SWEPT: Final = (TMP, "/var/tmp", SHM)
 _SEARCHED: Final = ("WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "HOME")
 
 
@@ -44,12 +45,14 @@ class World:
 
 
 class Worlds:
-    """`own_tmp`: whether /tmp is the environment's own, so that every new name there is of a subject. `keeps`: whether
-    the folders of worlds that are cleared are only put away until the end. ext4 gives nobody the inode of a file that
-    was removed in the last seconds, and looks through all of them for each new one: call after call in fresh folders
-    spent a quarter of its time there, Codex's own files included."""
+    """`own_tmp`: whether /tmp is the environment's own, so that every new name there is of a subject. `whole_machine`:
+    whether all of this machine is, so that what a call leaves in its shared folders is gone before the next.
+    `keeps`: whether the folders of worlds that are cleared are only put away until the end. ext4 gives nobody the inode
+    of a file that was removed in the last seconds, and looks through all of them for each new one: call after call in
+    fresh folders spent a quarter of its time there, Codex's own files included."""
 
-    def __init__(self, folder: str, word: str, values: dict[str, str], *, own_tmp: bool, keeps: bool = False) -> None:
+    def __init__(self, folder: str, word: str, values: dict[str, str], *, own_tmp: bool, keeps: bool = False,
+                 whole_machine: bool = False) -> None:  # fmt: skip
         self._folder, self._word, self._own_tmp = folder, word, own_tmp
         self._tmpdir = os.path.join(folder, "tmp")
         os.mkdir(self._tmpdir, 0o700)
@@ -62,6 +65,7 @@ class Worlds:
         self._keeper: Keeper | None = None
         self.names = CodexNames([TMP, self._tmpdir])
         self._loop: Loop | None = None
+        self._there_before = {top: _listed(top) for top in _SWEPT} if whole_machine else {}
 
     def attach(self, loop: Loop) -> None:
         self._loop = loop
@@ -213,6 +217,8 @@ class Worlds:
             failed += _removed(top, world.owns)
         if quiet and not self._live:
             failed += _removed(self._tmpdir, lambda name: not is_of_codex(name))
+            for top, before in self._there_before.items():  # what stays, stays: it was told as litter
+                _removed(top, lambda name, before=before: name not in before and not is_register(name))  # type: ignore[misc]
         return failed
 
     def _put_away(self, world: World) -> bool:
@@ -255,6 +261,13 @@ def _once(act: Callable[[], None]) -> None:
 def _explains(known: str, path: str) -> bool:
     """It is it, lies below it, or is a folder that had to be there for it."""
     return path == known or paths.is_below(path, known) or paths.is_below(known, path)
+
+
+def _listed(folder: str) -> set[str]:
+    try:
+        return set(os.listdir(folder))
+    except OSError:
+        return set()
 
 
 def _removed(folder: str, chosen: Callable[[str], bool]) -> list[str]:

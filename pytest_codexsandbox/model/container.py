@@ -34,7 +34,16 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     bubblewrap: str = "bubblewrap"  # its package; "" where it has none
     packages: tuple[str, ...] = ()  # beside bubblewrap
     musl: bool = False
+    distro: str = ""  # what a container of it says of itself in /etc/os-release, as patterns of facts; "" anything
+    distro_version: str = ""
+    distro_name: str = ""
     reference: str = ""  # an image of the user's, by name or id: taken as it is, nothing is added to it
+
+    @property
+    def expect(self) -> dict[str, str]:
+        """Fact → its value inside."""
+        told = {"distro": self.distro, "distro_version": self.distro_version, "distro_name": self.distro_name}
+        return {name: pattern for name, pattern in told.items() if pattern}
 
 
 class BwrapSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -13,9 +14,13 @@ from pytest_codexsandbox.model.journal import (
     RunLine,
     SubjectLine,
 )
+from pytest_codexsandbox.model.policy import SANDBOXED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
+from pytest_codexsandbox.model.verdict import MEASURED, WORST_FIRST, Verdict
+
+START: Final = "start"  # the topic that promises the sandbox itself
+HARNESS: Final = "trust"  # what the canaries show is about the harness: it measures no Codex
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,3 +65,45 @@ def count(records: Iterable[Record]) -> dict[str, int]:
     """How many records have each verdict; verdicts that do not occur are there with 0."""
     found = Counter(record.verdict.value for record in records)
     return {verdict.value: found.get(verdict.value, 0) for verdict in Verdict}
+
+
+def measures(record: Record) -> bool:
+    """Whether it says something of Codex. A start that is known to fail is no news, and all that needs a sandbox is
+    blocked by it."""
+    topic = _topic(record)
+    known = topic == START and bool(record.deviation)
+    return record.verdict in MEASURED and topic != HARNESS and not known
+
+
+def measured_cells(records: Iterable[Record]) -> set[str]:
+    """Cells where something was measured; and where a start was asked for, it was of the sandbox that was asked for:
+    what is violated in another one's says nothing of this cell."""
+    found: set[str] = set()
+    asked: dict[str, bool] = {}
+    for record in records:
+        cell = record.key.cell
+        if _topic(record) == START and record.verdict is not Verdict.UNCONFINED:
+            asked[cell] = asked.get(cell, False) or measures(record)
+        if measures(record):
+            found.add(cell)
+    return {cell for cell in found if asked.get(cell, True)}
+
+
+def known_without_sandbox(records: Iterable[Record]) -> set[str]:
+    """Cells of which it is known, and was seen again, that every sandbox that is asked for is refused there.
+
+    Refused alone: where a command ran without its sandbox, or where nobody could tell, there is nothing to excuse.
+    """
+    starts: dict[str, list[Record]] = {}
+    for record in records:
+        if _topic(record) == START and record.key.policy in SANDBOXED and record.verdict is not Verdict.NOT_APPLICABLE:
+            starts.setdefault(record.key.cell, []).append(record)
+    return {cell for cell, found in starts.items() if all(map(_known_refusal, found))}
+
+
+def _known_refusal(record: Record) -> bool:
+    return record.verdict is Verdict.EXPECTED and record.direction == "denied"
+
+
+def _topic(record: Record) -> str:
+    return record.key.promise.partition(".")[0]

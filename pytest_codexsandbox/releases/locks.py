@@ -65,6 +65,17 @@ def exclusive(entry: Entry) -> Iterator[bool]:
             os.close(lock)
 
 
+def is_unused(entry: Entry) -> bool:
+    """As far as that is seen without a trace: a lock that we made would say that the entry was used just now."""
+    lock = _open(use_lock(entry), made=0)
+    if lock < 0:
+        return not use_lock(entry).exists()
+    try:
+        return _locked(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(lock)
+
+
 def hold(entry: Entry) -> bool:
     """Keep the entry from being pruned for as long as this process lives. False: it is gone already."""
     if entry.folder not in _held:
@@ -101,8 +112,8 @@ def _locked(lock: int, how: int) -> bool:
     return True
 
 
-def _open(path: Path) -> int:
-    for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
+def _open(path: Path, *, made: int = os.O_CREAT) -> int:
+    for flags in (os.O_RDWR | made, os.O_RDONLY):
         try:
             return os.open(path, flags | os.O_CLOEXEC, 0o666)
         except OSError:

@@ -21,7 +21,7 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.entry import Entry, Origin, Pointer
 from pytest_codexsandbox.releases.files import File, ensure_folder, intact, remove, tree_digest, write_whole
-from pytest_codexsandbox.releases.locks import build_lock, exclusive, hold, is_being_built, shared, use_lock
+from pytest_codexsandbox.releases.locks import build_lock, exclusive, hold, is_being_built, is_unused, shared, use_lock
 
 _FOLDERS: Final = ("entries", "releases", "staging", "locks")
 
@@ -112,18 +112,19 @@ class Store:
         write_whole(self._pointer(origin.release, origin.arch), msgspec.json.encode(pointer))
         return entry
 
-    def prune(self, limit: int) -> tuple[Entry, ...]:
-        """Remove the least recently used entries that nobody uses until the rest is no larger than `limit` bytes."""
+    def prune(self, limit: int, *, dry_run: bool = False) -> tuple[Entry, ...]:
+        """Remove the least recently used entries that nobody uses until the rest is no larger than `limit` bytes.
+        `dry_run`: only tell which these would be."""
         kept = self.entries()
         size = sum(entry.size for entry in kept)
         gone: list[Entry] = []
         for entry in kept:
             if size <= limit:
                 break
-            if self._drop(entry):
+            if _may_go(entry) if dry_run else self._drop(entry):
                 size -= entry.size
                 gone.append(entry)
-        for orphan in self.orphans():
+        for orphan in () if dry_run else self.orphans():
             remove(orphan)
         return tuple(gone)
 
@@ -170,6 +171,11 @@ class Store:
 
     def _pointer(self, release: str, arch: str) -> Path:
         return self.folder / "releases" / f"{release}~{arch}.json"
+
+
+def _may_go(entry: Entry) -> bool:
+    folder = Path(entry.folder)
+    return is_unused(entry) and os.access(folder.parent, os.W_OK) and os.access(folder, os.W_OK)
 
 
 def entries(cache: Path | None = None) -> tuple[Entry, ...]:

@@ -4,15 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from pytest_codexsandbox.model.journal import CellRow
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox, measured_cells
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.verdict import MEASURED, Verdict
 from pytest_codexsandbox.reports.facts import fact, listed, machines, many
 
 UNAVAILABLE: Final = "unavailable"
-_START: Final = "start"
-_HARNESS: Final = "trust"  # what it shows is about the harness
 _AXES: Final = ("distro", "bwrap", "profile", "user")
 _REASONS: Final = 3
 
@@ -74,22 +71,16 @@ def counted(journal: Journal, states: Mapping[Key, Record]) -> tuple[int, int]:
     asked = journal.plan.coverage
     if asked is None:
         return 0, 0
-    measured = _measured(states)
+    measured = measured_cells(states.values())
     cells = journal.plan.cells
     return asked.covered(cell.axes for cell in cells), asked.covered(cell.axes for cell in cells if cell.id in measured)
 
 
-def _measured(states: Mapping[Key, Record]) -> set[str]:
-    """Cells where something was measured; and where a start was asked for, it was of the sandbox that was asked for."""
-    found: set[str] = set()
-    asked: dict[str, bool] = {}
-    for key, one in states.items():
-        topic = key.promise.partition(".")[0]
-        if topic == _START and one.verdict is not Verdict.UNCONFINED:
-            asked[key.cell] = asked.get(key.cell, False) or one.verdict in MEASURED
-        if topic != _HARNESS and one.verdict in MEASURED:
-            found.add(key.cell)
-    return {cell for cell in found if asked.get(cell, True)}
+def without_sandbox(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
+    """Cells that are no success although nothing in them is red: said, because known deviations are told quietly."""
+    refused = known_without_sandbox(states.values())
+    told = f"no sandbox starts in {len(refused):,} of {many(len(journal.plan.cells), 'cell')}, as is known"
+    return [f"{told}: nothing was measured there"] if refused else []
 
 
 def not_had(journal: Journal) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup, escape
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS
@@ -72,7 +72,7 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any]:
         "started": journal.run.started,
         "run": journal.run,
         "incomplete": missing,
-        "headline": _headline(journal, red, missing),
+        "headline": _headline(journal, states, red, missing),
         "mood": "red" if red or (journal.end and journal.end.exit) or missing else "green",
         "codex": facts.codex(journal),
         "plan": facts.plan(journal).removeprefix("plan: "),
@@ -83,7 +83,7 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any]:
     }
 
 
-def _headline(journal: Journal, red: int, missing: str) -> str:
+def _headline(journal: Journal, states: Mapping[Key, Record], red: int, missing: str) -> str:
     if missing:
         return "Not everything that was planned was measured"
     if red:
@@ -91,6 +91,10 @@ def _headline(journal: Journal, red: int, missing: str) -> str:
     if journal.end and journal.end.exit:
         return "No promise was violated, and yet this is not a success"
     known = journal.counts()["expected"]
+    refused = len(known_without_sandbox(states.values()))
+    if refused:
+        cells = f"{refused:,} of {facts.many(len(journal.plan.cells), 'cell')}"
+        return f"As promised, but for {facts.many(known, 'known deviation')}, and without any sandbox in {cells}"
     if known:
         return f"As promised, but for {facts.many(known, 'known deviation')}"
     return "Everything that was measured is as promised"
@@ -140,7 +144,7 @@ def _told(journal: Journal, states: Mapping[Key, Record], where: Places, folder:
         ],
         "cells": [(where.names[cell.id], cell) for cell in journal.plan.cells],
         "machines": breadth.environments(journal, _MACHINES),
-        "pairs_told": breadth.pairs(journal, states),
+        "pairs_told": [*breadth.pairs(journal, states), *breadth.without_sandbox(journal, states)],
         "not_had": breadth.not_had(journal),
         "environments": [(line.spec, flat(line.facts)) for line in {e.spec: e for e in journal.environments}.values()],
         "subjects": [(line, flat(line.facts)) for line in {s.label: s for s in journal.subjects}.values()],

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.model.ledger import Journal, count
+from pytest_codexsandbox.model.ledger import Journal, count, known_without_sandbox
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.reports import breadth, causes, facts
@@ -52,6 +52,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         "counts": count(states.values()),
         "counts_synthetic": count(facts.synthetic(journal, states)),
         "cells": journal.plan.cells,
+        "cells_without_sandbox": sorted(known_without_sandbox(states.values())),  # known: nothing was measured there
         "promises": journal.plan.promises,
         "environments": journal.environments,
         "subjects": journal.subjects,

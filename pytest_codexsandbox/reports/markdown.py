@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
@@ -40,14 +40,17 @@ def render(journal: Journal, folder: Path | None) -> str:
 def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
     red = sum(1 for record in states.values() if record.verdict in RED)
     missing = facts.incomplete(journal, states)
-    yield f"## {'❌' if red or missing else '✅'} Codex sandbox: {_headline(states, red)}"
+    failed = journal.end is not None and journal.end.exit != 0
+    yield f"## {'❌' if red or missing or failed else '✅'} Codex sandbox: {_headline(journal, states, red)}"
     yield ""
     if missing:
         yield f"**{_text(missing)}**"
         yield ""
     yield f"**{_text(' '.join(facts.counts(journal, states)))}**"
     yield ""
-    wide = (*breadth.pairs(journal, states), *facts.posture(journal))
+    wide = (
+        *breadth.pairs(journal, states), *breadth.without_sandbox(journal, states), *facts.posture(journal),
+    )  # fmt: skip
     for line in [facts.codex(journal), *breadth.environments(journal, _MACHINES), facts.plan(journal), *wide]:
         yield f"- {_text(line)}"
     for line in breadth.not_had(journal):
@@ -58,10 +61,12 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
     yield ""
 
 
-def _headline(states: Mapping[Key, Record], red: int) -> str:
+def _headline(journal: Journal, states: Mapping[Key, Record], red: int) -> str:
     if red:
         return f"{facts.many(red, 'result')} of {len(states):,} need{'s' if red == 1 else ''} attention"
-    return f"{facts.many(len(states), 'result')}, none of them red"
+    refused = len(known_without_sandbox(states.values()))
+    more = f"; no sandbox in {refused:,} of {facts.many(len(journal.plan.cells), 'cell')}" if refused else ""
+    return f"{facts.many(len(states), 'result')}, none of them red{more}"
 
 
 def _matrix(table: Grid, where: Places) -> Iterator[str]:

@@ -74,7 +74,8 @@ def _counts(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> lis
 
 
 def _breadth(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
-    lines = [line for told in breadth.pairs(journal, states) for line in paint.wrapped(told)]
+    wide = (*breadth.pairs(journal, states), *breadth.without_sandbox(journal, states))
+    lines = [line for told in wide for line in paint.wrapped(told)]
     missing = [line for told in breadth.not_had(journal) for line in paint.wrapped(told)]
     return [*lines, *(paint.coloured(line, Verdict.BROKEN) for line in missing)]
 

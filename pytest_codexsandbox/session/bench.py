@@ -11,7 +11,7 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.start import assess, assess_command
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.bwrap import another, used, without_say
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
@@ -108,9 +108,11 @@ class Bench:
         return all(one.ended == "timeout" and not one.ready for one in self.seen(cell, door, policy, SHARED))
 
     def control(self, cell: Cell, group: str) -> tuple[Observation, ...]:
-        """The same acts with nothing around them: once for an environment, whatever the release and the policy."""
+        """The same acts with nothing around them: once for an environment, whatever the release and the policy. One
+        that was started anew has its own: what worked in the one before it may not work in this."""
         spec = cell.environment
-        return self._once(("control", spec.id, group), lambda: self._observe(cell, UNCONFINED, "", group))
+        key = ("control", spec.id, group, self._places.ends(spec))
+        return self._once(key, lambda: self._observe(cell, UNCONFINED, "", group))
 
     def started(self, cell: Cell, door: str, policy: str, group: str = SHARED) -> Started:
         """Whether a sandbox was on in that call (the worst of its copies)."""
@@ -228,12 +230,11 @@ class Bench:
         return call_of(own, acts=len(acts_of(promises, group)), scale=self.options.timeout_scale)
 
     def _observe(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
-        errand = self._places.errand
-        if errand is not None and errand.key == ("seen", cell.id, door, policy, group):
-            self._places.errand = None
-            observations: tuple[Observation, ...] = errand.fetch()
-        else:
-            observations = self._performing(cell, door, policy, group)()
+        try:
+            observations = self._observed(cell, door, policy, group)
+        except Lost as fault:  # what the call left in its world was not seen any more
+            self._places.lose(cell.environment, fault.why or fault.what)
+            raise
         call = self._call(self.planned(policy, group), group)
         lost = next((one for one in observations if one.ended == "lost"), None)
         if lost is not None:
@@ -243,6 +244,15 @@ class Bench:
         if policy:
             self.seconds_in_codex += max((observation.seconds for observation in observations), default=0.0)
         return observations
+
+    def _observed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
+        """What was on an errand, or performed now."""
+        errand = self._places.errand
+        if errand is not None and errand.key == ("seen", cell.id, door, policy, group):
+            self._places.errand = None
+            found: tuple[Observation, ...] = errand.fetch()
+            return found
+        return self._performing(cell, door, policy, group)()
 
     def _line(self, cell: Cell, observation: Observation, call: Any, *, control: bool) -> CallLine:
         asked_for_one = not control and POLICIES[observation.policy].sandboxed

@@ -39,6 +39,7 @@ class Places:
         self._open: dict[str, _Opening] = {}
         self._faults: dict[str, CodexSandboxError] = {}
         self._lost: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
         self.errand: PlacedErrand | None = None  # at most one, whichever environment it is in
         self._in_a_row: list[CodexSandboxError] = []
 
@@ -60,6 +61,10 @@ class Places:
         opening = self._open.get(spec.id)
         return opening is not None and opening.environment is not None
 
+    def ends(self, spec: EnvironmentSpec) -> int:
+        """How many of it have ended: by this number two of them are told apart."""
+        return self._ends.get(spec.id, 0)
+
     def ahead(self, spec: EnvironmentSpec) -> None:
         """It will be needed next: begin now, beside what runs."""
         if spec.id not in self._open and spec.id not in self._faults and len(self._in_a_row) < IN_A_ROW:
@@ -67,10 +72,12 @@ class Places:
 
     def done(self, spec_id: str) -> None:
         """Nobody will ask for it again; if somebody does, it is started anew. What is on an errand there is broken off:
-        the environment's end ends it."""
+        the environment's end ends it. One that cannot be ended (its engine is gone) does not end the run: what it
+        leaves is found by the audit."""
         opening = self._open.pop(spec_id, None)
         if opening is not None:
-            opening.end()
+            self._ends[spec_id] = self._ends.get(spec_id, 0) + 1
+            self._end(spec_id, opening)
         if self.errand is not None and self.errand.spec_id == spec_id:
             self.errand.wait()
             self.errand = None
@@ -87,7 +94,7 @@ class Places:
             )
 
     def close(self) -> None:
-        """All ends are tried; the first that fails is told."""
+        """All ends are tried."""
         with ExitStack() as stack:
             for spec_id in list(self._open):
                 stack.callback(self.done, spec_id)
@@ -97,6 +104,14 @@ class Places:
         return tuple(leak for backend in self._backends.values() for leak in backend.audit())
 
     # ---- inside
+    def _end(self, spec_id: str, opening: "_Opening") -> None:
+        """An end that fails is no fault of the environments that are still to come. Whether it left anything (an engine
+        that was restarted ends its containers itself) the audit knows."""
+        try:
+            opening.end()
+        except CodexSandboxError as fault:
+            self._say(f"{spec_id} was not ended as it should be: {fault.what}: {fault.why or fault.where}")
+
     def _begin(self, spec: EnvironmentSpec, *, ahead: bool) -> "_Opening":
         if len(self._in_a_row) >= IN_A_ROW:
             last = self._in_a_row[-1]

@@ -17,11 +17,10 @@ import pytest
 
 from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh, shell
 from pytest_codexsandbox.environments import folders
-from pytest_codexsandbox.environments.hand_client import Lost
 from pytest_codexsandbox.environments.hand_environment import HandEnvironment
 from pytest_codexsandbox.environments.local import HAND, LocalBackend
 from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.guest.wire import pack
 from pytest_codexsandbox.model.act import Given
 from pytest_codexsandbox.model.command import Command

@@ -159,6 +159,70 @@ def test_half_a_download_and_an_old_home_are_removed(cache: Path, capsys: pytest
         assert not half.exists() and not old.exists()
 
 
+BOOTSTRAP = """
+import sys
+from pathlib import Path
+from pytest_codexsandbox.environments.container.provision import bootstrap
+from tests.unit.images.making import a_distro
+bootstrap.have(a_distro(), Path(sys.argv[1]))
+"""
+# It does not end when it is told to, and works in the folder that it was given.
+TOOL = """#!/bin/sh
+trap '' TERM
+for word; do case $word in */root.tar) target=$word;; esac; done
+mkdir "${target%/*}/half"
+echo begun >"$target"
+while :; do sleep 1; done
+"""
+
+
+@pytest.fixture
+def bootstrapping(cache: Path) -> Iterator["tuple[subprocess.Popen[bytes], Path]"]:
+    """A process that makes an image's base with a tool that is at it, and the folder in which it does."""
+    (cache / "bin").mkdir()
+    (cache / "bin" / "mmdebstrap").write_text(TOOL)
+    (cache / "bin" / "mmdebstrap").chmod(0o755)
+    environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": f"{cache}/bin:/usr/bin:/bin"}
+    with subprocess.Popen([sys.executable, "-c", BOOTSTRAP, str(cache)], env=environment, cwd="/") as maker:
+        limit, found = time.monotonic() + 60, list[Path]()
+        while not found or not found[0].stat().st_size:
+            assert time.monotonic() < limit and maker.poll() is None
+            time.sleep(0.05)
+            found = list((cache / "images" / "bases").glob("making-*/root.tar"))
+        try:
+            yield maker, found[0].parent
+        finally:
+            maker.kill()
+            if (found[0].parent / folders.OWNER).exists():
+                folders.end_marked(_owner(found[0].parent).word)
+
+
+def _owner(folder: Path) -> folders.Owner:
+    return msgspec.json.decode((folder / folders.OWNER).read_bytes(), type=folders.Owner)
+
+
+def test_half_an_image_and_who_still_works_on_it_are_removed(
+    cache: Path, tmp: Path, bootstrapping: "tuple[subprocess.Popen[bytes], Path]", capsys: pytest.CaptureFixture[str]
+) -> None:
+    maker, folder = bootstrapping
+    owner = _owner(folder)
+    assert main(["sweep"]) == 0
+    assert f"kept     {folder} (of process {maker.pid}" in capsys.readouterr().out
+    maker.kill()
+    maker.wait()
+    assert folders.marked(owner.word), "the tool lives on"
+    assert main(["sweep", "--dry-run"]) == 13
+    assert f"left     {folder}" in capsys.readouterr().out
+    assert main(["sweep"]) == 0
+    shown = capsys.readouterr().out
+    assert f"removed  {folder}" in shown and "1 left by killed runs, removed" in shown
+    assert list((cache / "images" / "bases").iterdir()) == []
+    assert folders.marked(owner.word) == []
+    assert len(list(tmp.iterdir())) == 8, "no Codex ran: what lies there is not of one of ours"
+    assert main(["sweep"]) == 0
+    assert "nothing was left" in capsys.readouterr().out
+
+
 def test_what_cannot_be_removed_is_not_called_nothing(
     cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

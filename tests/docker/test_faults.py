@@ -1,6 +1,8 @@
 """What goes wrong with engines and containers is told in words, costs its own cells only, and leaves nothing."""
 
+import errno
 import gc
+import io
 import os
 import socket
 import subprocess
@@ -15,19 +17,26 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
-from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container import engine as engines
+from pytest_codexsandbox.environments.container import labels, networks, watching
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.environments.folders import Owner
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
-from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
+from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.ports import Environment
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.session.batteries import SHARED
+from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from tests.docker.containers import container
 from tests.docker.engines import own_engine
+from tests.fakes.machine import installed_codex
 
 
 @pytest.fixture
@@ -68,6 +77,17 @@ def test_a_stale_socket_is_said(folder: Path) -> None:
     assert "refused" in raised.value.why.lower()
 
 
+def test_who_may_not_speak_with_an_engine_is_not_told_to_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(host: str, timeout: float) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(engines, "_answers", refused)
+    with pytest.raises(MachineFault) as raised:
+        Engine("unix:///var/run/docker.sock")
+    assert "Permission denied" in raised.value.why
+    assert "you may not speak with it" in raised.value.next_step
+
+
 def test_an_engine_that_hangs_does_not_hang_us(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(folder / "deaf.sock"))
@@ -87,6 +107,36 @@ def test_an_image_that_is_not_there_is_said(folder: Path) -> None:
     with pytest.raises(NotHad) as raised, opened(spec, folder):
         pass
     assert "codexsandbox-no-such-image:1" in str(raised.value)
+
+
+OWN = """FROM {base}
+ENV PATH=/opt/mine:/usr/bin:/bin
+RUN mkdir /opt/mine && printf '#!/bin/sh\\necho another\\n' > /opt/mine/bwrap && chmod 755 /opt/mine/bwrap
+HEALTHCHECK --interval=1s CMD sleep 600
+"""
+
+
+def test_what_an_image_of_a_users_own_wants_to_run_or_finds_first_is_no_part_of_it(folder: Path) -> None:
+    """Codex is called with a PATH of ours, so that its bubblewrap is looked for there and nowhere else."""
+    spec = container()
+    with Engine() as engine:
+        assert spec.container is not None
+        base, tag = Images(engine, cache_folder()).have(spec.container), f"codexsandbox-test-{new_word()}:1"
+        file = io.BytesIO(OWN.format(base=base).encode())
+        try:
+            assert not [
+                said for said in engine.api.build(fileobj=file, tag=tag, decode=True, rm=True) if "error" in said
+            ]
+            image = ImageSpec(name="of-mine", reference=tag)
+            spec = msgspec.structs.replace(spec, container=msgspec.structs.replace(spec.container, image=image))
+            with opened(spec, folder) as environment:
+                assert environment.facts()["bwrap"]["path"] == "/usr/bin/bwrap"
+                time.sleep(2)  # the engine would have begun to look after its health
+                running = sh(environment, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").stdout
+                assert b"hand.py" in running
+                assert b"sleep" not in running
+        finally:
+            engine.api.remove_image(tag, force=True)
 
 
 def test_a_profile_that_the_engine_refuses_is_said_in_its_words_and_leaves_nothing(folder: Path) -> None:
@@ -144,6 +194,16 @@ def test_a_disk_that_is_full_is_the_commands_own_trouble(folder: Path) -> None:
         assert sh(environment, "echo room > there; cat there").stdout == b"room\n"
 
 
+def test_what_a_call_leaves_in_shared_folders_is_gone_before_the_next(folder: Path) -> None:
+    """What one release of Codex has left says nothing about the next one in the same container."""
+    places = "/tmp /var/tmp /dev/shm"
+    with opened(container(), folder) as environment:
+        with fresh(environment) as world:
+            sh(environment, f"for d in {places}; do mkdir -p $d/left/deep && touch $d/left/deep/er $d/.file; done")
+            assert {"@TMP@/left", "@TMP@/.file"} <= set(environment.litter(world, ()))
+        assert sh(environment, f"ls -A {places}").stdout.split() == [b"/dev/shm:", b"/tmp:", b"/var/tmp:"]
+
+
 def test_a_hundred_megabytes_of_bytes_arrive(folder: Path) -> None:
     with opened(container(), folder) as environment, fresh(environment) as world:
         script = "import os\nfor _ in range(100): os.write(1, bytes(range(250)) * 4194 + bytes(1000))"
@@ -192,10 +252,70 @@ def test_what_an_opening_or_a_helper_left_is_a_leak_of_ours(folder: Path) -> Non
         assert backend.audit() == ()
 
 
+def test_what_a_killed_run_left_is_not_mistaken_for_that_of_another_machine(folder: Path) -> None:
+    """An engine serves several machines; on two of them a process may have the same number and age."""
+    owner = Owner(word="feedfeed", pid=7, start=1234, boot="here", node="one", pids="pid:[1]")
+    theirs = msgspec.structs.replace(owner, boot="there", node="two")
+    with Engine() as engine, opened(container(), folder) as environment:
+        made = [
+            engine.create(
+                str(environment.facts()["image"]), ("/nothing",), {},
+                Labels={**labels.labels("environment", "feedfeed"), labels.OWNER: msgspec.json.encode(one).decode()},
+            )
+            for one in (owner, theirs)
+        ]  # fmt: skip
+        try:
+            watching.clear(engine.host, owner.process)
+            assert [bool(engine.state(one)) for one in made] == [False, True]
+        finally:
+            for one in made:
+                engine.remove(one)
+
+
+def test_who_is_interrupted_while_a_network_is_made_leaves_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def interrupted(engine: Engine, name: str, word: str) -> None:
+        make(engine, name, word)
+        made.append(name)
+        raise KeyboardInterrupt
+
+    make = networks._make
+    monkeypatch.setattr(networks, "_make", interrupted)
+    backend = ContainerBackend()
+    with pytest.raises(KeyboardInterrupt), backend.open(container(network="own"), folder / "e"):
+        raise AssertionError("it was opened")
+    with Engine() as engine:
+        assert made and engine.api.networks(names=made) == []
+    assert backend.audit() == ()
+
+
+def test_a_container_that_dies_under_a_call_is_started_anew_for_the_next(folder: Path) -> None:
+    """Also when nobody can look any more what the call has left. The new one has a control of its own."""
+    codex = installed_codex(cache_folder())
+    one, two = (
+        Cell(environment=container(), subject=SubjectSpec(label=name, path=codex.binary)) for name in ("one", "two")
+    )
+    plan = Plan(preset="test", cells=(one, two), promises=(), keys=())
+    options = BenchOptions(folder=folder, cache=cache_folder())
+    bench = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: codex)
+    try:
+        control = bench.control(one, SHARED)
+        with Engine() as engine:
+            (mine,) = ours(engine)
+            engine.api.kill(mine)
+        with pytest.raises(Lost, match="somebody told the engine to end the container"):
+            bench.seen(one, "sandbox", "workspace-write", SHARED)
+        (seen,) = bench.seen(two, "sandbox", "workspace-write", SHARED)
+        assert (seen.ended, seen.ready) == ("exit", True), seen
+        assert bench.control(two, SHARED) is not control
+    finally:
+        bench.close()
+    assert bench.leaks() == ()
+
+
 def test_an_engine_that_sees_none_of_our_files_gets_everything_sent(folder: Path) -> None:
     """As one on another machine: the hand, Codex and the image arrive through its API."""
-    from pytest_codexsandbox.registry import cache_folder
-
     cache_folder().mkdir(parents=True, exist_ok=True)
     with own_engine(hide=(cache_folder(),)) as engine:
         spec = msgspec.structs.replace(container(), engine_host=engine.host)

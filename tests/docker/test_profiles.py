@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.environments.container import recipe
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
+from pytest_codexsandbox.environments.container.engine import default_host
 from pytest_codexsandbox.environments.container.readback import differences, expected
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.matrix.axes import SHIPPED
@@ -119,11 +121,32 @@ def test_an_engine_without_user_namespaces_of_its_own_is_not_asked_for_one(tmp_p
         opened(profiled("userns-remap"), tmp_path),
     ):
         pass
+    told = ContainerBackend.foresee(cache_folder())
+    assert "no user namespace for its containers" in told(profiled("userns-remap"))
+    assert told(profiled("docker-default")) == ""
+
+
+def test_a_plan_names_the_profile_that_this_engine_cannot_give(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "matrix.toml"
+    file.write_text(
+        'description = "one engine"\nreleases = ["0.163.0"]\n[containers]\ndistros = ["debian-bookworm"]\n'
+        'profiles = ["docker-default", "userns-remap"]\nusers = ["u1000"]\n'
+    )
+    assert main(["plan", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "userns-remap" in told and "dockerd --userns-remap=default" in told
+    assert main(["plan", str(file), "--codex-docker-hosts", "unix:///nobody/listens"]) == 0
+    assert "dockerd --userns-remap=default" not in capsys.readouterr().out
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="an engine of our own needs root")
 def test_an_engine_with_user_namespaces_gives_one_only_where_it_is_asked(tmp_path: Path) -> None:
     with own_engine(userns=True) as engine:
+        wanted = profiled("userns-remap")
+        assert ContainerBackend.foresee(cache_folder(), (engine.host,))(wanted) == ""
+        assert ContainerBackend.foresee(cache_folder(), (default_host(), engine.host))(wanted) == ""
         for name, plain in (("userns-remap", False), ("seccomp-unconfined-systempaths", True)):
             spec = msgspec.structs.replace(profiled(name, "u1000"), engine_host=engine.host)
             with opened(spec, tmp_path) as environment:

@@ -1,5 +1,7 @@
 """Everything that is shipped as data loads, and names only what exists."""
 
+import fnmatch
+import itertools
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,11 @@ import pytest
 from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.matrix import deviation_files, load, survey
+from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.matrix.combine import Left
 from pytest_codexsandbox.matrix.containers import Choice
 from pytest_codexsandbox.matrix.plan import make
+from pytest_codexsandbox.matrix.where import Where, fits, values
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.ids import is_promise, is_value
 from pytest_codexsandbox.model.policy import POLICIES
@@ -87,6 +91,44 @@ def test_every_shipped_deviation_names_its_cause() -> None:
     """Without a fingerprint it would cover whatever has none: a call that took too long as well."""
     path = shipped("matrix") / "expectations" / "known.toml"
     assert [deviation.id for deviation in deviation_files.load((path,)) if not deviation.fingerprint] == []
+
+
+CONTAINER_AXES = {"distro": "distros", "bwrap": "bwrap", "profile": "profiles", "user": "users"}
+NAMED = [
+    pytest.param(axis, value, id=f"{deviation.id}-{axis}-{value}")
+    for deviation in deviation_files.load((shipped("matrix") / "expectations" / "known.toml",))
+    for axis in CONTAINER_AXES
+    for value in values(deviation.where, axis)
+]
+
+
+@pytest.mark.parametrize(("axis", "value"), NAMED)
+def test_what_a_shipped_deviation_names_is_in_the_catalogue(axis: str, value: str) -> None:
+    """A misspelt profile would fit no cell, and what it was to cover would be news in every run."""
+    assert fnmatch.filter(SHIPPED.values(CONTAINER_AXES[axis]), value)
+
+
+def test_no_two_shipped_deviations_say_how_one_start_fails() -> None:
+    """Where two bind, one of them is violated in another way: stale in every run that measures the cell."""
+    matrix = load.load("pull-request")
+    assert matrix.containers is not None
+    containers = {"distro": matrix.containers.distros, "bwrap": matrix.containers.bwraps,
+                  "profile": matrix.containers.profiles, "user": matrix.containers.users}  # fmt: skip
+    shipped_ones = deviation_files.load((shipped("matrix") / "expectations" / "known.toml",))
+    starts = [one for one in shipped_ones if one.promise == "start.sandbox-is-on"]
+    assert starts
+    bound: dict[tuple[str, ...], str] = {}
+    for deviation in starts:
+        named = {**containers, "codex": matrix.releases, "policy": tuple(POLICIES)}
+        kept = {
+            axis: [value for value in every if _fits(deviation.where, axis, value)] for axis, every in named.items()
+        }
+        for place in itertools.product(*kept.values()):
+            assert bound.setdefault(place, deviation.id) == deviation.id, place
+
+
+def _fits(where: Where, axis: str, value: str) -> bool:
+    return axis not in where or fits({axis: where[axis]}, {axis: value}, version=value)
 
 
 # ---- presets of containers

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from pytest_codexsandbox.guest import kin
 from pytest_codexsandbox.model.verdict import Verdict
+from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import LIMIT, Matrix
 
 pytestmark = pytest.mark.live
@@ -56,6 +58,37 @@ def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
         time.sleep(0.1)
     assert [one for one in everybody if _lives(one)] == []
     assert _ours(matrix.cache) == []
+
+
+INTERRUPTS = """
+import os, time
+from pathlib import Path
+HERE, SEEN = Path.cwd(), []
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+def stop():
+    return list(HERE.glob(".codexsandbox/2*/stop"))
+def pytest_runtest_logreport():
+    SEEN.append(1)
+    if not WORKER and len(SEEN) == 12:
+        raise KeyboardInterrupt
+def pytest_runtest_logfinish():
+    end = time.monotonic() + 60
+    while WORKER and len(SEEN) >= 12 and not stop() and time.monotonic() < end:
+        time.sleep(0.02)
+def pytest_sessionfinish(session):
+    if WORKER and SEEN:
+        (HERE / "said").write_text(f"{session.shouldstop} after {len(SEEN)}")
+"""
+
+
+def test_workers_of_a_run_that_is_interrupted_stop_at_their_next_item(matrix: Matrix) -> None:
+    """Else they work on for the five seconds after which execnet interrupts them."""
+    run = matrix.run("-n2", files={"interrupts.py": INTERRUPTS}, plugins=("xdist.plugin", "interrupts"))
+    assert run.code == 2, run.out
+    said = (run.reports[0].parents[2] / "said").read_text()
+    assert said.startswith("the run was interrupted after 1"), said
+    assert not (run.reports[0].parent / "stop").exists()
+    assert run.journal.end is not None
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is needed")
@@ -109,6 +142,36 @@ def test_a_journal_that_does_not_say_what_the_run_found_is_no_success(
     assert "exit 11: the journal is incomplete: " in run.out and said in run.out
 
 
+def test_a_report_that_cannot_be_written_is_no_success(matrix: Matrix) -> None:
+    plugin = (
+        "from pathlib import Path\n"
+        "def pytest_sessionfinish():\n"
+        "    for folder in Path('.codexsandbox').glob('2*'):\n"
+        "        (folder / 'index.html').mkdir()\n"
+    )
+    words = ("--codex-only=process.exit-code-kept", "--codex-report=html,markdown")
+    run = matrix.run(*words, files={"conftest.py": plugin})
+    assert run.code == 11, run.out
+    assert "index.html could not be written: Is a directory" in run.out
+    assert "exit 11: asked for and not written: index.html" in run.out
+    folder = run.reports[0].parent
+    assert (folder / "report.md").is_file()  # the others are there
+    assert list(folder.glob(".*.part")) == []
+
+
+def test_a_renderer_that_fails_leaves_the_screen_and_is_no_success(matrix: Matrix) -> None:
+    plugin = (
+        "from pytest_codexsandbox.reports import markdown\n"
+        "def pytest_configure():\n"
+        "    markdown.render = lambda *_: [][1]\n"
+    )
+    words = ("--codex-only=process.exit-code-kept", "--codex-report=markdown")
+    run = matrix.run(*words, files={"conftest.py": plugin})
+    assert run.code == 11, run.out
+    assert "report.md could not be made: IndexError: list index out of range" in run.out
+    assert "exit 11: asked for and not written: report.md" in run.out
+
+
 def test_what_another_plugin_makes_of_the_exit_code_is_not_lost(matrix: Matrix) -> None:
     plugin = "def pytest_sessionfinish(session):\n    session.exitstatus = 1\n"
     run = matrix.run("--codex-only=filesystem.outside-mode-refused", files={"conftest.py": plugin})
@@ -124,3 +187,37 @@ def test_a_fault_of_another_plugin_at_the_end_leaves_a_journal_without_end_and_n
     assert run.journal.end is None
     name = run.reports[0].parent.name  # other tests kill runs that share this cache
     assert list((matrix.cache / "runs").glob(f"{name}-*")) == []
+
+
+NEVER_STARTS = """#!{python} -IS
+import os, sys
+words = sys.argv[1:]
+if "--" in words and not any("danger-full-access" in word for word in words):
+    sys.exit("bwrap: Creating new namespace failed: No space left on device")
+os.execv({codex!r}, [{codex!r}, *words])
+"""
+KNOWN = """
+[[deviation]]
+id = "no-namespaces-here"
+promise = "start.sandbox-is-on"
+direction = "denied"
+fingerprint = "userns-limit"
+where = { codex = "candidate", policy = ["read-only", "workspace-write*"] }
+reason = "this machine has none to give"
+issue = "https://example.org/1"
+owner = "me"
+until = 2099-01-01
+"""
+
+
+def test_a_run_whose_starts_are_all_known_to_fail_is_no_success(matrix: Matrix, tmp_path: Path) -> None:
+    """What works without a sandbox, as asked, is measured in the same cell and stands for none."""
+    wrapper = tmp_path / "wrapper"
+    wrapper.write_text(NEVER_STARTS.format(python=sys.executable, codex=installed_codex(matrix.cache).binary))
+    wrapper.chmod(0o755)
+    words = ("--codex-only=filesystem.workspace-writable", "--codex-expectations=known.toml")
+    run = matrix.run(f"--codex-bin={wrapper}@0.163.0", *words, files={"known.toml": KNOWN})
+    counts = run.journal.counts()
+    assert counts["expected"] and counts["unconfined"] and not counts["violates"] + counts["stale"], run.out
+    assert run.code == 11, run.out
+    assert "exit 11: no sandbox was on in the whole run" in run.out

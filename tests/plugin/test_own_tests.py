@@ -122,3 +122,47 @@ def test_a_command_finds_what_it_would_find_without_the_probe_before_it(matrix: 
     )
     run = matrix.run("test_plain.py", files={"test_plain.py": text})
     assert run.code == 0, run.out
+
+
+DECLARES = """
+from pytest_codexsandbox.declare import promise
+from pytest_codexsandbox.model.act import Act
+
+@promise({id!r}, kind="boundary", severity="high", source="me", policies=("workspace-write",),
+         acts={{"write": Act(verb="write", path="@WORKSPACE@/@NAME@")}})
+def test_declared(trial):
+    trial.allowed("write")
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("-n2",)])
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        DECLARES.format(id="mine.is-kept"),
+        DECLARES.format(id="filesystem.workspace-writable"),  # a shipped promise must not be judged by it
+        "def test_declared(trial):\n    pass\n",
+    ],
+    ids=["own", "shipped-id", "undeclared"],
+)
+def test_one_that_takes_what_the_shipped_promises_take_is_told_what_to_take(
+    matrix: Matrix, text: str, flag: bool, words: tuple[str, ...]
+) -> None:
+    plugins = ("xdist.plugin",) if words else ()
+    run = matrix.run("test_mine.py", *words, files={"test_mine.py": text}, matrix=flag, plugins=plugins)
+    assert run.code == 4, run.out
+    assert "`trial` is for the promises that are shipped" in run.out
+    assert "where  test_mine.py::test_declared" in run.out
+    assert "take `codex_sandbox`" in run.out
+    assert "INTERNALERROR" not in run.out
+    assert run.reports == []
+
+
+def test_a_fixture_of_the_users_own_may_be_called_trial(matrix: Matrix) -> None:
+    text = (
+        "import pytest\n\n@pytest.fixture\ndef trial():\n    return 1\n\n\n"
+        "def test_mine(trial):\n    assert trial == 1\n"
+    )
+    run = matrix.run("test_mine.py", files={"test_mine.py": text}, matrix=False)
+    assert run.code == 0, run.out

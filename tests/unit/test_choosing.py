@@ -1,6 +1,6 @@
 """What planning reads from this machine, once, and how it travels to workers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,8 +20,8 @@ from tests.unit.matrix.making import environment, plan
 
 class Foreseeing:
     @staticmethod
-    def foresee(cache: Path) -> Callable[[EnvironmentSpec], str]:
-        return lambda spec: f"no {spec.distro} here"
+    def foresee(cache: Path, hosts: Sequence[str] = ()) -> Callable[[EnvironmentSpec], str]:
+        return lambda spec: f"no {spec.distro} at {', '.join(hosts)}"
 
 
 def without_its_package(group: str, name: str) -> object:
@@ -31,7 +31,7 @@ def without_its_package(group: str, name: str) -> object:
 @pytest.mark.parametrize(
     ("plugged", "said"),
     [
-        (lambda group, name: Foreseeing, "no debian-12 here"),
+        (lambda group, name: Foreseeing, "no debian-12 at tcp://a, ssh://b"),
         (lambda group, name: object(), ""),
         (without_its_package, choosing.MISSING),
     ],
@@ -40,7 +40,7 @@ def test_each_backend_says_what_it_cannot_have(
     monkeypatch: pytest.MonkeyPatch, plugged: Callable[[str, str], object], said: str
 ) -> None:
     monkeypatch.setattr(choosing, "plugged", plugged)
-    assert choosing.foresight()(environment()) == said
+    assert choosing.foresight(("tcp://a", "ssh://b"))(environment()) == said
     assert choosing.stock(plan()) == ()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import Lost, MachineFault, NotHad
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.journal import CallLine, Line
@@ -189,6 +189,19 @@ def test_an_environment_that_was_lost_meanwhile_is_started_anew(made: tuple[Benc
     assert bench.environment(CELL.environment) is not first
 
 
+def test_an_environment_that_died_between_two_calls_breaks_one_of_them(made: tuple[Bench, Door, list[Line]]) -> None:
+    bench, door, lines = made
+    bench.seen(CELL, "sandbox", READ, SHARED)
+    first = bench.environment(CELL.environment)
+    door.fault = Lost("the hand has ended")
+    for _ in range(2):
+        with pytest.raises(Lost):
+            bench.seen(CELL, "sandbox", WRITE, SHARED)
+    door.fault = None
+    assert bench.seen(CELL, "sandbox", READ, "a.alone")
+    assert bench.environment(CELL.environment) is not first and calls(lines) == [READ, READ]
+
+
 @pytest.mark.parametrize("end", [Bench.close, lambda bench: bench.done(CELL.environment)], ids=["close", "done"])
 def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
     made: tuple[Bench, Door, list[Line]], end: Callable[[Bench], None]
@@ -209,3 +222,43 @@ def test_the_end_of_another_environment_leaves_it_alone(made: tuple[Bench, Door,
     bench.foresee(CELL, "sandbox", WRITE, SHARED)
     bench.done(OTHER)
     assert door.inside == 1
+
+
+def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(
+    made: tuple[Bench, Door, list[Line]],
+) -> None:
+    """What the call left was not seen any more, so it has no observation; the others have an environment."""
+    bench, door, _ = made
+    first = bench.environment(CELL.environment)
+    door.fault = Lost("the hand has ended", why="somebody told the engine to end the container")
+    with pytest.raises(Lost):
+        bench.seen(CELL, "sandbox", READ, SHARED)
+    door.fault = None
+    assert bench.seen(CELL, "sandbox", WRITE, SHARED)
+    assert bench.environment(CELL.environment) is not first
+
+
+def test_a_new_environment_has_its_own_controls(made: tuple[Bench, Door, list[Line]]) -> None:
+    bench, door, _ = made
+    before = bench.control(CELL, SHARED)
+    assert bench.control(CELL, SHARED) is before
+    door.ends = "lost"
+    bench.seen(CELL, "sandbox", READ, SHARED)
+    door.ends = "exit"
+    assert bench.control(CELL, SHARED) is not before
+
+
+def test_a_codex_that_cannot_be_had_is_no_fault_of_the_test_before_it(made: tuple[Bench, Door, list[Line]]) -> None:
+    bench, _, _ = made
+    bench.environment(CELL.environment)
+    bench._kept["subject", CELL.subject.label] = NotHad("this release cannot be had")
+    assert all(foresee(bench, key) for key in bench.plan.keys)  # none of them needs a call
+
+
+def test_a_battery_that_failed_is_no_fault_of_the_test_before_it(made: tuple[Bench, Door, list[Line]]) -> None:
+    bench, door, _ = made
+    bench.environment(CELL.environment)
+    door.fault = MachineFault("the disk is full")
+    with pytest.raises(MachineFault):
+        bench.seen(CELL, "sandbox", READ, SHARED)
+    assert all(foresee(bench, key) for key in bench.plan.keys if key.policy == READ)

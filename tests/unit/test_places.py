@@ -45,3 +45,32 @@ def test_after_three_in_a_row_the_others_are_not_tried(monkeypatch: pytest.Monke
 def test_what_cannot_be_had_is_no_sign_of_a_broken_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     count, words = tried(NotHad("there is no C compiler"), monkeypatch)
     assert (count, words) == (5, ["there is no C compiler"] * 5)
+
+
+class Stubborn:
+    """Its environments do not end as they should: the engine is gone."""
+
+    @contextmanager
+    def open(self, spec: EnvironmentSpec, folder: Path, **_: Any) -> Iterator[ScriptedEnvironment]:
+        yield ScriptedEnvironment(lambda command: None)  # type: ignore[arg-type, return-value]
+        raise MachineFault("the container engine did not remove the container", why="it hangs")
+
+    def audit(self) -> tuple[str, ...]:
+        return ("container codexsandbox-1",)
+
+
+def test_an_end_that_fails_is_said_and_what_it_left_is_the_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "plugged", lambda group, name: Stubborn)
+    said: list[str] = []
+    made = places.Places(
+        Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None, say=said.append
+    )
+    specs = [EnvironmentSpec(id=f"e{number}", backend="stubborn", distro="none") for number in range(3)]
+    first, *_ = [made.get(spec) for spec in specs]
+    made.lose(specs[0], "it died")
+    assert made.get(specs[0]) is not first
+    made.done(specs[1].id)
+    made.close()
+    assert [line.split()[0] for line in said] == ["e0", "e1", "e0", "e2"]
+    assert "was not ended as it should be: the container engine did not remove the container: it hangs" in said[0]
+    assert made.leaks() == ("container codexsandbox-1",)

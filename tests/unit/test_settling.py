@@ -5,6 +5,7 @@ import datetime
 import pytest
 
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
@@ -71,6 +72,12 @@ def test_a_violation_comes_before_everything_of_ours_and_all_are_named() -> None
     outcome = ended(states, stale=("known: healed",), leaks=("a process",), incomplete="no end")
     assert outcome.code == 1
     assert codes(outcome) == [1, 11, 10, 12, 13]
+
+
+def test_a_report_that_is_not_there_is_no_success() -> None:
+    outcome = ended(seen(), unwritten=("index.html",))
+    assert (outcome.code, outcome.reasons) == (11, ("11 asked for and not written: index.html",))
+    assert codes(ended(seen(read_only=Verdict.VIOLATES), unwritten=("index.html",))) == [1, 11]
 
 
 @pytest.mark.parametrize("code", [2, 3, 4])
@@ -144,18 +151,117 @@ def test_what_the_canaries_show_measures_no_codex() -> None:
     assert ended(states).code == 11
 
 
+def refused_start(plan: Plan, cell: str, **words: object) -> dict[Key, Record]:
+    """No sandbox starts in this cell, as is known, and all that needs one is blocked."""
+    known = {"deviation": "no-namespaces-here", "direction": "denied"} | words
+    verdict = known.pop("verdict", Verdict.EXPECTED)
+    states = {}
+    for key in plan.keys:
+        if key.cell == cell and key.promise == "start.is-on":
+            states[key] = record(key, verdict, **known)  # type: ignore[arg-type]
+        elif key.cell == cell and key.promise != "trust.canary":
+            states[key] = record(key, Verdict.BLOCKED)
+        else:
+            states[key] = record(key, Verdict.CONFORMS)
+    return states
+
+
 @pytest.mark.parametrize("known", [Verdict.EXPECTED, Verdict.STALE])
 def test_a_start_that_is_known_to_fail_measures_nothing(known: Verdict) -> None:
     """All that needs a sandbox is blocked by it: a run in which nothing else was measured is no success."""
-    states = {
-        key: record(key, known, deviation="no-namespaces-here")
-        if key.promise == "start.is-on"
-        else record(key, Verdict.CONFORMS if key.promise == "trust.canary" else Verdict.BLOCKED)
-        for key in PLAN.keys
-    }
+    states = refused_start(PLAN, PLAN.cells[0].id, verdict=known)
     assert 11 in codes(ended(states))
-    unasked = next(key for key in PLAN.keys if key.promise.startswith("f"))
-    assert 11 not in codes(ended(states | {unasked: record(unasked, Verdict.UNCONFINED)}))
+
+
+def test_what_needs_no_sandbox_makes_no_success_of_a_run_whose_sandbox_never_starts() -> None:
+    states = refused_start(PLAN, PLAN.cells[0].id)
+    needless = next(key for key in PLAN.keys if key.promise.startswith("f"))
+    assert 11 in codes(ended(states | {needless: record(needless)}))
+
+
+def test_what_ran_without_a_sandbox_makes_no_success_of_a_run_whose_sandbox_never_starts() -> None:
+    both = plan(promise("start.is-on", policies=("read-only", "danger-full-access")), promise("trust.canary"))
+    states = refused_start(both, both.cells[0].id)
+    free = next(key for key in both.keys if key.policy == "danger-full-access" and key.promise == "start.is-on")
+    outcome = exit_code(states | {free: record(free, Verdict.UNCONFINED)}, planned=both.keys)
+    assert outcome.code == 11
+    assert "no sandbox was on in the whole run (of those asked for: 1 known deviation)" in outcome.reasons[0]
+
+
+TWO = plan(promise("start.is-on"), promise(), promise("trust.canary"), cells=(cell("0.1.0"), cell("0.2.0")))
+
+
+def test_a_cell_whose_sandbox_is_known_not_to_start_may_stand_beside_one_that_was_measured() -> None:
+    assert exit_code(refused_start(TWO, TWO.cells[1].id), planned=TWO.keys) == Outcome(code=0, reasons=())
+    assert exit_code(refused_start(TWO, TWO.cells[1].id), planned=TWO.keys, strict=True).code == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"direction": "leak"},  # known, and the command ran without the sandbox that was asked for
+        {"verdict": Verdict.BLOCKED, "deviation": "", "direction": ""},
+        {"verdict": Verdict.NOT_APPLICABLE, "deviation": "", "direction": ""},
+    ],
+)
+def test_nothing_else_excuses_a_cell_in_which_nothing_was_measured(words: dict[str, object]) -> None:
+    outcome = exit_code(refused_start(TWO, TWO.cells[1].id, **words), planned=TWO.keys)
+    assert outcome.code == 11
+    assert "0.2.0" in outcome.reasons[0]
+
+
+def test_a_refusal_that_is_known_under_one_policy_alone_excuses_nothing() -> None:
+    states = refused_start(TWO, TWO.cells[1].id)
+    other = next(key for key in states if key.promise == "start.is-on" and "0.2.0" in key.cell)
+    assert exit_code(states | {other: record(other, Verdict.BLOCKED)}, planned=TWO.keys).code == 11
+
+
+def test_what_is_known_of_another_bubblewrap_than_asked_for_measures_nothing() -> None:
+    """Its start is blocked, and so is what held; a known deviation is seen there as well."""
+    states = {key: record(key, Verdict.BLOCKED if "0.2.0" in key.cell else Verdict.CONFORMS) for key in TWO.keys}
+    known = next(key for key in TWO.keys if "0.2.0" in key.cell and key.promise.startswith("f"))
+    states[known] = record(known, Verdict.EXPECTED, deviation="a-root-is-a-file", direction="denied")
+    outcome = exit_code(states, planned=TWO.keys)
+    assert outcome.code == 11
+    assert "0.2.0" in outcome.reasons[0]
+
+
+FREE = "danger-full-access"
+ASKED = plan(promise("start.is-on", policies=("workspace-write", FREE)), cells=(cell("0.1.0"), cell("0.2.0")))
+
+
+def starts(*sandboxed: Verdict) -> dict[Key, Record]:
+    """Of each cell in turn; without a sandbox, as asked, all goes well."""
+    left = iter(sandboxed)
+    return {key: record(key, Verdict.UNCONFINED if key.policy == FREE else next(left)) for key in ASKED.keys}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (Verdict.EXPECTED, Verdict.EXPECTED, "2 known deviation"),
+        (Verdict.EXPECTED, Verdict.NOT_APPLICABLE, "1 not applicable, 1 known deviation"),
+        (Verdict.NOT_APPLICABLE, Verdict.NOT_APPLICABLE, "2 not applicable"),
+        (Verdict.EXPECTED, Verdict.CONFORMS, ""),  # somewhere there was one
+        (Verdict.EXPECTED, Verdict.STALE, ""),  # it has healed
+        (Verdict.EXPECTED, Verdict.VIOLATES, ""),  # red by itself
+        (Verdict.EXPECTED, Verdict.BROKEN, ""),  # said of that cell: nothing was measured in it
+    ],
+)
+def test_a_run_in_which_no_sandbox_was_on_is_no_success_whatever_worked_without_one(
+    first: Verdict, second: Verdict, said: str
+) -> None:
+    outcome = exit_code(starts(first, second), planned=ASKED.keys)
+    told = [reason for reason in outcome.reasons if "no sandbox was on" in reason]
+    assert told == ([f"11 no sandbox was on in the whole run (of those asked for: {said})"] if said else [])
+    assert outcome.code == (
+        11 if said else {Verdict.CONFORMS: 0, Verdict.STALE: 12, Verdict.VIOLATES: 1}.get(second, 11)
+    )
+
+
+def test_a_run_that_asks_for_no_sandbox_needs_none() -> None:
+    free = plan(promise("start.is-on", policies=(FREE,)))
+    assert exit_code(records(free, Verdict.UNCONFINED), planned=free.keys).code == 0
 
 
 def test_one_empty_cell_among_full_ones_is_named() -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pytest_codexsandbox.environments.bubblewrap import having
 from pytest_codexsandbox.environments.container import (
     command_line,
+    engines_own,
     labels,
     networks,
     podman,
@@ -41,7 +42,10 @@ from pytest_codexsandbox.ports import Brought, Say, silent
 from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
+# What every Codex gets, whatever its image says.
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING: Final = 5.0
+_BACK: Final = 20.0  # for an engine that was there to be there again
 _HOSTNAME: Final = "codexsandbox"
 _open: set[str] = set()  # the words of environments that stand, of whatever backend in this process
 _UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by itself
@@ -56,9 +60,9 @@ class ContainerBackend:
         self._hosts: set[str] = set()  # engines that were asked for anything
 
     @staticmethod
-    def foresee(cache: Path) -> Callable[[EnvironmentSpec], str]:
+    def foresee(cache: Path, hosts: Sequence[str] = ()) -> Callable[[EnvironmentSpec], str]:
         """For plans: why an environment cannot be had here, "" where nothing is known that keeps it from being had."""
-        images = Foresight(cache)
+        images, engines = Foresight(cache), engines_own.Beforehand(hosts)
         bwraps: dict[str, str] = {}  # a plan asks for each of them a thousand times
 
         def why_not(spec: EnvironmentSpec) -> str:
@@ -67,7 +71,7 @@ class ContainerBackend:
                 return ""
             if asked.bwrap.name not in bwraps:
                 bwraps[asked.bwrap.name] = having.why_not(asked.bwrap, cache)
-            return images.why_not(wanted(asked)) or bwraps[asked.bwrap.name]
+            return images.why_not(wanted(asked)) or bwraps[asked.bwrap.name] or engines.why_not(asked)
 
         return why_not
 
@@ -100,11 +104,12 @@ class ContainerBackend:
             raise MachineFault("this environment is no container", where=spec.id)
         cache = cache or cache_folder()
         with ExitStack() as stack:
-            engine = Engine(spec.engine_host or self._host)
+            engine = self._engine(spec.engine_host or self._host, say)
             stack.callback(engine.close)
-            self._hosts.add(engine.host)
             stack.enter_context(self._watchers.over(engine.host))
-            _refuse(engine, asked)
+            engines_own.refuse(engine, asked)
+            if engine.podman:
+                podman.refuse(asked, gives=engine.gives, where=engine.host)
             image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
             supplies, places = _supplies(brought, cache)
             supplier = Supplier(engine, cache)
@@ -123,16 +128,23 @@ class ContainerBackend:
             filters = partial(podman.with_files, folder=cache / "filters", near=lambda: supplier.near(image))
             yield stack.enter_context(container.started(config, places, network, filters=filters))
 
-
-def _refuse(engine: Engine, asked: ContainerSpec) -> None:
-    """What cannot be had of this engine, whatever it is asked."""
-    if asked.profile.userns and not engine.has("userns"):
-        raise NotHad(
-            "this engine has no user namespace for its containers", where=engine.host,
-            next_step="another engine: dockerd --userns-remap=default",
-        )  # fmt: skip
-    if engine.podman:
-        podman.refuse(asked, gives=engine.gives, where=engine.host)
+    def _engine(self, host: str, say: Say) -> Engine:
+        """One that has answered before is waited for: somebody restarts it."""
+        limit = time.monotonic() + (_BACK if (host or default_host()) in self._hosts else 0)
+        waits = False
+        while True:
+            try:
+                engine = Engine(host)
+            except MachineFault as problem:
+                if time.monotonic() > limit:
+                    raise
+                if not waits:
+                    say(f"{problem.what}: waiting for it, up to {_BACK:.0f} s")
+                waits = True
+                time.sleep(0.2)
+                continue
+            self._hosts.add(engine.host)
+            return engine
 
 
 def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
@@ -153,7 +165,7 @@ def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
 
 def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ...], dict[str, str]]:
     hand = runtime.portable(cache)
-    found = {runtime.INSIDE: Supply(folder=str(hand), inside=runtime.INSIDE, digest=hand.name)}
+    found = {runtime.INSIDE: Supply(folder=str(hand), inside=runtime.INSIDE, digest=hand.name, sample="complete")}
     places: dict[str, str] = {}
     for one in brought:
         supply, place = of_subject(one.binary, one.digest, cache)
@@ -185,7 +197,9 @@ class _Container:
         self._id = self._engine.create(
             image, _ARGV, config, name=self._name, Labels=labels.labels("environment", self.word),
             OpenStdin=True, StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False,
-            WorkingDir="/", Env=["LC_ALL=C.UTF-8"], Entrypoint=[], Hostname=_HOSTNAME, **network.words,
+            WorkingDir="/", Env=["LC_ALL=C.UTF-8", f"PATH={_PATH}"], Entrypoint=[], Hostname=_HOSTNAME,
+            Healthcheck={"Test": ["NONE"]},  # of a user's own image: nothing runs in there but what we start
+            **network.words,
             **recipe.identity(self._asked),
         )  # fmt: skip
         self._bwrap.lay(self._id)

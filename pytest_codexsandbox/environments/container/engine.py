@@ -1,13 +1,17 @@
 """One engine, through the Docker SDK. Every fault of it becomes words of ours with the engine's own in them."""
 
+import base64
 import io
+import json
 import os
+import re
 import secrets
 import socket
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
 from typing import Any, Final
 
 import docker
@@ -26,8 +30,13 @@ _TIMEOUT: Final = 60  # for one answer of the engine
 _BEING_MADE: Final = 2.0  # for a container that nobody waits for any more to appear
 _GOING: Final = 20.0  # for a container to go
 _OLDEST: Final = "1.40"
+_DATE: Final = re.compile(r"([^.]+?)(?:\.\d+)?(Z|[+-]\d\d:\d\d)")  # as Go writes it
 _START_IT: Final = (
     "start it (systemctl start docker, or: dockerd &), or name another: DOCKER_HOST=unix:///run/podman/podman.sock"
+)
+_MAY_NOT: Final = (
+    "it is there, and you may not speak with it: usermod -aG docker USER and a new login, or an engine of your own: "
+    "DOCKER_HOST=unix:///run/user/UID/docker.sock"
 )
 
 # What is read piece by piece is read by urllib3 itself, with errors of its own.
@@ -186,6 +195,31 @@ class Engine:
                 raise NotHad(f"{path} is no file", where=container[:12])
             return file.read(limit)
 
+    def file_status(self, container: str, path: str) -> tuple[int, int]:
+        """Size and date, in seconds, of a file of a container that need not run."""
+        with self.asked(f"look at {path}"):
+            answer = self.api.head(
+                self.api._url("/containers/{0}/archive", container), params={"path": path}, timeout=self.api.timeout
+            )
+            self.api._raise_for_status(answer)
+        told = json.loads(base64.b64decode(answer.headers.get("X-Docker-Container-Path-Stat", "")) or b"{}")
+        found = _DATE.fullmatch(str(told.get("mtime", "")))
+        date = int(datetime.fromisoformat("".join(found.groups())).timestamp()) if found else -1
+        return int(told.get("size", -1)), date
+
+    def undo_network(self, name: str) -> None:
+        """For who was interrupted while it was made: the engine may still be at it."""
+        limit = time.monotonic() + _BEING_MADE
+        with suppress(CodexSandboxError), Engine(self.host, timeout=20) as another:
+            while time.monotonic() < limit:
+                with another.asked("list its networks"):
+                    found = another.api.networks(names=[name])
+                for one in found:
+                    another.remove_network(one["Id"])
+                if found:
+                    return
+                time.sleep(0.05)
+
     def remove_network(self, network: str) -> None:
         try:
             with self.asked("remove the network"):
@@ -256,6 +290,8 @@ def _in_words(what: str, where: str) -> Iterator[None]:
         raise MachineFault(what, where=where, why=said(problem)) from problem
     except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError, TimeoutError) as problem:
         raise MachineFault(what, where=where, why=f"it hangs: {problem}", next_step="restart the engine") from problem
+    except PermissionError as problem:
+        raise MachineFault(what, where=where, why=said(problem), next_step=_MAY_NOT) from problem
     except _BROKEN as problem:
         raise MachineFault(what, where=where, why=said(problem), next_step=_START_IT) from problem
 

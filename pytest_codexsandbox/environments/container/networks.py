@@ -52,8 +52,12 @@ def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any
     with ExitStack() as stack:
         name = f"codexsandbox-{word}"
         stack.enter_context(_watched(engine, name))
-        _make(engine, name, word)
         stack.callback(engine.remove_network, name)
+        try:
+            _make(engine, name, word)
+        except KeyboardInterrupt:
+            engine.undo_network(name)
+            raise
         config = {
             "NetworkMode": name, "Mounts": list(mounts), "AutoRemove": True, "ReadonlyRootfs": True, "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges:true"], "LogConfig": {"Type": "none", "Config": {}},

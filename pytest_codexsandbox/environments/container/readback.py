@@ -1,8 +1,8 @@
 """What was asked of an engine against what its container is from inside.
 
 An engine that ignores a wish is silent about it; so no wish counts until the hand has seen it: everything that a
-profile and a user ask for implies a value of a fact, and a profile says more where its words alone do not tell it from
-another. A pattern is a glob, `a | b` either of two, `!a` anything else.
+profile and a user ask for implies a value of a fact, a profile says more where its words alone do not tell it from
+another, and an image says which distribution it is. A pattern is a glob, `a | b` either of two, `!a` anything else.
 """
 
 from collections.abc import Callable, Mapping
@@ -93,6 +93,7 @@ def fits(pattern: str, found: str | None) -> bool:
 
 def check(spec: EnvironmentSpec, facts: Mapping[str, Any], *, nested: Callable[[], bool]) -> None:
     """`nested`: whether the engine itself lives in a user namespace, where no map is the plain one."""
+    _check_image(spec, facts)
     wrong = differences(expected(spec), facts)
     if wrong and all(one.startswith("uid_map:") for one in wrong) and not _remapped(spec) and nested():
         return
@@ -102,6 +103,18 @@ def check(spec: EnvironmentSpec, facts: Mapping[str, Any], *, nested: Callable[[
             f"the profile {spec.profile or 'of this container'} did not take effect", where=spec.id,
             why="; ".join(wrong[:_SHOWN]) + more,
             next_step="nothing is measured under a name that is not true: see what this engine and its kernel can do",
+        )  # fmt: skip
+
+
+def _check_image(spec: EnvironmentSpec, facts: Mapping[str, Any]) -> None:
+    """A tag of an engine may lead to anything."""
+    image = spec.container.image if spec.container is not None else None
+    wrong = differences(image.expect, facts) if image is not None else ()
+    if image is not None and wrong:
+        raise MachineFault(
+            f"this image is not {image.name}", where=spec.id, why="; ".join(wrong),
+            next_step=f"remove what the engine has as {image.pull or image.name}, then: "
+            f"codexsandbox images build --update {image.name}",
         )  # fmt: skip
 
 

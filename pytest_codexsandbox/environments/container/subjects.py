@@ -17,6 +17,7 @@ _NEIGHBOURS: Final = ("codex-resources", "codex-path", "path")  # beside the fol
 _BELONGS: Final = re.compile(
     r"codex-[\w.-]+|bin|path|bwrap|rg|__init__\.py|__pycache__|py\.typed|package\.json|(?:LICENSE|NOTICE|README)(?:\.\w+)?"
 )
+_digests: dict[tuple[object, ...], str] = {}
 _OWN: Final = re.compile(r"codex-[\w.-]+|bwrap|rg")  # what may lie beside the program itself
 
 
@@ -28,6 +29,23 @@ def place_of(binary: str, digest: str, cache: Path) -> tuple[Path, str]:
     if not _is_anybody_elses(root, program):
         return root, inside
     return _copied(root, program, digest, cache), inside
+
+
+def contents(binary: str, digest: str) -> str:
+    """A digest of all of it. Two builds may have the same program, and another bubblewrap beside it."""
+    program = Path(binary)
+    told = [f"{to} {digest if at == program else _digest(at)}" for to, at in sorted(_files(_root(program), program))]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def _digest(file: Path) -> str:
+    """Read again only when the kernel says that it has changed."""
+    status = file.stat()
+    key = (str(file), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if key not in _digests:
+        with file.open("rb") as reading:
+            _digests[key] = hashlib.file_digest(reading, "sha256").hexdigest()
+    return _digests[key]
 
 
 def _root(program: Path) -> Path:
@@ -44,8 +62,7 @@ def _is_anybody_elses(root: Path, program: Path) -> bool:
 
 def _copied(root: Path, program: Path, digest: str, cache: Path) -> Path:
     files = dict(_files(root, program))
-    told = [digest, *(f"{to} {at.stat().st_size} {at.stat().st_mtime_ns}" for to, at in sorted(files.items()))]
-    folder = cache / "subjects" / hashlib.sha256("\n".join(told).encode()).hexdigest()[:24]
+    folder = cache / "subjects" / contents(str(program), digest)[:24]
     with alone(folder.with_name(f"{folder.name}.lock"), "a copy of this Codex"):
         if not folder.is_dir():
             making = folder.with_name(f"{folder.name}.making")

@@ -1,6 +1,6 @@
 """What a container is given to read: the hand with its Python, and the Codexes that will be called in it.
 
-A folder of this machine is bound only where the engine was seen to read this machine's files; else its content is
+A folder of this machine is bound only where the engine was seen to read the very files of it; else its content is
 sent, once, into a volume that is named by its digest.
 """
 
@@ -9,6 +9,7 @@ import io
 import secrets
 import tarfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +17,11 @@ import msgspec
 
 from pytest_codexsandbox.environments.container import labels, subjects
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.waiting import alone
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 
 SUBJECTS: Final = "/opt/codexsandbox/codex"
+_NEAR: Final = "/opt/codexsandbox/near"
 _COMPLETE: Final = ".codexsandbox-complete"
 
 
@@ -27,14 +30,16 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
 
     folder: str
     inside: str
-    digest: str
+    digest: str  # of all that is in it
+    sample: str  # a file in it, by which it is known again
 
 
 def of_subject(binary: str, digest: str, cache: Path) -> tuple[Supply, str]:
     """The folder that a Codex needs with its neighbours, and where its program is found inside."""
     folder, program = subjects.place_of(binary, digest, cache)
-    inside = f"{SUBJECTS}/{digest[:16]}"
-    return Supply(folder=str(folder), inside=inside, digest=digest), f"{inside}/{program}"
+    whole = subjects.contents(binary, digest)
+    inside = f"{SUBJECTS}/{whole[:16]}"
+    return Supply(folder=str(folder), inside=inside, digest=whole, sample=program), f"{inside}/{program}"
 
 
 class Supplier:
@@ -42,37 +47,60 @@ class Supplier:
 
     def __init__(self, engine: Engine, cache: Path) -> None:
         self._engine, self._cache = engine, cache
-        self._near: bool | None = None
 
     def mounts(self, supplies: tuple[Supply, ...], image: str) -> list[dict[str, Any]]:
-        return [self._mount(supply, image) for supply in supplies]
+        near = self._near(supplies, image)
+        return [_bind(supply) if supply in near else self._sent(supply, image) for supply in supplies]
 
-    def _mount(self, supply: Supply, image: str) -> dict[str, Any]:
-        if self.near(image):
-            return {"Type": "bind", "Source": supply.folder, "Target": supply.inside, "ReadOnly": True}
+    def near(self, image: str) -> bool:
+        """Whether the engine sees our cache."""
+        with self._word() as (word, mount):
+            return self._seen([], image, mount, word) is not None
+
+    def _sent(self, supply: Supply, image: str) -> dict[str, Any]:
         return {"Type": "volume", "Source": self._volume(supply, image), "Target": supply.inside, "ReadOnly": True}
 
     # ---- does the engine see our files?
-    def near(self, image: str) -> bool:
-        """Proved by a word that we write and read back through the engine; asked once."""
-        if self._near is None:
-            self._near = self._is_near(image)
-        return self._near
+    def _near(self, supplies: tuple[Supply, ...], image: str) -> set[Supply]:
+        """Those whose folder it sees as we do. That it sees our cache is proved by a word that we write and read back
+        through it. Of what lies elsewhere that proves nothing: there it may see another file of the same name."""
+        kept = [supply for supply in supplies if Path(supply.folder).is_relative_to(self._cache)]
+        with self._word() as (word, mount):
+            near = self._seen(kept, image, mount, word)
+            if near is None:
+                return set()
+            for supply in supplies:
+                if supply not in kept:
+                    near |= self._seen([supply], image, mount, word) or set()
+        return near
 
-    def _is_near(self, image: str) -> bool:
+    @contextmanager
+    def _word(self) -> Iterator[tuple[str, dict[str, Any]]]:
         folder = self._cache / "hands" / f"near-{secrets.token_hex(6)}"
         folder.mkdir(parents=True)
         word = secrets.token_hex(16)
         try:
             (folder / "word").write_text(word, encoding="ascii")
-            mount = {"Type": "bind", "Source": str(folder), "Target": "/opt/codexsandbox/near", "ReadOnly": True}
-            with self._engine.helper(image, [mount]) as helper:
-                return self._engine.read_file(helper, "/opt/codexsandbox/near/word", limit=4096) == word.encode()
-        except CodexSandboxError:
-            return False  # it does not know the folder: it is elsewhere
+            yield word, {"Type": "bind", "Source": str(folder), "Target": _NEAR, "ReadOnly": True}
         finally:
             (folder / "word").unlink(missing_ok=True)
             folder.rmdir()
+
+    def _seen(self, supplies: list[Supply], image: str, mount: dict[str, Any], word: str) -> set[Supply] | None:
+        """None where it does not read our word, or knows no such folder."""
+        try:
+            with self._engine.helper(image, [mount, *map(_bind, supplies)]) as helper:
+                if self._engine.read_file(helper, f"{_NEAR}/word", limit=4096) != word.encode():
+                    return None
+                return {one for one in supplies if self._is_the_same(helper, one)}
+        except CodexSandboxError:
+            return None  # it is elsewhere
+
+    def _is_the_same(self, helper: str, supply: Supply) -> bool:
+        ours = (Path(supply.folder) / supply.sample).lstat()
+        return self._engine.file_status(helper, f"{supply.inside}/{supply.sample}") == (
+            ours.st_size, ours.st_mtime_ns // 10**9,
+        )  # fmt: skip
 
     # ---- volumes
     def _volume(self, supply: Supply, image: str) -> str:
@@ -82,7 +110,11 @@ class Supplier:
             self._engine.api.create_volume(name, labels=labels.kept("supply"))
         with self._engine.helper(image, [mount]) as helper:
             if not self._is_complete(helper):
-                self._fill(helper, Path(supply.folder))
+                # Whoever fills it a second time takes files away, for a moment, from those who run in it already.
+                here = hashlib.sha256(f"{self._engine.host} {name}".encode()).hexdigest()[:16]
+                with alone(self._cache / "locks" / f"volume-{here}.lock", "a volume of our files"):
+                    if not self._is_complete(helper):
+                        self._fill(helper, Path(supply.folder))
         return name
 
     def _is_complete(self, helper: str) -> bool:
@@ -97,6 +129,10 @@ class Supplier:
             with self._engine.asked("take our files"):
                 if not self._engine.api.put_archive(helper, "/opt/codexsandbox/volume", _packed(pack)):
                     raise MachineFault("the container engine did not take our files", where=str(folder))
+
+
+def _bind(supply: Supply) -> dict[str, Any]:
+    return {"Type": "bind", "Source": supply.folder, "Target": supply.inside, "ReadOnly": True}
 
 
 def _mark(archive: tarfile.TarFile) -> None:

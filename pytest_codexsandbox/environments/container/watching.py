@@ -10,14 +10,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
 from pytest_codexsandbox import proc
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweeping import find
-from pytest_codexsandbox.environments.machine import start_time
+from pytest_codexsandbox.environments.folders import Owner
 from pytest_codexsandbox.errors import CodexSandboxError
 
 # By what an engine is reached; ssh also wants its agent and its user.
@@ -25,11 +25,11 @@ _ITS_WAY: Final = ("DOCKER_", "HOME", "PATH", "SSH_", "USER", "LOGNAME", "XDG_",
 # Nothing is imported until it has to act: it costs a run no more than the start of an interpreter.
 _SCRIPT: Final = """
 import json, sys
-path, host, pid, start = json.loads(sys.argv[1])
+path, host, owner = json.loads(sys.argv[1])
 if not sys.stdin.buffer.readline():
     sys.path[:] = path
     from pytest_codexsandbox.environments.container.watching import clear
-    clear(host, pid, start)
+    clear(host, owner)
 """
 
 
@@ -59,8 +59,7 @@ class Watchers:
 
 @contextmanager
 def _watcher(host: str) -> Iterator[None]:
-    me = os.getpid()
-    told = json.dumps([sys.path, host, me, start_time(me)])
+    told = json.dumps([sys.path, host, list(Owner.me("").process)])
     environment = {name: value for name, value in os.environ.items() if name.startswith(_ITS_WAY)}
     with proc.running((sys.executable, "-S", "-c", _SCRIPT, told), cwd="/", env=environment) as child:
         try:
@@ -72,14 +71,15 @@ def _watcher(host: str) -> Iterator[None]:
             proc.let_end(child, within=5.0)
 
 
-def clear(host: str, pid: int, start: int) -> None:
-    """All that a process left, started or not. Tried for a while: the engine may be about to make one more."""
+def clear(host: str, process: Sequence[object]) -> None:
+    """All that a process left, started or not; not what is of one with the same number on another machine. Tried for
+    a while: the engine may be about to make one more."""
     limit, quiet = time.monotonic() + 30, 0
     while quiet < 3 and time.monotonic() < limit:
         quiet += 1
         with suppress(CodexSandboxError), Engine(host, timeout=10) as engine:
             for left in find(engine):
-                if (left.owner.pid, left.owner.start) == (pid, start):
+                if left.owner.process == tuple(process):
                     quiet = 0
                     engine.remove(left.id) if left.kind == "container" else engine.remove_network(left.id)
         time.sleep(0.3)

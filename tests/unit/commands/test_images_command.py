@@ -31,6 +31,7 @@ def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (["list", "debian-bookwrm"], "did you mean 'debian-bookworm'"),
         (["list", "--all"], "--all belongs to"),
+        (["build", "--dry-run"], "--dry-run belongs to"),
         (["list", "--update"], "--update belongs to"),
         (["prune", "--update"], "--update belongs to"),
         (["build", "--jobs", "-1"], "--jobs is a number"),

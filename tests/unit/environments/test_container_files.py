@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.environments.container import networks
-from pytest_codexsandbox.environments.container.subjects import place_of
+from pytest_codexsandbox.environments.container.subjects import contents, place_of
 from pytest_codexsandbox.environments.container.users import changes
 from pytest_codexsandbox.environments.container.waiting import alone
 from pytest_codexsandbox.errors import MachineFault
@@ -71,6 +71,17 @@ def test_what_changed_beside_a_program_is_copied_again(tmp_path: Path) -> None:
     after, _ = place_of(str(usr / "bin/codex"), "d1", tmp_path / "cache")
     assert before != after
     assert (after / "codex-resources/bwrap").read_text() == "a newer one"
+
+
+def test_the_same_program_with_another_bubblewrap_beside_it_is_another_codex(tmp_path: Path) -> None:
+    one, two, equal = tmp_path / "one", tmp_path / "two", tmp_path / "equal"
+    for folder in (one, two, equal):
+        files(folder, "bin/codex", "codex-resources/bwrap", "codex-path/rg")
+    (two / "codex-resources/bwrap").write_text("patched-resources/bwrap"[: len("codex-resources/bwrap")])
+    first, second, third = (contents(str(folder / "bin/codex"), "d1") for folder in (one, two, equal))
+    assert first == third
+    assert first != second
+    assert first != contents(str(one / "bin/codex"), "d2")
 
 
 def test_who_waits_for_another_process_is_told_when_it_takes_too_long(tmp_path: Path) -> None:

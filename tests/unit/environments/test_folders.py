@@ -73,3 +73,19 @@ def test_who_cannot_be_seen_from_here_may_live() -> None:
 def test_a_process_that_is_not_there_has_no_start() -> None:
     assert start_time(2**22 + 1) == 0
     assert start_time(os.getpid()) > 0
+
+
+@pytest.mark.parametrize(
+    ("place", "stays"), [("a\\040b/sys", True), ("a\\040b", True), ("a", False), ("a\\040bc", False)]
+)
+def test_nothing_is_removed_while_something_is_mounted_below(
+    place: str, stays: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, mounts = tmp_path / "a b", tmp_path / "mountinfo"
+    (folder / "sys").mkdir(parents=True)
+    mounts.write_text(f"36 35 98:0 / / rw - ext4 /dev/x rw\n37 36 0:22 / {tmp_path}/{place} rw - sysfs sysfs rw\n")
+    monkeypatch.setattr(folders, "_MOUNTS", mounts)
+    left = folders.remove_owned(folder)
+    assert (folder / "sys").is_dir() is stays
+    assert bool(left) is stays
+    assert all("is mounted" in one for one in left)

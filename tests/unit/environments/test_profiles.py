@@ -1,7 +1,7 @@
 """Every profile, and what is noticed where its container is another's. The facts were measured with a real engine."""
 
 import json
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,37 @@ def test_a_fact_that_nobody_told_is_no_agreement() -> None:
     del facts["seccomp"]
     wrong = differences(expected(spec(SHIPPED.profile("docker-default"))), facts)
     assert wrong == ("seccomp: asked for 2, found nobody knows what",)
+
+
+RELEASES = {
+    "debian-bullseye": ("debian", "11", "Debian GNU/Linux 11 (bullseye)"),
+    "debian-bookworm": ("debian", "12", "Debian GNU/Linux 12 (bookworm)"),
+    "debian-trixie": ("debian", "13", "Debian GNU/Linux 13 (trixie)"),
+    "debian-sid": ("debian", "", "Debian GNU/Linux forky/sid"),
+    "ubuntu-22.04": ("ubuntu", "22.04", "Ubuntu 22.04.5 LTS"),
+    "ubuntu-24.04": ("ubuntu", "24.04", "Ubuntu 24.04.5 LTS"),
+}
+
+
+def test_an_image_that_is_another_distribution_is_not_measured_under_its_name() -> None:
+    """A tag of an engine may lead to anything, and a registry too."""
+    for asked, (there, (distro, version, name)) in product(RELEASES, RELEASES.items()):
+        one = spec(SHIPPED.profile("docker-default"))
+        assert one.container is not None
+        made = msgspec.structs.replace(one.container, image=SHIPPED.image(asked))
+        one = msgspec.structs.replace(one, container=made)
+        said = {"distro": distro, "distro_version": version, "distro_name": name}
+        facts = {**FACTS["docker-default", "root"], **said}
+        if asked == there:
+            check(one, facts, nested=lambda: False)
+            continue
+        with pytest.raises(MachineFault, match=f"this image is not {asked}"):
+            check(one, facts, nested=lambda: False)
+
+
+def test_every_distribution_says_what_it_is() -> None:
+    silent = [name for name in SHIPPED.values("distros") if not SHIPPED.image(name).expect]
+    assert silent == ["busybox"]  # one program, and no file that says so
 
 
 def test_an_engine_in_a_user_namespace_is_let_pass_for_that_alone() -> None:

@@ -59,6 +59,8 @@ class FakeApi:
 class FakeEngine:
     """`registry`: what can be pulled. `pulls` and `builds`: what was done."""
 
+    podman = False
+
     def __init__(self, *, registry: dict[str, str] | None = None, refusal: str = "no such host") -> None:
         self.host, self.api = "unix:///fake.sock", FakeApi(self)
         self.podman = False

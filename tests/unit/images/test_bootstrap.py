@@ -169,3 +169,16 @@ class Gpg:
             if found:
                 to.write_text(" ".join(found))
         return Finished(ended="exit")
+
+
+@pytest.mark.parametrize("place", ["turns", "bases"])
+def test_a_folder_that_cannot_be_used_is_told_alike_by_whoever_meets_it(workshop: Workshop, place: str) -> None:
+    folder = workshop.cache / "images" / place
+    folder.parent.mkdir(parents=True)
+    folder.write_text("no folder")
+    with pytest.raises(NotHad) as problem:
+        workshop.images().have(_spec(pull=""))
+    told = problem.value
+    assert (told.what, told.where, told.why) == ("images cannot be kept here", str(folder), "File exists")
+    assert "CODEXSANDBOX_CACHE" in told.next_step
+    assert not workshop.tool.calls

@@ -73,6 +73,15 @@ def test_a_base_that_a_user_pulled_too_loses_our_name_alone(workshop: Workshop) 
     assert not any(one.why_not for one in gone)
 
 
+def test_a_dry_run_tells_the_same_and_removes_nothing(workshop: Workshop) -> None:
+    image = workshop.images().have(a_container())
+    engine: Any = Shelf(*FOUND, {**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})
+    told = list(stock.prune(engine, workshop.cache, lambda held: False, dry_run=True))
+    assert engine.removed == []
+    assert LockFile(workshop.cache).read().images
+    assert told == list(stock.prune(engine, workshop.cache, lambda held: False))
+
+
 def test_what_is_in_use_stays_and_says_why(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND, busy="codexsandbox-user:dd")
     gone = list(stock.prune(engine, workshop.cache, lambda held: bool(held.name and held.tag)))
@@ -103,15 +112,11 @@ def test_archives_go_by_name_with_what_killed_runs_left(workshop: Workshop) -> N
     folder = workshop.cache / "images" / "bases"
     (folder / "making-debian-sid").mkdir()
     mine = ("debian-bookworm", wanted.base_digest(a_distro()))
-    assert (
-        list(
-            stock.prune_archives(
-                workshop.cache,
-                lambda *one: one == mine,
-            )
-        )
-        == []
-    )
+    told = list(stock.prune_archives(workshop.cache, lambda *_: False, dry_run=True))
+    assert [one.what.rpartition("/")[2] for one in told][-1] == "making-debian-sid"
+    assert len(list(folder.iterdir())) == 3
+    left = list(stock.prune_archives(workshop.cache, lambda *one: one == mine))
+    assert [one.what for one in left] == [str(folder / "making-debian-sid")]
     assert [path.suffix for path in sorted(folder.iterdir())] == [".json", ".tar"]
     (gone,) = stock.prune_archives(workshop.cache, lambda *_: False)
     assert gone.size > 0

@@ -73,9 +73,30 @@ def test_pruning_frees_what_is_over_the_limit_and_says_what(cache: Path, capsys:
     assert Store(cache).entries() == ()
 
 
+@pytest.mark.usefixtures("warm")
+def test_a_dry_run_says_the_same_and_removes_nothing(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store, half = Store(cache), cache / "staging" / "0.137.0~x86_64.2"
+    half.mkdir(parents=True)
+    before = [(entry, store.last_used(entry)) for entry in store.entries()]
+    assert cli.main(["cache", "prune", "--all", "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert [(entry, store.last_used(entry)) for entry in store.entries()] == before
+    assert half.is_dir()
+    assert cli.main(["cache", "prune", "--all"]) == 0
+    assert told == capsys.readouterr().out.replace("removed", "would remove").replace("freed", "would free")
+    assert "0.136.0" in told and str(half) in told
+    assert not half.exists()
+
+
 @pytest.mark.parametrize(
     "words",
-    [["list", "--all"], ["prune", "--all", "--limit", "1GB"], ["prune", "--limit", "much"], ["prune", "--json"]],
+    [
+        ["list", "--all"],
+        ["list", "--dry-run"],
+        ["prune", "--all", "--limit", "1GB"],
+        ["prune", "--limit", "much"],
+        ["prune", "--json"],
+    ],
 )
 def test_contradictions_and_nonsense_are_wrong_input(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["cache", *words]) == 4

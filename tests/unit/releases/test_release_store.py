@@ -92,6 +92,16 @@ def test_an_entry_in_use_is_never_pruned(store: Store) -> None:
         assert not there
 
 
+def test_a_dry_run_tells_what_would_go_and_leaves_no_trace(store: Store) -> None:
+    used, never = put(store, "0.1.0", b"one", used=100), put(store, "0.2.0", b"two")
+    locks.use_lock(never).unlink()
+    assert [gone.id for gone in store.prune(0, dry_run=True)] == [never.id, used.id]
+    assert not locks.use_lock(never).exists()  # its time would be the last use
+    with in_use(never):
+        assert [gone.id for gone in store.prune(0, dry_run=True)] == [used.id]
+    assert {entry.id for entry in store.entries()} == {used.id, never.id}
+
+
 def test_an_entry_that_this_process_holds_is_never_pruned(store: Store) -> None:
     entry = put(store, "0.1.0", b"one")
     assert locks.hold(entry)

@@ -121,6 +121,38 @@ def test_a_cell_whose_sandbox_was_another_than_asked_for_shows_no_pair() -> None
     assert breadth.counted(made, made.states())[1] < breadth.counted(whole, whole.states())[1]
 
 
+def all_known(made: Journal) -> Journal:
+    """The same run by somebody who knows where no sandbox starts."""
+    known = tuple(
+        msgspec.structs.replace(one, verdict=Verdict.EXPECTED, deviation="no-sandbox-there")
+        if one.verdict is Verdict.VIOLATES
+        else one
+        for one in made.records
+    )
+    return msgspec.structs.replace(made, records=known, end=None)
+
+
+def test_a_cell_where_no_sandbox_starts_shows_no_pair_however_well_that_is_known() -> None:
+    whole = all_known(pairs())
+    refused = having(profile=("docker-default", "synthetic-mount"))
+    without = msgspec.structs.replace(whole, records=tuple(one for one in whole.records if one.key.cell not in refused))
+    assert breadth.counted(whole, whole.states()) == breadth.counted(without, without.states())
+
+
+def test_every_report_says_where_no_sandbox_starts_although_it_is_known() -> None:
+    made = all_known(pairs())
+    refused = len(having(profile=("docker-default", "synthetic-mount")))
+    told = f"no sandbox starts in {refused} of 84 cells, as is known: nothing was measured there"
+    for text in (
+        render(made, width=200, color=False, ascii=False),
+        markdown.render(made, None),
+        html.render(made, None),
+    ):
+        assert told in plain(text)
+    named = json.loads(json_report.render(made, None))["cells_without_sandbox"]
+    assert set(named) == set(having(profile=("docker-default", "synthetic-mount")))
+
+
 def test_a_run_that_picked_nothing_says_nothing_of_pairs() -> None:
     made = journals.releases()
     assert breadth.pairs(made, made.states()) == []

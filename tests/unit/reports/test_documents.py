@@ -10,6 +10,9 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import json_report, markdown, schema
 from tests.unit.reports import journals, wide
 
@@ -33,6 +36,30 @@ def test_a_row_has_as_many_fields_as_its_table(kind: str) -> None:
             continue
         assert not width or bars == width
         width = bars
+
+
+def known_refusal(exit: int, *, cells: int) -> str:
+    """In the first cell no sandbox starts, as is known; the others are as promised."""
+    every = [journals.cell(f"0.{number}.0") for number in range(cells)]
+
+    def state(key: Key) -> Record:
+        if key.cell != every[0].id:
+            return journals.usual(key)
+        if key.promise != "start.sandbox-is-on":
+            return journals.record(key, Verdict.BLOCKED, reason="the sandbox does not start")
+        return journals.record(key, Verdict.EXPECTED, direction="denied", deviation="no-namespaces-here")
+
+    keys = journals.keys_of(every, policies=("read-only", "workspace-write"))
+    made = journals.journal(map(state, keys), cells=every, exit=exit, reasons=("11 nothing",) if exit else ())
+    return markdown.render(made, None).splitlines()[0]
+
+
+def test_a_run_that_is_no_success_has_no_green_sign() -> None:
+    assert "✅" not in known_refusal(11, cells=1)
+
+
+def test_a_headline_says_where_no_sandbox_was() -> None:
+    assert known_refusal(0, cells=3).endswith("none of them red; no sandbox in 1 of 3 cells")
 
 
 def test_hostile_text_means_nothing_to_markdown() -> None:

@@ -144,6 +144,14 @@ def test_a_green_page_claims_no_more_than_was_measured() -> None:
         for number, key in enumerate(journals.keys_of([journals.cell()]))
     ]
     assert "As promised, but for 1 known deviation" in page(journals.journal(one_known)).text
+    assert "without any sandbox in" not in page(journals.journal(one_known)).text
+    refused = [
+        journals.record(key, verdict=Verdict.EXPECTED, direction="denied", deviation="known")
+        if key.promise.startswith("start.")
+        else journals.record(key, verdict=Verdict.BLOCKED, reason="x", evidence=())
+        for key in journals.keys_of([journals.cell()], policies=("read-only",))
+    ]
+    assert "but for 1 known deviation, and without any sandbox in 1 of 1 cell" in page(journals.journal(refused)).text
     only_blocked = [
         journals.record(key, verdict=Verdict.BLOCKED, reason="x", evidence=())
         for key in journals.keys_of([journals.cell()])

@@ -15,12 +15,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from pytest_codexsandbox import proc
+from pytest_codexsandbox.environments import folders
 from pytest_codexsandbox.environments.container.provision import keyrings, wanted
+from pytest_codexsandbox.environments.container.provision.keeping import keeping
 from pytest_codexsandbox.environments.container.provision.keyrings import Lack
 from pytest_codexsandbox.environments.container.provision.troubles import of_bootstrap
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.guest import paths
+from pytest_codexsandbox.guest import kin
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
 
@@ -75,7 +79,8 @@ def have(
     if kept is not None:
         return kept
     path = _place(image, cache)
-    with _staging(path) as staging:
+    with _staging(path) as (staging, word):
+        run = _marked(run, word)
         key = keyrings.have(image, cache, fetch=lambda spec, to: _keyring_package(spec, to, staging, run), run=run)
         target = staging / "root.tar"
         with _seen_by_all(key) as seen:
@@ -133,6 +138,10 @@ def _leash() -> tuple[str, ...]:
     return words
 
 
+def _marked(run: Run, word: str) -> Run:
+    return lambda command: run(msgspec.structs.replace(command, env={**command.env, kin.MARK: f"{word}.tool"}))
+
+
 def _make(made: Command, image: ImageSpec, run: Run, staging: Path) -> None:
     done = run(made)
     if done.ended != "exit" or done.exit:
@@ -156,22 +165,18 @@ def _digest(path: Path) -> str:
 
 
 @contextmanager
-def _staging(path: Path) -> Iterator[Path]:
-    """A folder that is gone afterwards; also one that a killed run of the same base has left."""
+def _staging(path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder that is gone afterwards; also one that a killed run of the same base has left. And the word of what
+    works in it: when we are killed, `sweep` ends that and removes the folder."""
     folder = path.with_name(f"making-{path.stem}")
-    try:
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        remove(folder)
+    with keeping(path.parent):
+        folders.remove_owned(folder)
         folder.mkdir(mode=0o755)
-    except OSError as problem:
-        raise NotHad(
-            "images cannot be kept here", where=str(path.parent), why=problem.strerror or str(problem),
-            next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
-        ) from problem  # fmt: skip
+        word = folders.take(folder)
     try:
-        yield folder
+        yield folder, word
     finally:
-        remove(folder)
+        folders.remove_owned(folder)
 
 
 @contextmanager
@@ -186,25 +191,6 @@ def _seen_by_all(key: Path | None) -> Iterator[Path | None]:
         shutil.copyfile(key, copy)
         copy.chmod(0o644)
         yield copy
-
-
-def remove(folder: Path) -> None:
-    """Not while something is mounted below: that would be somebody's files."""
-    if not folder.exists() or _is_mounted_below(folder):
-        return
-    parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        paths.remove(folder.name, parent)
-    finally:
-        os.close(parent)
-
-
-def _is_mounted_below(folder: Path) -> bool:
-    try:
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return True
-    return any(Path(line.split(" ")[4]).is_relative_to(folder) for line in lines)
 
 
 def _may_mount() -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.environments import folders
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import bootstrap, turns, wanted
@@ -60,8 +61,8 @@ def _held(image: dict[str, Any]) -> Iterator[Held]:
         )
 
 
-def prune(engine: Engine, cache: Path, is_wanted: Callable[[Held], bool]) -> Iterator[Gone]:
-    """Images first, then what they stand on; then what of archives in the cache nobody wants."""
+def prune(engine: Engine, cache: Path, is_wanted: Callable[[Held], bool], *, dry_run: bool = False) -> Iterator[Gone]:
+    """Images first, then what they stand on. `dry_run`: only tell what would go."""
     if busy := turns.held(cache):
         raise NotHad(
             "images are being made at the moment", why=f"{len(busy)} of them", next_step="wait for that, or end it"
@@ -69,14 +70,14 @@ def prune(engine: Engine, cache: Path, is_wanted: Callable[[Held], bool]) -> Ite
     away = [one for one in held(engine) if not is_wanted(one)]
     removed: set[str] = set()
     for one in sorted(away, key=lambda one: (one.is_base, bool(one.name))):
-        why = _remove(engine, one)
-        removed |= set() if why else {one.id}
+        why = "" if dry_run else _remove(engine, one)
+        removed |= set() if why or dry_run else {one.id}
         yield Gone(what=one.what, size=one.size, why_not=why)
     if removed:
         LockFile(cache).forget(removed)
 
 
-def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool]) -> Iterator[Gone]:
+def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool], *, dry_run: bool = False) -> Iterator[Gone]:
     """`is_wanted` is asked with the distribution's name and the digest of what a base is made of."""
     folder = cache / bootstrap.FOLDER
     for told in sorted(folder.glob("*.json")):
@@ -87,11 +88,13 @@ def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool]) -> Iterat
             name = ""
         if not is_wanted(name, told.stem.rpartition("-")[2]):
             size = archive.stat().st_size if archive.is_file() else 0
-            told.unlink(missing_ok=True)
-            archive.unlink(missing_ok=True)
+            if not dry_run:
+                told.unlink(missing_ok=True)
+                archive.unlink(missing_ok=True)
             yield Gone(what=str(archive), size=size)
     for left in folder.glob("making-*"):  # of a run that was killed
-        bootstrap.remove(left)
+        stays = [] if dry_run else folders.remove_owned(left)
+        yield Gone(what=str(left), size=0, why_not="; ".join(stays[:3]))
 
 
 def _remove(engine: Engine, one: Held) -> str:

@@ -8,8 +8,9 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
+from pytest_codexsandbox.environments.container.provision.keeping import keeping
 from pytest_codexsandbox.environments.container.provision.watch import Watch
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import MachineFault
 
 PATIENCE: Final = 3600.0
 _FOLDER: Final = Path("images", "turns")
@@ -19,15 +20,9 @@ _FOLDER: Final = Path("images", "turns")
 def turn(cache: Path, digest: str, what: str, watch: Watch, *, patience: float = PATIENCE) -> Iterator[None]:
     """The kernel gives a lock back when its process dies: nothing here goes stale."""
     path = cache / _FOLDER / f"{digest}.lock"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with keeping(path.parent):
         lock = FileLock(path)
         _acquire(lock, what, watch, patience)
-    except OSError as problem:
-        raise NotHad(
-            "images cannot be kept here", where=str(path.parent), why=problem.strerror or str(problem),
-            next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
-        ) from problem  # fmt: skip
     try:
         path.with_suffix(".who").write_text(str(os.getpid()), encoding="ascii")
         yield

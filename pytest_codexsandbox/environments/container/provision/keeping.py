@@ -1,0 +1,20 @@
+"""Where images are kept: a fault of that folder is told once, whoever meets it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytest_codexsandbox.errors import NotHad
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """The folder is there; what keeps the block from using it is NotHad."""
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        yield
+    except OSError as problem:
+        raise NotHad(
+            "images cannot be kept here", where=str(folder), why=problem.strerror or str(problem),
+            next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
+        ) from problem  # fmt: skip

@@ -1,0 +1,75 @@
+"""What is wanted of an engine itself: asked once, and only where it is wanted."""
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.environments.container import engines_own
+from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.model.container import ContainerSpec, Profile
+from tests.unit.images.making import a_container
+
+PLAIN = a_container()
+REMAPPED = msgspec.structs.replace(PLAIN, profile=Profile(name="remapped", userns="remap"))
+
+
+class Engines:
+    """By address: whether it has user namespaces; None: nobody answers."""
+
+    def __init__(self, **hosts: bool | None) -> None:
+        self.hosts, self.asked = hosts, list[str]()
+
+    def __call__(self, host: str, *, timeout: int) -> "Engine":
+        self.asked.append(host)
+        if self.hosts[host] is None:
+            raise MachineFault("the container engine does not answer", where=host)
+        return Engine(host, bool(self.hosts[host]))
+
+
+class Engine:
+    def __init__(self, host: str, has: bool) -> None:
+        self.host, self._has = host, has
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def has(self, option: str) -> bool:
+        return self._has and option == "userns"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "told"),
+    [
+        ({"a": False}, True),
+        ({"a": True}, False),
+        ({"a": None}, False),  # nothing is known of it
+        ({"a": False, "b": False}, True),
+        ({"a": False, "b": True}, False),
+        ({"a": False, "b": None}, False),
+    ],
+)
+def test_what_no_engine_has_cannot_be_had(
+    hosts: dict[str, bool | None], told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines = Engines(**hosts)
+    monkeypatch.setattr(engines_own, "Engine", engines)
+    beforehand = engines_own.Beforehand(tuple(hosts))
+    assert beforehand.why_not(PLAIN) == ""
+    assert engines.asked == []
+    for _ in range(3):
+        assert ("dockerd --userns-remap=default" in beforehand.why_not(REMAPPED)) is told
+    assert len(engines.asked) == len(set(engines.asked))
+
+
+@pytest.mark.parametrize(
+    ("asked", "has", "fits"), [(REMAPPED, False, False), (REMAPPED, True, True), (PLAIN, False, True)]
+)
+def test_it_is_looked_at_again_where_a_container_is_opened(asked: ContainerSpec, has: bool, fits: bool) -> None:
+    engine = Engine("a", has)
+    if fits:
+        engines_own.refuse(engine, asked)  # type: ignore[arg-type]
+        return
+    with pytest.raises(NotHad, match="no user namespace for its containers"):
+        engines_own.refuse(engine, asked)  # type: ignore[arg-type]

@@ -1,0 +1,52 @@
+"""What has reached a rig counts at once, whether the rig had a moment to look at it or not."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.guest.loop import Loop
+from pytest_codexsandbox.guest.rigs import Rigs
+
+
+@pytest.fixture
+def rigs(tmp_path: Path) -> Iterator[Rigs]:
+    made = Rigs(Loop(), str(tmp_path), "test")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def ask(rigs: Rigs, token: str) -> None:
+    with socket.create_connection(("127.0.0.1", int(rigs.values["HTTP"])), timeout=5) as one:
+        one.sendall(f"GET /{token} HTTP/1.0\r\n\r\n".encode())
+
+
+def test_what_waits_behind_many_others_has_arrived(rigs: Rigs) -> None:
+    """The loop takes one connection a turn, and here it has had no turn."""
+    for number in range(40):
+        ask(rigs, f"other-{number}")
+    ask(rigs, "last")
+    assert rigs.arrivals("last") == ["http"]
+
+
+def test_a_datagram_and_a_line_that_nobody_read_yet_have_arrived(rigs: Rigs) -> None:
+    name = b"\x05asked\x04test\x00"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.sendto(b"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + name + b"\x00\x01\x00\x01",
+                   ("127.0.0.1", int(rigs.values["DNS"])))  # fmt: skip
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect(rigs.values["UNIX"])
+        one.sendall(b"line\n")
+    assert rigs.arrivals("asked.test") == ["dns-udp"]
+    assert rigs.arrivals("line") == ["unix"]
+
+
+def test_who_says_half_a_word_and_stays_is_not_waited_for(rigs: Rigs) -> None:
+    with socket.create_connection(("127.0.0.1", int(rigs.values["HTTP"])), timeout=5) as one:
+        one.sendall(b"GET /half")
+        assert rigs.arrivals("half") == []
+        one.sendall(b" HTTP/1.0\r\n\r\n")
+        assert rigs.arrivals("half") == ["http"]
