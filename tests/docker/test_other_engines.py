@@ -101,7 +101,7 @@ def test_podman_and_docker_say_the_same_of_every_promise(podman: str, folder: Pa
     (folder / "m.toml").write_text(MATRIX)
     docker, theirs = (verdicts(host, folder) for host in (the_socket(), podman))
     assert theirs == docker
-    assert {"conforms", "violates"} < set(theirs.values())
+    assert {"conforms", "blocked"} < set(theirs.values())
     assert "broken" not in theirs.values()
     with Engine(podman) as engine:
         assert engine.podman
@@ -116,7 +116,8 @@ def verdicts(host: str, folder: Path) -> dict[str, str]:
         "--codex-only=start.*,dns.*,filesystem.outside-create-refused,process.*",
     )  # fmt: skip
     done = subprocess.run(words, check=False, cwd=folder, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 1, done.stdout[-4000:] + done.stderr[-2000:]  # what these profiles refuse is red
+    # What these profiles refuse is red or known; nothing is broken, and nothing stays.
+    assert done.returncode in (0, 1), done.stdout[-4000:] + done.stderr[-2000:]
     (journal,) = into.glob("*/journal.ndjson")
     return {str(key): record.verdict.value for key, record in read(journal).states().items()}
 

@@ -30,8 +30,12 @@ class FakeApi:
 
     def import_image_from_stream(self, stream: Any, *, repository: str, tag: str, changes: list[str]) -> str:
         content = b"".join(stream)
-        self._engine.keep(f"{repository}:{tag}", content.hex(), dict(one[6:].split("=", 1) for one in changes))
-        return "{}"
+        tag = "latest" if self._engine.podman else tag  # as Podman 4.3 does
+        marks = dict(one[6:].split("=", 1) for one in changes)
+        return json.dumps({"id": self._engine.keep(f"{repository}:{tag}", content.hex(), marks)})
+
+    def remove_image(self, reference: str, **_: Any) -> None:
+        del self._engine.tags[reference]
 
     def build(self, **words: Any) -> Iterator[dict[str, Any]]:
         with tarfile.open(fileobj=io.BytesIO(words["fileobj"].read())) as context:
@@ -59,6 +63,7 @@ class FakeEngine:
 
     def __init__(self, *, registry: dict[str, str] | None = None, refusal: str = "no such host") -> None:
         self.host, self.api = "unix:///fake.sock", FakeApi(self)
+        self.podman = False
         self.registry, self.refusal = registry or {}, refusal
         self.tags: dict[str, str] = {}
         self._labels: dict[str, dict[str, str]] = {}

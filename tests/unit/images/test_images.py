@@ -36,6 +36,13 @@ def test_it_is_bootstrapped_where_none_answers(workshop: Workshop) -> None:
     assert f"FROM {base['tag']}\n" in workshop.engine.builds[0]
 
 
+def test_what_podman_takes_under_another_name_has_ours_in_the_end(workshop: Workshop) -> None:
+    workshop.engine.podman = True
+    image = workshop.images().have(a_container())
+    assert workshop.engine.image_id(want().tag) == image
+    assert [tag for tag in workshop.engine.tags if tag.endswith(":latest")] == []
+
+
 def test_the_second_time_nothing_is_done(workshop: Workshop) -> None:
     first = workshop.images().have(a_container())
     assert workshop.images().have(a_container()) == first
