@@ -49,6 +49,7 @@ class Scope:
         self._pace = 0.001
         self._started = self._ended = self._quiet_since = self._settle_since = 0.0
         self._seen: set[int] = set()
+        self._lost = ""
 
     # ---- starting
     def start(self, *, pty: bool = False) -> str:
@@ -187,6 +188,11 @@ class Scope:
         if not self.leader_alive:
             self.settle()
 
+    def lose(self, why: str) -> None:
+        """End everybody, for a reason that has nothing to do with them: how they end is no finding."""
+        self._lost = why
+        self.end()
+
     def settle(self) -> None:
         if not self._settling:
             self._settling = True
@@ -251,12 +257,12 @@ class Scope:
         why = self._command["why"] or self._command["argv"][0]
         by_signal = os.WIFSIGNALED(self._status)
         return {
-            "ended": "timeout" if self._timed_out else "signal" if by_signal else "exit",
+            "ended": "lost" if self._lost else "timeout" if self._timed_out else "signal" if by_signal else "exit",
             "exit": os.WEXITSTATUS(self._status) if not by_signal and not self._timed_out else 0,
             "signal": os.WTERMSIG(self._status) if by_signal and not self._timed_out else 0,
             "stdout_total": self.out.total,
             "seconds": seconds,
-            "error": f"{why}: not done after {seconds:.1f} s, ended" if self._timed_out else "",
+            "error": self._lost or (f"{why}: not done after {seconds:.1f} s, ended" if self._timed_out else ""),
             "readings": self._readings,
             "survivors": self._survivors,
             "oom_kills": memory.oom_kills() - self._oom_kills,

@@ -254,7 +254,7 @@ class Hand:
             return
         self._ending = True
         for scope in self.scopes.live:
-            scope.end()
+            scope.lose("the hand was told to end while this ran")
         waiting = [int(_LONGEST_END / 0.01)]
 
         def look() -> None:

@@ -65,6 +65,15 @@ def _read(path: Path) -> bytes:
         return b""
 
 
+def test_what_ran_when_the_hand_was_told_to_end_is_lost_and_says_nothing_of_the_subject(place: Path) -> None:
+    """An engine that is stopped asks a container's first process to end: that ends what runs, which is no finding."""
+    with LocalBackend().open(this_machine(), place / "e") as environment:
+        world = environment.world()
+        done = environment.run(shell(world, "kill -TERM $PPID; sleep 30"))
+    assert done.ended == "lost"
+    assert "the hand" in done.error
+
+
 def test_a_fault_inside_the_hand_says_what_it_was(environment: HandEnvironment) -> None:
     with pytest.raises(MachineFault, match="no_such_word"):
         environment._client.ask("no-such-word")
