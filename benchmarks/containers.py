@@ -8,6 +8,7 @@
 """
 
 import argparse
+import importlib
 import resource
 import statistics
 import subprocess
@@ -132,20 +133,20 @@ def by_testcontainers(subject: Subject, calls: int) -> float | None:
     """A container for each call, as a test with its own fixture does. Its helper that removes what is left cannot be
     had without a registry, and is left out."""
     try:
-        from testcontainers.core.config import testcontainers_config
-        from testcontainers.core.container import DockerContainer
+        config = importlib.import_module("testcontainers.core.config").testcontainers_config
+        container = importlib.import_module("testcontainers.core.container").DockerContainer
     except ImportError:
         return None
-    testcontainers_config.ryuk_disabled = True
+    config.ryuk_disabled = True
     root, codex = brought(subject)
     made = image()
 
     def one() -> None:
-        with DockerContainer(
+        with container(
             made, command="sleep infinity", env={"HOME": "/root"}, volumes=[(str(root), "/codex", "ro")],
             network_mode="none", security_opt=["seccomp=unconfined"], working_dir="/srv",
-        ) as container:  # fmt: skip
-            done = container.exec(codex)
+        ) as made_here:  # fmt: skip
+            done = made_here.exec(codex)
             assert done.exit_code == 0, done
 
     return sum(seconds(one) for _ in range(calls))

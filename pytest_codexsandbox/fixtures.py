@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, Lost, WrongInput
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.observation import Observation
@@ -116,13 +116,18 @@ class CodexSandbox:
         acts = {"user/run": Act(verb="become", params=words, given=tuple(given), looks=tuple(looks))}
         environment, subject = bench.environment(cell.environment), bench.subject(cell.subject)
         subject = subject.inside(environment)
-        seen = bench.door(key.door).observe(environment, subject, POLICIES[key.policy], acts, call)[0]
+        try:
+            seen = bench.door(key.door).observe(environment, subject, POLICIES[key.policy], acts, call)[0]
+        except Lost as fault:
+            raise bench.lost(cell.environment, fault.why or fault.what) from None
         self._run.pending.append(
             CallLine(
                 id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
                 cell=cell.id, observation=seen, timeout=call.timeout, stdin=base64.b64encode(stdin[:65536]).decode(),
             )
         )  # fmt: skip
+        if seen.ended == "lost":
+            raise bench.lost(cell.environment, seen.error)
         self._trial.rows.append(self._evidence(seen, redact(shlex.join(argv))))
         self._trial.stdin[seen.id] = stdin
         self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again

@@ -147,6 +147,11 @@ class Bench:
     def leaks(self) -> tuple[str, ...]:
         return self._places.leaks()
 
+    def lost(self, spec: EnvironmentSpec, why: str) -> Lost:
+        """It died under somebody who works in it himself: others get a new one. What he raises."""
+        self._places.lose(spec, why)
+        return Lost("the environment was lost while this ran", where=spec.id, why=why)
+
     # ---- inside
     def _once(self, key: object, make: Callable[[], T]) -> T:
         """A failure is kept as well: what cannot be had is not tried again for every promise."""
@@ -236,13 +241,13 @@ class Bench:
             self._places.lose(cell.environment, fault.why or fault.what)
             raise
         call = self._call(self.planned(policy, group), group)
-        lost = next((one for one in observations if one.ended == "lost"), None)
-        if lost is not None:
-            self._places.lose(cell.environment, lost.error)
         for observation in observations:
             self._emit(self._line(cell, observation, call, control=not policy))
         if policy:
             self.seconds_in_codex += max((observation.seconds for observation in observations), default=0.0)
+        lost = next((one for one in observations if one.ended == "lost"), None)
+        if lost is not None:  # how such a call ended is no finding, neither of the subject nor of the control
+            raise self.lost(cell.environment, lost.error)
         return observations
 
     def _observed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:

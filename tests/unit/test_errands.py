@@ -179,14 +179,15 @@ def test_its_fault_is_raised_where_it_is_asked_for(made: tuple[Bench, Door, list
 
 
 def test_an_environment_that_was_lost_meanwhile_is_started_anew(made: tuple[Bench, Door, list[Line]]) -> None:
-    bench, door, _ = made
+    bench, door, lines = made
     bench.seen(CELL, "sandbox", READ, SHARED)
     first = bench.environment(CELL.environment)
     door.ends = "lost"
     bench.foresee(CELL, "sandbox", WRITE, SHARED)
     assert bench.environment(CELL.environment) is first  # nobody has asked for that call yet
-    bench.seen(CELL, "sandbox", WRITE, SHARED)
-    assert bench.environment(CELL.environment) is not first
+    with pytest.raises(Lost, match="lost while this ran"):  # whatever it showed until then
+        bench.seen(CELL, "sandbox", WRITE, SHARED)
+    assert bench.environment(CELL.environment) is not first and calls(lines) == [READ, WRITE]
 
 
 def test_an_environment_that_died_between_two_calls_breaks_one_of_them(made: tuple[Bench, Door, list[Line]]) -> None:
@@ -243,7 +244,8 @@ def test_a_new_environment_has_its_own_controls(made: tuple[Bench, Door, list[Li
     before = bench.control(CELL, SHARED)
     assert bench.control(CELL, SHARED) is before
     door.ends = "lost"
-    bench.seen(CELL, "sandbox", READ, SHARED)
+    with pytest.raises(Lost):
+        bench.seen(CELL, "sandbox", READ, SHARED)
     door.ends = "exit"
     assert bench.control(CELL, SHARED) is not before
 
