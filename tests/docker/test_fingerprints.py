@@ -1,6 +1,7 @@
 """Causes are known by words that real programs say here: each row of the table is said, and gets its cause alone."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -63,6 +64,11 @@ def named(row: tuple[Place, Row]) -> str:
     return f"{'~'.join(place)}-{line.split()[0].strip('$')}-{fingerprint}{'-pasted' if pasted else ''}"
 
 
+def _any_build(text: str) -> str:
+    """A line of Python's own source is another in each of its releases."""
+    return re.sub(r"_ssl\.c:[0-9]+", "_ssl.c:LINE", text)
+
+
 @pytest.mark.parametrize("row", ROWS, ids=named)
 def test_the_words_are_said_here_and_have_this_cause_alone(
     row: tuple[Place, Row], containers: Opened, codex: Subject
@@ -73,7 +79,7 @@ def test_the_words_are_said_here_and_have_this_cause_alone(
     environment = containers.at(place)
     done, said = run_line(environment, codex, wanted.line)
     assert done.exit, said
-    assert f"\n{wanted.said}\n" in f"\n{said}\n", said
+    assert f"\n{_any_build(wanted.said)}\n" in f"\n{_any_build(said)}\n", said
     facts = {} if wanted.pasted else flat({**environment.facts(), "codex": codex.capabilities.version})
     for text in (said, wanted.said) if wanted.fingerprint != "python-socket-refused" else (said,):
         assert [each.fingerprint for each in matches(text, facts=facts)] == [wanted.fingerprint], text
