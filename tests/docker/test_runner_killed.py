@@ -13,6 +13,7 @@ import pytest
 
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweeping import find
+from tests.plugin.conftest import INTERRUPTIBLE
 
 MATRIX = """
 releases = ["installed"]
@@ -38,7 +39,10 @@ def left_of(pid: int) -> list[str]:
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    words = (sys.executable, "-m", "pytest", "--codex-matrix=m.toml", "-p", "no:cacheprovider", "-p", "no:randomly")
+    words = (
+        sys.executable, "-c", INTERRUPTIBLE, sys.executable, "-m", "pytest", "--codex-matrix=m.toml", "-p",
+        "no:cacheprovider", "-p", "no:randomly",
+    )  # fmt: skip
     with (folder / "out").open("wb") as out:
         return subprocess.Popen(words, cwd=folder, stdout=out, stderr=out, start_new_session=True)
 
