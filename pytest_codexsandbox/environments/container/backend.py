@@ -46,6 +46,7 @@ _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
 # What every Codex gets, whatever its image says.
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING: Final = 5.0
+_GOING: Final = 3.0  # for what an engine is removing to be gone
 _BACK: Final = 20.0  # for an engine that was there to be there again
 _HOSTNAME: Final = "codexsandbox"
 _open: set[str] = set()  # the words of environments that stand, of whatever backend in this process
@@ -91,7 +92,7 @@ class ContainerBackend:
             except MachineFault as problem:
                 found.append(f"what is left at {host} is unknown: {problem.why} (codexsandbox sweep)")
                 continue
-            found += [left.what for left in find(engine) if left.owner.is_me and left.owner.word not in _open]
+            found += _left(engine)
             engine.close()
         return tuple(found)
 
@@ -146,6 +147,16 @@ class ContainerBackend:
                 continue
             self._hosts.add(engine.host)
             return engine
+
+
+def _left(engine: Engine) -> list[str]:
+    """What stays: an engine still lists for a moment what it is about to remove."""
+    limit = time.monotonic() + _GOING
+    while True:
+        found = [left.what for left in find(engine) if left.owner.is_me and left.owner.word not in _open]
+        if not found or time.monotonic() > limit:
+            return found
+        time.sleep(0.1)
 
 
 def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
