@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.guest import rigs as module
 from pytest_codexsandbox.guest.loop import Loop
 from pytest_codexsandbox.guest.rigs import Rigs
 
@@ -50,3 +51,11 @@ def test_who_says_half_a_word_and_stays_is_not_waited_for(rigs: Rigs) -> None:
         assert rigs.arrivals("half") == []
         one.sendall(b" HTTP/1.0\r\n\r\n")
         assert rigs.arrivals("half") == ["http"]
+
+
+def test_behind_a_flood_nobody_says_that_nothing_arrived(rigs: Rigs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LONGEST_TAKING", -1.0)
+    assert rigs.arrivals("nothing") == []  # nobody waits: there is nothing that was not looked at
+    ask(rigs, "one")
+    with pytest.raises(OverflowError, match="more arrives outside than can be looked at"):
+        rigs.arrivals("nothing")
