@@ -183,7 +183,8 @@ def test_a_users_command_is_shown_as_it_was_typed(machine: Environment, codex: S
     assert (seen.code, seen.stdout) == (5, "typed\n")
     script = repro_script(seen, acts={})
     assert "probe.py" not in script
-    assert (show(script, home).exit, show(script, home).stdout.count(b"typed\n")) == (5, 1)
+    ended = show(script, home)
+    assert (ended.exit, ended.stdout.count(b"typed\n")) == (5, 1), ended
 
 
 def test_a_call_with_its_own_command_and_input_is_shown(machine: Environment, codex: Subject, home: Path) -> None:
