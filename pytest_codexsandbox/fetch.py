@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
 
+from pytest_codexsandbox import environ
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 
 PATIENCE: Final = 30.0  # seconds to connect, and between two reads
@@ -190,7 +191,7 @@ def _answer(url: str, headers: Mapping[str, str], patience: float) -> http.clien
         request.add_unredirected_header(name, value)  # a redirect to another host must not carry a login
     opener = urllib.request.OpenerDirector()
     for handler in _HANDLERS:
-        opener.add_handler(handler())
+        opener.add_handler(environ.settled(handler))
     where = without_secrets(url)
     try:
         answer = opener.open(request, timeout=patience)

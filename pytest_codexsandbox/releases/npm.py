@@ -4,7 +4,6 @@ Since 0.99 the Linux programs lie in `@openai/codex@V-linux-x64`; before, one pa
 """
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
 
+from pytest_codexsandbox import environ
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.fetch import Hash, NotReached, NotThere, read_json
 from pytest_codexsandbox.model.command import Command, Finished
@@ -67,8 +67,8 @@ def _asked_anew(program: str, versions: tuple[str, ...], run: Run) -> dict[str, 
 def _question(program: str, version: str, changed: Mapping[str, str]) -> Command:
     return Command(
         argv=(program, "view", "--json", "--fetch-retries=0", "--fetch-timeout=30000", f"{PACKAGE}@{version}", "dist"),
-        cwd=str(Path.cwd()), env={**os.environ, "npm_config_update_notifier": "false", **changed}, timeout=PATIENCE,
-        why="npm, asked where a package is",
+        cwd=str(Path.cwd()), env={**environ.copied(), "npm_config_update_notifier": "false", **changed},
+        timeout=PATIENCE, why="npm, asked where a package is",
     )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from pytest_codexsandbox import environ
+
 _VARIABLE: Final = re.compile(r"\$\{([^}]+)\}")
 _SCOPE: Final = "@openai:registry"
 
@@ -21,7 +23,7 @@ class Registry(msgspec.Struct, frozen=True, kw_only=True):
     def configured(cls) -> "Registry | None":
         """npm's order: environment, the project's .npmrc, the user's. None where nothing is configured."""
         home = os.environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 (pathlib's own fails where there is none)
-        return configured(os.environ, (Path.cwd() / ".npmrc", Path(home) / ".npmrc"))
+        return configured(environ.copied(), (Path.cwd() / ".npmrc", Path(home) / ".npmrc"))
 
     def login(self, url: str = "") -> dict[str, str]:
         """The header for an address that the configuration has a token for."""
@@ -33,11 +35,11 @@ class Registry(msgspec.Struct, frozen=True, kw_only=True):
         return {}
 
 
-def configured(environ: Mapping[str, str], files: tuple[Path, ...]) -> Registry | None:
+def configured(variables: Mapping[str, str], files: tuple[Path, ...]) -> Registry | None:
     settings: dict[str, str] = {}
     for file in reversed(files):
-        settings.update(_settings(file, environ))
-    for name, value in environ.items():
+        settings.update(_settings(file, variables))
+    for name, value in variables.items():
         if name.lower() == "npm_config_registry" and value:
             settings["registry"] = value
     url = settings.get(_SCOPE) or settings.get("registry", "")
@@ -48,7 +50,7 @@ def configured(environ: Mapping[str, str], files: tuple[Path, ...]) -> Registry 
     return Registry(url=url.rstrip("/"), tokens=tokens)
 
 
-def _settings(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
+def _settings(file: Path, variables: Mapping[str, str]) -> dict[str, str]:
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -57,6 +59,6 @@ def _settings(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
     for line in lines:
         name, sign, value = line.partition("=")
         if sign and not name.lstrip().startswith(("#", ";")):
-            filled = _VARIABLE.sub(lambda word: environ.get(word[1], ""), value.strip().strip("\"'"))
+            filled = _VARIABLE.sub(lambda word: variables.get(word[1], ""), value.strip().strip("\"'"))
             found[name.strip()] = filled
     return found

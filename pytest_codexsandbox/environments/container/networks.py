@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox import proc
+from pytest_codexsandbox import environ, proc
 from pytest_codexsandbox.environments.container import afterwards, labels, runtime
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.stream import Attached
@@ -81,7 +81,7 @@ def _watched(engine: Engine, name: str) -> Iterator[None]:
     """It is removed also when we are killed and can remove nothing any more."""
     argv = (sys.executable, "-m", afterwards.__name__, engine.host, name)
     paths = (str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", ""))
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    env = {**environ.copied(), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     with proc.running(argv, cwd="/", env=env):
         yield
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
-from pytest_codexsandbox import proc
+from pytest_codexsandbox import environ, proc
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.registry import cache_folder
 
@@ -64,7 +64,7 @@ def through(host: str, timeout: float) -> Iterator[str]:
     here = _place()
     argv = (program, *words(host, here, timeout))
     try:
-        with tempfile.TemporaryFile() as said, proc.running(argv, cwd="/", env=dict(os.environ), stderr=said) as ssh:
+        with tempfile.TemporaryFile() as said, proc.running(argv, cwd="/", env=environ.copied(), stderr=said) as ssh:
             assert ssh.stdout is not None
             if not _ready(ssh.stdout, time.monotonic() + timeout):
                 raise _fault(host, said)

@@ -6,7 +6,6 @@ carries our name.
 """
 
 import json
-import os
 import sys
 import threading
 import time
@@ -14,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
-from pytest_codexsandbox import proc
+from pytest_codexsandbox import environ, proc
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.environments.folders import Owner
@@ -60,7 +59,7 @@ class Watchers:
 @contextmanager
 def _watcher(host: str) -> Iterator[None]:
     told = json.dumps([sys.path, host, list(Owner.me("").process)])
-    environment = {name: value for name, value in os.environ.items() if name.startswith(_ITS_WAY)}
+    environment = {name: value for name, value in environ.copied().items() if name.startswith(_ITS_WAY)}
     with proc.running((sys.executable, "-S", "-c", _SCRIPT, told), cwd="/", env=environment) as child:
         try:
             yield
