@@ -28,4 +28,4 @@ def test_a_variable_that_goes_away_meanwhile_disturbs_nobody(monkeypatch: pytest
 
 def test_what_is_really_missing_is_said() -> None:
     with pytest.raises(KeyError, match="nobody"):
-        environ.settled(lambda: {}["nobody"])
+        environ.settled(lambda: dict[str, str]()["nobody"])
