@@ -18,7 +18,7 @@ from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.where import Where, fits, values
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.ids import is_promise, is_value
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import POLICIES, SANDBOXED
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.releases.catalogue import named
 
@@ -125,6 +125,15 @@ def test_no_two_shipped_deviations_say_how_one_start_fails() -> None:
         }
         for place in itertools.product(*kept.values()):
             assert bound.setdefault(place, deviation.id) == deviation.id, place
+
+
+def test_a_start_that_is_refused_is_known_where_a_sandbox_is_asked_for_alone() -> None:
+    """Bound to danger-full-access as well, it would be stale in every run that measures that policy."""
+    free = [policy for policy in POLICIES if policy not in SANDBOXED]
+    shipped_ones = deviation_files.load((shipped("matrix") / "expectations" / "known.toml",))
+    refused = [one for one in shipped_ones if one.promise.startswith("start.") and one.direction == "denied"]
+    assert refused and free
+    assert [one.id for one in refused if any(_fits(one.where, "policy", policy) for policy in free)] == []
 
 
 def _fits(where: Where, axis: str, value: str) -> bool:
