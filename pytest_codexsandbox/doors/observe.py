@@ -1,6 +1,7 @@
 """One call, from a fresh world to an observation: lay, look, run, look again, read what the probe said."""
 
 import hashlib
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -31,6 +32,11 @@ __all__ = ["look_key", "observe"]
 
 TEXT_LIMIT: Final = 64 * 1024
 ROW_DETAIL: Final = 2000
+DISTURBED: Final = 3  # calls at most: what fails each time was not the machine's other work
+# bubblewrap reads the list of mounts and then goes through it; a container that ends meanwhile takes its mount along.
+VANISHED: Final = re.compile(
+    rb"bwrap: .*Unable to apply mount flags: remount \".*\": (?:Invalid argument|No such file or directory)"
+)
 SQLITE_COMPANIONS: Final = ("", "-journal", "-wal", "-shm")
 
 
@@ -46,7 +52,7 @@ def observe(
             for _ in range(max(1, asked.copies)):
                 takes.append(_Take(environment, door, policy, ordered))
             commands = [take.prepare(subject, asked) for take in takes]
-            ended = environment.run_together(commands) if len(commands) > 1 else (environment.run(commands[0]),)
+            ended = _undisturbed(environment, commands)
             return tuple(take.observation(finished) for take, finished in zip(takes, ended, strict=True))
         except NotHad as lacking:
             return tuple(take.not_started(asked, lacking) for take in takes)
@@ -65,6 +71,20 @@ def _cleared(environment: Environment, takes: "list[_Take]") -> Iterator[None]:
         raise
     for take in takes:
         environment.clear(take.world)
+
+
+def _undisturbed(environment: Environment, commands: Sequence[Command]) -> tuple[Finished, ...]:
+    """Run them; again where a mount of the machine went away just then: nothing ran in there, and nothing is changed.
+    Copies that did run are not run twice."""
+    for _ in range(DISTURBED):
+        ended = environment.run_together(commands) if len(commands) > 1 else (environment.run(commands[0]),)
+        if not all(_was_disturbed(one) for one in ended):
+            break
+    return ended
+
+
+def _was_disturbed(ended: Finished) -> bool:
+    return (ended.ended, ended.code, ended.stdout) == ("exit", 1, b"") and bool(VANISHED.search(ended.stderr))
 
 
 class _Take:

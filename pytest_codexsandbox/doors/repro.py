@@ -59,7 +59,6 @@ def repro_script(
         repro_shared.take_away(chosen, paths.world),
         BEGIN,
         *((repro_shared.TURN,) if _calls_codex(observation) else ()),
-        *((repro_shared.ALONE,) if _alone(observation, entrance) else ()),
         f'mkdir -p "$T" {" ".join(paths.folders())}',
         repro_lay.SHOW,
         repro_lay.WAIT,
@@ -69,14 +68,7 @@ def repro_script(
         *before,
         *(repro_lay.hidden() if _hides(observation) else ()),
         *_shown("before", looks, paths),
-        *_run(
-            observation,
-            inner,
-            paths,
-            stdin=stdin,
-            interrupt=any(act.verb == "beat" for act in chosen.values()),
-            alone=_alone(observation, entrance),
-        ),
+        *_run(observation, inner, paths, stdin=stdin, interrupt=any(act.verb == "beat" for act in chosen.values())),
         *_shown("after", looks, paths),
         'exit "$code"',
     ]
@@ -90,10 +82,6 @@ def _nothing(observation: Observation) -> str:
 
 def _calls_codex(observation: Observation) -> bool:
     return observation.door == "sandbox"
-
-
-def _alone(observation: Observation, entrance: Entrance | None) -> bool:
-    return _calls_codex(observation) and entrance is None
 
 
 def _probes(observation: Observation) -> bool:
@@ -179,9 +167,7 @@ def _inner(observation: Observation, chosen: Mapping[str, Act], paths: Paths) ->
     return ('"$PY"', "-I", "-S", '"$PROBE"', "again", '"$PLAN"'), before
 
 
-def _run(
-    observation: Observation, inner: Sequence[str], paths: Paths, *, stdin: bytes, interrupt: bool, alone: bool
-) -> list[str]:  # fmt: skip
+def _run(observation: Observation, inner: Sequence[str], paths: Paths, *, stdin: bytes, interrupt: bool) -> list[str]:
     own = PROBE_WORDS if _probes(observation) else 0
     outer = list(paths.words(observation.argv[: len(observation.argv) - own]))
     if _calls_codex(observation):
@@ -190,7 +176,7 @@ def _run(
     words = " ".join([*outer, *inner, *((f"{repro_shared.LOCK}<&-",) if _calls_codex(observation) else ())])
     given = (b"go\n" if '"$PLAN"' in inner else b"") + stdin
     feed = f"echo {base64.b64encode(given).decode()} | base64 -d |" if given else ""
-    limit = ("timeout -s INT 2 " if interrupt else "") + ("$alone " if alone else "")
+    limit = "timeout -s INT 2 " if interrupt else ""
     return [
         f"cd {paths.word(observation.cwd)} || exit 1",
         "\n".join([f"{feed} {limit}env -i \\".lstrip(), *(f"  {variable} \\" for variable in variables), f"  {words}"]),

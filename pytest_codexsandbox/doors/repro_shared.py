@@ -20,10 +20,6 @@ exec {LOCK}< /tmp
 for one in /tmp/.git /tmp/.agents /tmp/.codex /tmp/.aws "/tmp/codex-daemon-$(id -u)"; do
   [ -e "$one" ] || [ -L "$one" ] || new="$new $one"
 done"""
-# Only on this machine: a container has mounts of its own. An ordinary user may not do it, and goes without.
-ALONE: Final = """\
-# bubblewrap goes through a list of mounts, and fails when one of them goes away meanwhile: ours do not.
-alone=; unshare -m true 2> /dev/null && alone='unshare -m'"""
 TAKE_AWAY: Final = """\
 take_away() {  # of what Codex made, the empty folders and files; everything of this script
   for one in $others; do kill "$one" 2>/dev/null; done

@@ -52,6 +52,31 @@ def test_the_probe_is_held_by_its_nonce_and_known_by_its_words() -> None:
     assert seen.argv == command.argv and seen.seconds == 0.5 and seen.world == environment.worlds[0]
 
 
+GONE = b'bwrap: Can\'t bind mount /oldroot/ on /newroot/: Unable to apply mount flags: remount "/newroot/run/x": '
+
+
+@pytest.mark.parametrize("errno", [b"Invalid argument", b"No such file or directory"])
+def test_a_mount_of_the_machine_that_goes_away_is_no_finding(errno: bytes) -> None:
+    ended = [Finished(ended="exit", exit=1, stderr=GONE + errno + b"\n")] * 2
+    environment = ScriptedEnvironment(lambda command: ended.pop() if ended else good()(command))
+    seen = one(environment, {"a.b/w": WRITE})
+    assert seen.finished and not seen.stderr and len(environment.commands) == 3
+    assert len({command.witness for command in environment.commands}) == 1
+
+
+def test_a_mount_that_cannot_be_made_read_only_each_time_is_told() -> None:
+    environment = ScriptedEnvironment(lambda _: Finished(ended="exit", exit=1, stderr=GONE + b"Invalid argument\n"))
+    seen = one(environment, {"a.b/w": WRITE})
+    assert "Unable to apply mount flags" in seen.stderr and not seen.ready and len(environment.commands) == 3
+
+
+@pytest.mark.parametrize("said", [b"Operation not permitted", b""])
+def test_no_other_failure_is_tried_again(said: bytes) -> None:
+    environment = ScriptedEnvironment(lambda _: Finished(ended="exit", exit=1, stderr=GONE + said + b"\n"))
+    one(environment, {"a.b/w": WRITE})
+    assert len(environment.commands) == 1
+
+
 def test_no_two_calls_share_a_nonce() -> None:
     environment = ScriptedEnvironment(good())
     assert len({one(environment, {}).nonce for _ in range(20)}) == 20

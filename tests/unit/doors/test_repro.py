@@ -108,14 +108,6 @@ def test_the_control_is_shown_without_codex() -> None:
     assert "CODEX=" not in code_of(script).replace("CODEX_HOME=", "")
 
 
-def test_mounts_that_come_and_go_on_the_machine_do_not_reach_the_call() -> None:
-    acts = {"f.o/w": Act(verb="write", path="@OUTSIDE@/@NAME@")}
-    assert "$alone env -i" in repro_script(recorded(acts), acts=acts)
-    assert "alone" not in repro_script(recorded(acts, door="unconfined"), acts=acts)
-    inside = Entrance(kind="container", image="sha256:1", argv=("docker", "run"))
-    assert "$alone" not in repro_script(recorded(acts), acts=acts, entrance=inside)
-
-
 def test_what_never_started_says_why() -> None:
     seen = recorded({})
     script = repro_script(Observation(**{**{n: getattr(seen, n) for n in seen.__struct_fields__}, "argv": ()}))
