@@ -70,6 +70,12 @@ def test_where_nothing_opens_outside_nothing_is_green(asked: tuple[Promise, Call
         assert verdict(trial) == (Verdict.BROKEN, "")
 
 
+def test_what_opens_inside_alone_is_not_passed_over(asked: tuple[Promise, Callable[..., object]]) -> None:
+    """It is no leak by the rules, since no control held; and nothing beside it makes it green."""
+    shut = OPEN | {"swappiness": "EROFS"}
+    assert verdict(judged(asked, dict.fromkeys(OPEN, "EROFS") | {"swappiness": ""}, shut))[0] is Verdict.BROKEN
+
+
 def test_a_refusal_of_another_kind_is_no_refusal(asked: tuple[Promise, Callable[..., object]]) -> None:
     assert verdict(judged(asked, dict.fromkeys(OPEN, "EMFILE"), OPEN))[0] is Verdict.VIOLATES
     assert verdict(judged(asked, dict.fromkeys(OPEN, "EROFS"), OPEN | {"sysrq": "EMFILE"}))[0] is Verdict.BROKEN
