@@ -3,7 +3,7 @@
 import base64
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -17,7 +17,7 @@ from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.releases.catalogue import capabilities, newest_before
 from pytest_codexsandbox.running import Run, of
-from pytest_codexsandbox.session.rehearsal import has, lacking, make_trial, missing_capability
+from pytest_codexsandbox.session.rehearsal import has, lacking, lacking_there, make_trial, missing_capability
 from pytest_codexsandbox.session.sides import ending, look_of
 from pytest_codexsandbox.session.standing import control_words, control_worked
 from pytest_codexsandbox.session.trial import RealTrial
@@ -37,18 +37,25 @@ def open_trial(request: pytest.FixtureRequest) -> RealTrial:
         request.node.stash[LOST] = lost
         pytest.fail(lost, pytrace=False)
     if reason:
-        request.node.stash[NOT_APPLICABLE] = reason
-        pytest.skip(f"not applicable: {reason}")
+        _not_applicable(request, reason)
     if FAULT in request.node.stash:
         del request.node.stash[FAULT]  # of an attempt before
     try:
         trial = make_trial(run.bench, key, canaries=run.canaries)
+        missing = lacking_there(run.bench.promises[key.promise], run.bench, key)
     except CodexSandboxError as fault:
         # pytest would parse our files for a traceback that nobody is shown: 20 ms for each of ten thousand items.
         request.node.stash[FAULT] = fault
         raise pytest.fail.Exception(str(fault), pytrace=False) from None
+    if missing:
+        _not_applicable(request, missing)
     request.node.stash[TRIAL] = trial
     return trial
+
+
+def _not_applicable(request: pytest.FixtureRequest, reason: str) -> NoReturn:
+    request.node.stash[NOT_APPLICABLE] = reason
+    pytest.skip(f"not applicable: {reason}")
 
 
 def _key(request: pytest.FixtureRequest) -> Key:

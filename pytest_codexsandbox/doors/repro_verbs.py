@@ -133,6 +133,7 @@ VERBS: Final[dict[str, Callable[[Act, Paths], Words]]] = {
     "write": _write,
     "append": _append,
     "create": _create,
+    "may-write": lambda act, paths: _shell(': >> "$1"', paths.word(act.path)),
     "read": _tool("cat"),
     "stat": _tool("stat"),
     "list": _tool("ls", "-A"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -22,6 +23,7 @@ _LIMITS: Final = {
     "memory_limit": ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"),
     "pids_limit": ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"),
 }
+_SETTINGS: Final = ("kernel/core_pattern", "kernel/domainname", "vm/swappiness")
 _GET_FLAGS: Final = 0x8913
 _NO_LIMIT: Final = 1 << 60  # what version 1 of the control groups says where there is none is larger than this
 
@@ -37,6 +39,7 @@ def confinement() -> dict[str, Any]:
         "rootfs": rootfs,
         "masked": " ".join(masked),
         "read_only_paths": " ".join(read_only),
+        "kernel_settings": settings([f"/proc/sys/{name}" for name in _SETTINGS]),
         "interfaces": " ".join(interfaces()),
         "default_route": default_route(_lines("/proc/net/route")),
         "nameservers": " ".join(line.split()[1] for line in _lines("/etc/resolv.conf") if line.startswith("nameser")),
@@ -94,6 +97,19 @@ def mounted(lines: list[str]) -> tuple[str, list[str], list[str]]:
             elif "ro" in options:
                 read_only.append(place)
     return rootfs, sorted(masked), sorted(read_only)
+
+
+def settings(paths: list[str]) -> str:
+    """`writable` where one of them can be opened for writing (nothing is written), else why the first cannot."""
+    refusals = []
+    for path in paths:
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+        except OSError as error:
+            refusals.append(errno.errorcode.get(error.errno or 0, str(error.errno)))
+        else:
+            return "writable"
+    return next(iter(refusals), "")
 
 
 def default_route(lines: list[str]) -> str:

@@ -71,6 +71,12 @@ def do_create(path: str, params: Params) -> None:
     put_down(path, params.get("data", ""), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
 
+def do_may_write(path: str, params: Params) -> None:
+    """Open it for writing, and write nothing: of a kernel's setting the open alone says who may change it."""
+    at("open")
+    os.close(os.open(path, os.O_WRONLY))
+
+
 def do_read(path: str, params: Params) -> bytes:
     at("open")
     handle = os.open(path, os.O_RDONLY)

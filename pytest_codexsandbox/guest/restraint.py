@@ -14,7 +14,7 @@ bubblewrap's mounts give. Each word in `flaws` breaks one of the answers:
                                   NAME: .git .codex .agents, STATE: existing missing, WHERE: workspace root tmp
     socket:FAMILY, socket:FAMILY-KIND, unix:connect, unix:bind, lookup:lets (let through)
     socketpair:denies, lookup:denies, network-on:denies
-    processes:all (those outside are seen too)
+    processes:all (those outside are seen too), settings:open (the kernel's can be changed)
     sqlite:lets, sqlite:denies, sqlite:denies-wal, sqlite:copies, sqlite:other-text
 """
 
@@ -28,6 +28,7 @@ METADATA = (".git", ".codex", ".agents")
 FAMILIES = ("UNIX", "INET", "INET6", "NETLINK", "PACKET", "VSOCK")
 KINDS = ("STREAM", "DGRAM", "RAW")
 SHM = "/dev/shm"
+SETTINGS = ("/proc/sys", "/proc/sysrq-trigger")  # of the kernel, whoever runs on it
 Path = Any  # what Python's own functions take: text, bytes, a descriptor
 
 
@@ -123,6 +124,8 @@ class Boundary:
             return False
         if self.has("denies:hard-linked") and links_of(path) > 1:
             return False
+        if any(inside(path, place) for place in SETTINGS):
+            return self.has("settings:open")
         if path.startswith(("/dev/", "/proc/")) and not inside(path, SHM):
             return True
         within = str.startswith if self.has("paths:prefixes") else inside

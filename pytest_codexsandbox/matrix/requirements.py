@@ -1,13 +1,18 @@
-"""What a promise requires, as far as data can say before anything starts. `capability:…` is the binary's to answer."""
+"""What a promise requires, as far as data can say before anything starts; the rest the environment's own facts say.
 
-from typing import Final
+`capability:…` is the binary's to answer.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.promise import Promise
 
-WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "network:own", "platform:linux")
+SETTINGS: Final = "kernel-settings:writable"  # by this user, without any sandbox
+WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "network:own", "platform:linux", SETTINGS)
 AT_RUN_TIME: Final = "capability:"
 NEEDS_LINUX: Final = (
     'needs Linux: docker run --rm -it -v "$PWD":/work -w /work python:3.12 '
@@ -34,6 +39,14 @@ def why_not_applicable(promise: Promise, environment: EnvironmentSpec, *, platfo
     return ""
 
 
+def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
+    """The reason that the facts of the started environment give, or nothing."""
+    found = facts.get("kernel_settings", "")
+    if SETTINGS not in promise.requires or found == "writable":
+        return ""
+    return f"by probe: nobody may write to /proc/sys here, without any sandbox ({found or 'not known why'})"
+
+
 def _has_neighbour(environment: EnvironmentSpec) -> bool:
     return environment.container is not None and environment.container.profile.network == "own"
 
@@ -47,4 +60,18 @@ def _unmet(word: str, environment: EnvironmentSpec, platform: str) -> str:
         "network:own": not _has_neighbour(environment) and "needs a neighbour (profiles with a network of their own)",
         "platform:linux": platform != "linux" and NEEDS_LINUX,
     }
-    return unmet.get(word) or ""
+    return (_settings(environment) if word == SETTINGS else unmet.get(word)) or ""
+
+
+def _settings(environment: EnvironmentSpec) -> str:
+    """Only the machine's own root may change them; engines mount them read-only beside hiding parts of /proc."""
+    profile = environment.container.profile if environment.container else None
+    if environment.user not in ("", "root"):
+        return f"needs root, whom the kernel lets change its settings; this is {environment.user}"
+    if profile and profile.userns:
+        return "needs the root of the machine; the engine gives this one another number"
+    return (
+        "needs a /proc/sys that can be written; the engine mounts it read-only"
+        if profile and profile.masked_paths
+        else ""
+    )

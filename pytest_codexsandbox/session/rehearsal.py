@@ -9,7 +9,7 @@ import msgspec
 from pytest_codexsandbox.diagnosis.judge import Judged, judge
 from pytest_codexsandbox.diagnosis.start import escaped
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.matrix.requirements import why_not_applicable
+from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -174,6 +174,8 @@ def _record(bench: Bench, key: Key, functions: Mapping[str, Callable[..., object
         trial = make_trial(bench, key, exempt=exempt and promise.topic != START)
     except CodexSandboxError as fault:
         return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
+    if missing := lacking_there(promise, bench, key):
+        return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
     verdict = run_promise(trial, functions[promise.id])
     return Record(
         key=key, verdict=verdict.verdict, direction=verdict.direction, reason=verdict.reason,
@@ -190,6 +192,11 @@ def lacking(promise: Promise, bench: Bench, key: Key) -> str:
     missing = missing_capability(promise, bench, key)
     version = bench.subject(bench.cells[key.cell].subject).capabilities.version
     return f"by probe: Codex {version} has no {missing} at this door" if missing else ""
+
+
+def lacking_there(promise: Promise, bench: Bench, key: Key) -> str:
+    """Why this cannot be asked there, as the environment says that it is; to be asked once something ran in it."""
+    return why_not_there(promise, bench.facts(bench.cells[key.cell].environment)) if promise.requires else ""
 
 
 def missing_capability(promise: Promise, bench: Bench, key: Key) -> str:

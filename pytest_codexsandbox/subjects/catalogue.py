@@ -255,6 +255,8 @@ PROCESSES: Final = (
            flaws=("children:left",)),
     mutant("shows-everybody", "shows the processes outside the sandbox", "process.sees-only-its-own-processes",
            flaws=("processes:all",)),
+    mutant("opens-kernel-settings", "leaves the settings of the kernel open to be changed",
+           "process.kernel-settings-out-of-reach", flaws=("settings:open",)),
     mutant("ignores-interrupt", "ignores SIGINT", "process.interrupt-ends-the-call",
            flaws=("interrupt:ignored",), patience=0.05),
     mutant("eats-stdin", "gives the command no stdin", "process.stdin-arrives", flaws=("stdin:eaten",)),

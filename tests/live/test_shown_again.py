@@ -34,6 +34,7 @@ REFUSED = {
     "write": Act(verb="write", path=OUT, params={"data": "x"}),
     "append": Act(verb="append", path=OUT, given=(FILE,)),
     "create": Act(verb="create", path=OUT),
+    "may-write": Act(verb="may-write", path=OUT, given=(FILE,)),
     "mkdir": Act(verb="mkdir", path=OUT),
     "rename": Act(verb="rename", path=OUT, params={"to": f"{OUT}-b"}, given=(FILE,)),
     "unlink": Act(verb="unlink", path=OUT, given=(FILE,)),

@@ -55,6 +55,12 @@ def test_every_act_that_a_person_could_type_is_typed(verb: str) -> None:
     assert words and all(len(shlex.split(word)) == 1 for word in words)
 
 
+def test_whether_one_may_write_is_typed_without_writing() -> None:
+    words = in_words(Act(verb="may-write", path="/proc/sys/kernel/core_pattern"), PATHS)
+    assert words is not None
+    assert " ".join(words) == "sh -c ': >> \"$1\"' sh /proc/sys/kernel/core_pattern"
+
+
 def test_no_words_are_known_for_verbs_that_do_not_exist() -> None:
     assert set(VERBS) == set(probe.VERBS) - ONLY_THE_PROBE
 

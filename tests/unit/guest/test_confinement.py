@@ -66,3 +66,15 @@ def test_the_name_of_a_uid() -> None:
 def test_limits_of_both_kinds_of_control_groups(text: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "limit").write_text(text)
     assert confinement.limit((str(tmp_path / "missing"), str(tmp_path / "limit"))) == told
+
+
+def test_whether_a_setting_of_the_kernel_could_be_changed(tmp_path: Path) -> None:
+    """One that opens is enough; nothing is written into it, and nothing is made."""
+    setting, missing = tmp_path / "setting", tmp_path / "missing"
+    setting.write_text("60")
+    assert confinement.settings([str(missing), str(setting)]) == "writable"
+    assert setting.read_text() == "60"
+    assert confinement.settings([str(missing), str(tmp_path)]) == "ENOENT"
+    assert confinement.settings([str(tmp_path), str(missing)]) == "EISDIR"
+    assert not missing.exists()
+    assert confinement.settings([]) == ""

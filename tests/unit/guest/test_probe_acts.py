@@ -56,6 +56,19 @@ def test_append_and_create_and_read(tmp_path: Path) -> None:
     assert failed("create", file) == ("EEXIST", "open")
 
 
+def test_asking_whether_one_may_write_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("kept")
+    os.utime(file, (1, 1))
+    before = file.stat()
+    assert worked("may-write", file) == ""
+    assert file.read_text() == "kept"
+    assert (file.stat().st_mtime_ns, file.stat().st_ctime_ns) == (before.st_mtime_ns, before.st_ctime_ns)
+    assert failed("may-write", tmp_path / "missing") == ("ENOENT", "open")
+    assert not (tmp_path / "missing").exists()
+    assert failed("may-write", tmp_path) == ("EISDIR", "open")
+
+
 def test_bytes_are_read_as_latin_1_and_bounded(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"\xff\x00" + b"x" * 200_000)
     value = worked("read", tmp_path / "b")
@@ -93,6 +106,7 @@ def test_size_mode_and_times(tmp_path: Path) -> None:
     ("verb", "step", "params"),
     [
         ("write", "open", {}), ("append", "open", {}), ("create", "open", {}), ("read", "open", {}),
+        ("may-write", "open", {}),
         ("stat", "stat", {}), ("mkdir", "mkdir", {}), ("rmdir", "rmdir", {}), ("unlink", "unlink", {}),
         ("rename", "rename", {"to": "/no-such-folder/b"}), ("link", "link", {"to": "/no-such-folder/b"}),
         ("symlink", "symlink", {"to": "x"}), ("truncate", "truncate", {}), ("chmod", "chmod", {"mode": 0o600}),

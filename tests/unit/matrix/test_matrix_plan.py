@@ -1,14 +1,18 @@
 """The plan: which keys, in which order, what is left out and why."""
 
+from typing import Any
+
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.plan import digest, make
+from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
 from pytest_codexsandbox.matrix.select import Selection
 from pytest_codexsandbox.model.act import Act
+from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
-from tests.unit.matrix.making import cell, promise
+from tests.unit.matrix.making import cell, environment, promise
 
 START, TRUST = promise("start.is-on"), promise("trust.canary")
 OUTSIDE, BOARD = promise("filesystem.outside-refused"), promise("sqlite.board-outside")
@@ -137,6 +141,8 @@ def test_policies_of_the_matrix_file_limit_the_plan() -> None:
         ("user:ordinary", "uid-1000", "", "linux", True),
         ("user:root", "root", "", "linux", True),
         ("user:root", "uid-1000", "", "linux", False),
+        ("kernel-settings:writable", "root", "", "linux", True),
+        ("kernel-settings:writable", "uid-1000", "", "linux", False),
         ("resolver:ours", "root", "", "linux", False),
         ("resolver:ours", "root", "ours", "linux", True),
         ("platform:linux", "root", "", "linux", True),
@@ -149,6 +155,36 @@ def test_what_data_knows_to_be_not_applicable(word: str, user: str, resolver: st
     plan = make("x", (there,), (promise(requires=(word,)),), platform=platform)
     reasons = [plan.not_applicable.get(str(key), "") for key in plan.keys]
     assert [reason == "" for reason in reasons] == [met] * len(plan.keys)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"masked_paths": False}, ""),
+        ({}, "the engine mounts it read-only"),
+        ({"masked_paths": False, "userns": "remap"}, "needs the root of the machine"),
+    ],
+)
+def test_what_an_engine_keeps_shut_no_sandbox_can_be_asked_for(words: dict[str, Any], told: str) -> None:
+    made = ContainerSpec(
+        image=ImageSpec(name="here"),
+        bwrap=BwrapSpec(name="none"),
+        profile=Profile(name="p", **words),
+        user=UserSpec(name="root"),
+    )
+    there = environment(backend="docker", container=made)
+    reason = why_not_applicable(promise(requires=("kernel-settings:writable",)), there, platform="linux")
+    assert reason.endswith(told) if told.startswith("the") else reason.startswith(told)
+    assert bool(reason) is bool(told)
+
+
+@pytest.mark.parametrize(("found", "told"), [("writable", ""), ("EROFS", "(EROFS)"), ("", "(not known why)")])
+def test_what_the_started_environment_says_of_the_settings_of_its_kernel(found: str, told: str) -> None:
+    reason = why_not_there(promise(requires=("kernel-settings:writable",)), {"kernel_settings": found})
+    assert reason.endswith(told)
+    assert (reason == "") is (found == "writable")
+    assert reason == "" or reason.startswith("by probe: ")
+    assert why_not_there(promise(requires=("user:root",)), {"kernel_settings": found}) == ""
 
 
 def test_on_another_system_this_machine_answers_nothing_and_says_what_would() -> None:

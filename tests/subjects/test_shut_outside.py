@@ -1,0 +1,32 @@
+"""Where the kernel's settings cannot be changed without a sandbox, no sandbox is praised for it, and none is blamed."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pytest_codexsandbox.commands.selftest import rehearsals, select
+from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.environments.hand_environment import HandEnvironment
+from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.subjects import named
+
+ID = "process.kernel-settings-out-of-reach"
+
+
+@pytest.mark.parametrize("name", ["good", "opens-kernel-settings"])
+def test_it_is_not_applicable_there(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    facts = HandEnvironment.facts
+
+    def shut(self: HandEnvironment) -> Mapping[str, Any]:
+        return {**facts(self), "kernel_settings": "EROFS"}
+
+    monkeypatch.setattr(HandEnvironment, "facts", shut)
+    pairs = select(ID, survey.promises(shipped("scenarios")))
+    with workbench("shut-outside") as folder, rehearsals(pairs, folder) as records_of:
+        records = tuple(records_of(named([name])[0]).values())
+    assert {record.verdict for record in records} == {Verdict.NOT_APPLICABLE}
+    assert all(("(EROFS)" if os.getuid() == 0 else "needs root") in record.reason for record in records)
