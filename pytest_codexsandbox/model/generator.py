@@ -1,0 +1,225 @@
+"""What a config generator is told, what it gives back, and what its author says about it.
+
+Paths are placeholders (`@CODEX_HOME@/config.toml`) wherever they are compared or recorded: the same text in every run.
+"""
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+Platform = Literal["linux", "darwin", "windows", "wsl", "unknown"]
+Mode = Literal["", "read-only", "workspace-write", "danger-full-access"]
+CONFIG: Final = "@CODEX_HOME@/config.toml"
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a generator is asked for, before there is any folder: the part of a request that a plan knows."""
+
+    roots: tuple[str, ...] = ()  # beside the workspace, as placeholders
+    network: bool | None = False  # None: nothing is said about it
+    platform: Platform = "linux"
+    version: str | None = None  # None: the release of the cell; "" or nonsense: what the generator is told instead
+    approval: str = ""
+    capabilities: dict[str, bool] = {}  # userns, uid_map, netns, landlock, seccomp; left out: true
+    params: dict[str, str] = {}  # of this generator alone
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """Handed to a generator as a JSON file and in its environment (docs/reference/generators.md). Real paths."""
+
+    platform: str
+    version: str  # of Codex; "" where nobody knows it
+    home: str
+    codex_home: str
+    config: str
+    workspace: str
+    schema: int = 1
+    run: int = 1  # the first, second, … on the same files
+    codex: str = ""  # the program, as the generator may call it
+    roots: tuple[str, ...] = ()
+    network: bool | None = None
+    approval: str = ""
+    scope: Literal["user", "project", "task"] = "user"
+    isolation: Literal["none", "container", "vm"] = "none"
+    capabilities: dict[str, bool] = {}
+    params: dict[str, str] = {}
+
+
+class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The policy that shall be in force afterwards. What is left out is what was wished for."""
+
+    sandbox: Mode = ""
+    network: bool | None = None
+    roots: tuple[str, ...] | None = None  # as placeholders
+    approval: str = ""
+    refuses: bool = False  # the generator declines, and leaves every byte as it was
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of the author's decision matrix. `when`: platform, version (a range), network (on|off|unsaid), roots
+    (some|none), and capabilities by name (yes|no). The first row that fits decides."""
+
+    when: dict[str, str] = {}
+    expect: Expect = Expect()
+    why: str = ""
+
+
+class Marker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The lines around what a generator manages, as they stand in the file, without their ends."""
+
+    begin: str
+    end: str
+
+
+class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an author may say of a generator: it makes checks sharper. Everything but `run` may be left out."""
+
+    run: str = ""  # SPEC: cmd:… py:… ep:… launch:… chain:…
+    name: str = ""
+    description: str = ""
+    source: str = ""  # where its behaviour is documented
+    kind: Literal["", "file", "argv", "both"] = ""  # "": whatever it does
+    scope: Literal["user", "project", "task"] = "user"
+    owns: tuple[str, ...] | None = None  # key paths that it may make and replace; `*` stands for one word
+    authoritative: tuple[str, ...] = ()  # tables in which it may delete what it did not write
+    markers: tuple[Marker, ...] = ()
+    refuse_exit: tuple[int, ...] = ()  # exit codes that say "declined, nothing was changed"
+    platforms: tuple[Platform, ...] = ("linux",)
+    needs_network: bool = False
+    codex_on_path: bool = False  # it calls Codex itself
+    timeout: float = 20.0
+    env: dict[str, str] = {}  # added to its environment; placeholders are filled
+    setup: dict[str, str] = {}  # files that it needs: placeholder path → text
+    installed: tuple[str, ...] = ()  # folders of the tool's own, bound read-only
+    semantics: tuple[Row, ...] = ()
+    migrates_from: tuple[str, ...] = ()  # names of generators whose files it takes over
+    offline: bool = True  # whether it can be run without a network at all
+    install: dict[str, str] = {}  # what brings it: {npm = "add-mcp==1.2.3"} or {pypi = "mcpm==2.0"}
+
+
+class FileState(msgspec.Struct, frozen=True, kw_only=True):
+    """A path below the private folders, as it was found without following links."""
+
+    kind: Literal["missing", "file", "dir", "symlink", "other", "unreadable"]
+    content: bytes = b""  # of a file, at most CONTENT_LIMIT
+    size: int = 0
+    mode: int = 0
+    uid: int = 0
+    inode: int = 0
+    links: int = 1
+    target: str = ""  # of a symbolic link
+
+
+CONTENT_LIMIT: Final = 2 * 1024 * 1024
+Files = dict[str, FileState]
+"""Placeholder path → what is there. Folders are in it, the private folders themselves are not."""
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """How a generator started `codex`, as a stub first on PATH recorded it."""
+
+    argv: tuple[str, ...]  # without the program itself
+    env: dict[str, str] = {}
+    cwd: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a generator."""
+
+    ended: Literal["exit", "signal", "timeout", "not-started"]
+    code: int = 0  # as a shell says it
+    seconds: float = 0.0
+    stdout: str = ""  # bounded, latin-1
+    stderr: str = ""
+    error: str = ""  # why it was not started, or what was wrong with what it gave back
+    refused: bool = False  # by its exit code or its own word
+    reason: str = ""  # its own word for it
+    argv: tuple[str, ...] = ()  # to be put behind Codex's subcommand: `-c`, `key=value`, …
+    env: dict[str, str] = {}  # for Codex
+    unset: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    told: bool = False  # it gave a result of its own; else all of this is derived
+    launches: tuple[Launch, ...] = ()
+    files: Files = {}  # after the run
+    strayed: tuple[str, ...] = ()  # what it tried to write or reach outside its folders, and did not
+    survivors: tuple[str, ...] = ()  # its processes that outlived it and were ended
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies in the user's folders before a generator runs, and what it is asked: one directory of the corpus."""
+
+    id: str
+    why: str  # what broke where, one sentence
+    config: bytes | None = b""  # None: there is no file
+    group: str = ""  # placement, spelling, bytes, block, files, inputs, …
+    input: Literal["valid", "invalid"] = "valid"  # invalid: no Codex loads it, the generator must refuse or repair
+    # @BLOCK@, @BEGIN@ and @END@ stand in `config` for what the generator writes into an empty file and its markers.
+    needs_block: bool = False
+    mode: int = 0o644
+    link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "directory"] = ""
+    files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile
+    wish: Wish | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
+    voids: str = ""  # why the user's own words may keep a policy from being in force, "" where they cannot
+    notes: str = ""
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    """A generator and a case: all that happened, in order, on the same files."""
+
+    generator: str
+    case: Case
+    wish: Wish
+    before: Files
+    runs: tuple[Outcome, ...]  # three of them, unless the first did not end
+    world: dict[str, str] = {}  # placeholder name → real path
+    confined: str = ""  # by what; "" it was not
+
+    @property
+    def first(self) -> Outcome:
+        return self.runs[0]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check found: becomes a row of evidence. A check that could not be made says so in `skipped`."""
+
+    claim: str
+    saw: str
+    held: bool
+    control: str  # how it is known that this check could have failed here
+    control_held: bool
+    direction: Literal["", "leak", "denied", "wrong-claim", "litter"] = ""
+    reason: str = ""  # a word for the cause: captured, duplicate-key, comment-lost, …
+    diff: str = ""  # unified, of what matters
+    skipped: str = ""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What the real Codex says that it will enforce: thread/start and config/read of its app-server."""
+
+    loads: bool
+    error: str = ""  # Codex's own words where it does not
+    sandbox: Mode = ""
+    network: bool | None = None
+    roots: tuple[str, ...] = ()  # writable ones beside the workspace, /tmp and $TMPDIR; as placeholders
+    exclude_slash_tmp: bool = False
+    exclude_tmpdir: bool = False
+    approval: str = ""
+    profile: str = ""  # of permissions, where Codex names one
+    warnings: tuple[str, ...] = ()
+    config: dict[str, Any] = {}  # config/read
+    raw: dict[str, Any] = {}  # of thread/start: sandbox and what belongs to it
+    fresh: bool = True  # a process that was started after the file was written
+
+
+def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
+    """What shall be in force: the row's word, and where it is silent the wish's."""
+    asked = row.expect if row else Expect()
+    sandbox: Mode = asked.sandbox or "workspace-write"
+    writes = sandbox == "workspace-write"
+    return Expect(
+        sandbox=sandbox,
+        network=asked.network if asked.network is not None else (bool(wish.network) or sandbox == "danger-full-access"),
+        roots=asked.roots if asked.roots is not None else (wish.roots if writes else ()),
+        approval=asked.approval or wish.approval,
+        refuses=asked.refuses or wish.platform not in declaration.platforms,
+    )
