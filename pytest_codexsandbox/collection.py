@@ -26,6 +26,7 @@ ROOT: Final = "codex-scenarios"
 MARKER: Final = "codex"
 DOOR: Final = "sandbox"
 TRIAL: Final = "trial"
+WRITING: Final = "codex_writing"
 UNWANTED: Final = "not-selected"  # stands for the key of a test that --codex-only or --codex-skip leaves out
 
 
@@ -64,8 +65,9 @@ class Collection:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         found = declared(metafunc.function)
         with refusing.remembering(self.config):
-            if found is not None and TRIAL in metafunc.fixturenames and is_shipped(metafunc):
-                parametrize(metafunc, TRIAL, self.run.keys_of(found))
+            asked = next((name for name in (TRIAL, WRITING) if name in metafunc.fixturenames), "")
+            if found is not None and asked and is_shipped(metafunc):
+                parametrize(metafunc, asked, self.run.keys_of(found))
             elif asks_for_a_trial(metafunc):
                 raise _not_yours(metafunc.definition.nodeid)
             elif "codex_sandbox" in metafunc.fixturenames:

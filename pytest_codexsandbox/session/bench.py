@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -23,12 +23,13 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.ports import Door, Environment, Say, Subject, silent
+from pytest_codexsandbox.ports import ConfiguredDoor, Door, Environment, Say, Subject, Write, silent
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
 from pytest_codexsandbox.session.places import PlacedErrand, Places
 
 UNCONFINED = "unconfined"
+WriterOf = Callable[[Cell], Write]
 T = TypeVar("T")
 
 
@@ -54,9 +55,10 @@ class Bench:
         emit: Callable[[Line], None],
         resolve: Resolve,
         say: Say = silent,
+        writer: WriterOf | None = None,
     ) -> None:
         self.plan, self.options = plan, options
-        self._emit, self._resolve, self._say = emit, resolve, say
+        self._emit, self._resolve, self._say, self._writer = emit, resolve, say, writer
         self._places = Places(
             options.folder, options.cache, programs=self._programs, opened=self._stands, say=self._say
         )
@@ -95,6 +97,14 @@ class Bench:
     def door(self, name: str) -> Door:
         made: Door = self._once(("door", name), plugged("doors", name))
         return made
+
+    def door_of(self, cell: Cell, name: str) -> Door:
+        """As a cell has it: beside a generator, a policy is asked for by what that writes, and by nothing else."""
+        door = self.door(name)
+        if not cell.subject.generator or door.is_control or self._writer is None:
+            return door
+        write = self._writer(cell)
+        return self._once(("door", name, cell.id), lambda: cast(ConfiguredDoor, door).configured(write))
 
     # ---- observations
     def seen(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
@@ -228,7 +238,7 @@ class Bench:
         asked = POLICIES[policy] if policy else POLICIES["danger-full-access"]
         environment = self.environment(cell.environment)
         subject = self.subject(cell.subject).inside(environment)
-        return partial(self.door(door).observe, environment, subject, asked, acts, call)
+        return partial(self.door_of(cell, door).observe, environment, subject, asked, acts, call)
 
     def _call(self, promises: tuple[Promise, ...], group: str) -> Call:
         own = promises[0] if group != SHARED and promises else None
