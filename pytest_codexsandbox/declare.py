@@ -73,7 +73,7 @@ class Writing(Protocol):
     case: str
 
     def holds(self) -> None:
-        """What the check of this promise finds (generators/checks). Control: it sees a fault put into this very file."""
+        """What the check of this promise finds (generators/checks). Control: it sees a fault put into this file."""
 
     def loads(self) -> None:
         """The real Codex starts a thread with the file. Control: it refuses the same file with a torn line behind."""

@@ -74,12 +74,23 @@ class Run:
 
     @cached_property
     def pairs(self) -> tuple[tuple[Promise, Callable[..., object]], ...]:
-        """The shipped promises; those that everything leans on come first."""
-        return tuple(sorted(survey(shipped("scenarios")), key=lambda pair: pair[0].topic not in STANDING))
+        """The shipped promises; those that everything leans on come first. Of generators only where there is one."""
+        there = [pair for pair in survey(shipped("scenarios")) if self.generators or not pair[0].of_generators]
+        return tuple(sorted(there, key=lambda pair: pair[0].topic not in STANDING))
+
+    @cached_property
+    def generators(self) -> tuple[str, ...]:
+        """As they were asked for: on the command line, else in the matrix file."""
+        return self.settings.generators or self.matrix.generators
 
     @cached_property
     def promises(self) -> dict[str, Promise]:
         return {promise.id: promise for promise, _ in self.pairs}
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """Of scenarios that promise anything here."""
+        return frozenset(function.__code__.co_filename for _, function in self.pairs)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
