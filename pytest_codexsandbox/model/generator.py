@@ -94,6 +94,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     semantics: tuple[Row, ...] = ()
     migrates_from: tuple[str, ...] = ()  # names of generators whose files it takes over
     offline: bool = True  # whether it can be run without a network at all
+    keeps: tuple[str, ...] = ()  # files of its own beside the configuration: placeholder paths, with * and **
     install: dict[str, str] = {}  # what brings it: {npm = "add-mcp==1.2.3"} or {pypi = "mcpm==2.0"}
 
 
@@ -173,6 +174,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[Outcome, ...]  # three of them, unless the first did not end
     world: dict[str, str] = {}  # placeholder name → real path
     confined: str = ""  # by what; "" it was not
+    alone: bytes | None = None  # what it writes for this wish where there is no file; None: nobody has looked
+    expect: Expect | None = None  # of the row of its decision matrix that fits; None: what was wished for
 
     @property
     def first(self) -> Outcome:

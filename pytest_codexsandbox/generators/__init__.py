@@ -1,0 +1,1 @@
+"""Whatever writes Codex's configuration: named, run, confined, and looked at."""
