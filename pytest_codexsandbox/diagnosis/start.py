@@ -23,6 +23,7 @@ from pytest_codexsandbox.model.start import Started
 
 REFUSALS: Final = ("EROFS", "EACCES", "EPERM")
 NOT_KNOWN: Final = "no fingerprint fits what it said"
+_HOW_TO: Final = "note: run with `RUST_BACKTRACE"
 _MOUNTED: Final = "own mount namespace and fewer capabilities"
 
 
@@ -215,9 +216,9 @@ def _not_known(observation: Observation) -> Diagnosis:
 
 
 def _said(text: str) -> str:
-    """The last line that was said before a backtrace."""
+    """The last line that was said before a backtrace, or before how to have one."""
     lines = [line.strip() for line in text.partition("tack backtrace:")[0].splitlines()]
-    return next((line for line in reversed(lines) if len(line) > 1), "")[:300]
+    return next((line for line in reversed(lines) if len(line) > 1 and not line.startswith(_HOW_TO)), "")[:300]
 
 
 def _ending(observation: Observation) -> str:
