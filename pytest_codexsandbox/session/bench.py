@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.start import assess, assess_command
 from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault
 from pytest_codexsandbox.model.act import Call
@@ -38,6 +39,7 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
     cache: Path
     timeout_scale: float = 1.0
     worker: str = ""
+    fingerprints: tuple[Fingerprint, ...] | None = None  # None: those that are shipped
 
 
 class Resolve(Protocol):
@@ -132,7 +134,8 @@ class Bench:
         """Whether a sandbox was on in this very call of the probe."""
         spec = cell.environment
         facts = self._once(("facts", spec.id), lambda: flat(self.facts(spec)))
-        return assess(seen, control, sandboxed=POLICIES[policy].sandboxed, facts=facts)
+        sandboxed, known = POLICIES[policy].sandboxed, self.options.fingerprints
+        return assess(seen, control, sandboxed=sandboxed, facts=facts, fingerprints=known)
 
     def planned(self, policy: str, group: str) -> tuple[Promise, ...]:
         """Promises whose acts ride in a group; for the control (no policy), those of every policy."""
