@@ -223,3 +223,20 @@ def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
         approval=asked.approval or wish.approval,
         refuses=asked.refuses or wish.platform not in declaration.platforms,
     )
+
+
+class Laid(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was written by a generator, to be laid into the world of a call."""
+
+    content: bytes
+    mode: int = 0o644
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What a door is given instead of a policy's own overrides. Paths are those of the call's world everywhere but in
+    the keys of `files`."""
+
+    files: dict[str, Laid] = {}  # placeholder path → what lies there before Codex starts
+    argv: tuple[str, ...] = ()  # behind the subcommand
+    env: dict[str, str] = {}
+    unset: tuple[str, ...] = ()
