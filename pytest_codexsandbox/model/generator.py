@@ -53,6 +53,7 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     roots: tuple[str, ...] | None = None  # as placeholders
     approval: str = ""
     refuses: bool = False  # the generator declines, and leaves every byte as it was
+    keeps: bool = False  # it sets no policy: what was in force before it ran stays in force
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,6 +97,8 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     offline: bool = True  # whether it can be run without a network at all
     keeps: tuple[str, ...] = ()  # files of its own beside the configuration: placeholder paths, with * and **
     install: dict[str, str] = {}  # what brings it: {npm = "add-mcp==1.2.3"} or {pypi = "mcpm==2.0"}
+    megabytes: int = 0  # that the installation takes on the disk; 0 where nobody said it
+    real: bool = False  # a tool that people use, as it was published: `--codex-generator=real` runs it
 
 
 class FileState(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,6 +228,7 @@ def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
         roots=asked.roots if asked.roots is not None else (wish.roots if writes else ()),
         approval=asked.approval or wish.approval,
         refuses=asked.refuses or wish.platform not in declaration.platforms,
+        keeps=asked.keeps,
     )
 
 
