@@ -10,6 +10,7 @@ from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.entrance import Entrance
+from pytest_codexsandbox.model.generator import Written
 from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.stock import Stock
@@ -167,6 +168,17 @@ class Door(Protocol):
         self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
     ) -> tuple[Observation, ...]:
         """Perform the acts in one fresh world (one observation for each of `call.copies`)."""
+
+
+Write = Callable[[World, Policy], Written]
+"""What a generator writes when it is asked for a policy in a world."""
+
+
+class ConfiguredDoor(Door, Protocol):
+    """A door at which a generator's words count."""
+
+    def configured(self, write: Write) -> Door:
+        """The same, where a policy is asked for by what a generator writes, and by nothing else."""
 
 
 class Reporter(Protocol):

@@ -11,9 +11,10 @@ from typing import Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import choosing, proc
+from pytest_codexsandbox import choosing, others, proc
 from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.diagnosis.derived import LET_THROUGH, NO_SANDBOX
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.fetch import Progress
@@ -74,12 +75,23 @@ class Run:
 
     @cached_property
     def pairs(self) -> tuple[tuple[Promise, Callable[..., object]], ...]:
-        """The shipped promises; those that everything leans on come first."""
-        return tuple(sorted(survey(shipped("scenarios")), key=lambda pair: pair[0].topic not in STANDING))
+        """The shipped promises; those that everything leans on come first. Of generators only where there is one."""
+        there = [pair for pair in survey(shipped("scenarios")) if self.generators or not pair[0].of_generators]
+        return tuple(sorted(there, key=lambda pair: pair[0].topic not in STANDING))
+
+    @cached_property
+    def generators(self) -> tuple[str, ...]:
+        """As they were asked for: on the command line, else in the matrix file."""
+        return self.settings.generators or self.matrix.generators
 
     @cached_property
     def promises(self) -> dict[str, Promise]:
         return {promise.id: promise for promise, _ in self.pairs}
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """Of scenarios that promise anything here."""
+        return frozenset(function.__code__.co_filename for _, function in self.pairs)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -107,9 +119,14 @@ class Run:
     @cached_property
     def expanded(self) -> Expanded:
         asked = self.settings
-        return choosing.expanded(
+        found = choosing.expanded(
             self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts
         )
+        return others.changed(self.config, found)
+
+    @cached_property
+    def fingerprints(self) -> tuple[Fingerprint, ...]:
+        return fingerprints(others.fingerprint_folders(self.config))
 
     @cached_property
     def subjects(self) -> tuple[SubjectSpec, ...]:
@@ -179,7 +196,7 @@ class Run:
     def deviations(self) -> tuple[known.Deviation, ...]:
         paths = (shipped("matrix") / "expectations" / "known.toml", *self.settings.expectations)
         names = (*self.promises, *self.user_promises)
-        causes = (*(one.id for one in fingerprints()), *(one.fingerprint for one in (LET_THROUGH, NO_SANDBOX)))
+        causes = (*(one.id for one in self.fingerprints), *(one.fingerprint for one in (LET_THROUGH, NO_SANDBOX)))
         return known.load(paths, promises=names, fingerprints=causes)
 
     def cover(self, key: Key, record: Record, version: str) -> Record:
@@ -224,7 +241,7 @@ class Run:
                 )
             options = BenchOptions(
                 folder=self.worlds / (self.worker or "main"), cache=cache_folder(),
-                timeout_scale=self.settings.timeout_scale, worker=self.worker,
+                timeout_scale=self.settings.timeout_scale, worker=self.worker, fingerprints=self.fingerprints,
             )  # fmt: skip
             say = partial(tell, self.config)
             self._bench = Bench(self.plan, options, emit=self.pending.append, resolve=self.resolve, say=say)

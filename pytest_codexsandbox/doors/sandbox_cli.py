@@ -66,6 +66,11 @@ def overrides_of(able: Capabilities, policy: Policy, world: World, call: Call) -
         return
     if able.workspace_write == "config":
         yield 'sandbox_mode="workspace-write"'
+    yield from details_of(policy, world, call)
+
+
+def details_of(policy: Policy, world: World, call: Call) -> Iterator[str]:
+    """What makes a workspace-write wider or narrower."""
     roots = [world.fill(root) for root in (*policy.roots, *call.roots)]
     if roots:
         yield f"sandbox_workspace_write.writable_roots=[{', '.join(map(toml_text, roots))}]"

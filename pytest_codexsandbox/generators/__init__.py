@@ -1,1 +1,1 @@
-"""What writes Codex's configuration: named by anybody, run by us in private folders, confined."""
+"""Whatever writes Codex's configuration: how it is named, brought here, run, confined, and looked at."""

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.doors.surroundings import SEARCH_PATH
 from pytest_codexsandbox.generators import placeholders
 from pytest_codexsandbox.model.generator import Declaration, Request, Wish
 
-SEARCH_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _QUIET: Final = {
     "LANG": "C.UTF-8", "USER": "agent", "LOGNAME": "agent", "SHELL": "/bin/sh", "TERM": "dumb", "CI": "1",
     "NO_COLOR": "1", "NO_UPDATE_NOTIFIER": "1", "DO_NOT_TRACK": "1",

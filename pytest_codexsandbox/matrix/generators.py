@@ -49,8 +49,8 @@ def declared(name: str, beside: Path | None = None) -> Declaration:
 
 
 def real(beside: Path | None = None) -> tuple[str, ...]:
-    """The names of the tools that come from a registry: what `real` stands for."""
-    return tuple(name for name, path in files(beside).items() if load(path).install)
+    """The names of the tools that people use, as they were published: what `real` stands for."""
+    return tuple(name for name, path in files(beside).items() if load(path).real)
 
 
 @cache
