@@ -160,8 +160,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     # @BLOCK@, @BEGIN@ and @END@ stand in `config` for what the generator writes into an empty file and its markers.
     needs_block: bool = False
     mode: int = 0o644
-    link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "directory"] = ""
-    files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile
+    link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"] = ""
+    files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile; `…/` is a folder
     wish: Wish | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
     voids: str = ""  # why the user's own words may keep a policy from being in force, "" where they cannot
     notes: str = ""
