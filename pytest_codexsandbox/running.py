@@ -36,7 +36,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
-from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.registry import cache_folder, names, shipped
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.resolve import resolve
@@ -194,15 +194,16 @@ class Run:
     def keys_of(self, promise: Promise) -> list[Key]:
         return self._keys.get(promise.id, [])
 
-    def order(self) -> Callable[[Key], tuple[int, int, bool, int, str]]:
+    def order(self) -> Callable[[Key], tuple[int, int, int, bool, int, str]]:
         """The plan's order: cell, door, policy; the standing promises first, then the scenarios' own order."""
         cells = {cell.id: number for number, cell in enumerate(self.cells)}
         promises = {promise: number for number, promise in enumerate([*self.promises, *self.user_promises])}
+        doors = {door: number for number, door in enumerate(dict.fromkeys((*self.matrix.doors, *names("doors"))))}
         policies = {policy: number for number, policy in enumerate(POLICIES)}
 
-        def place(key: Key) -> tuple[int, int, bool, int, str]:
-            topic = key.promise.partition(".")[0]
-            return (cells[key.cell], policies[key.policy], topic not in STANDING, promises[key.promise], key.case)
+        def place(key: Key) -> tuple[int, int, int, bool, int, str]:
+            where = cells[key.cell], doors[key.door], policies[key.policy]
+            return (*where, key.promise.partition(".")[0] not in STANDING, promises[key.promise], key.case)
 
         return place
 

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.matrix import cases, generator_specs, generators
-from pytest_codexsandbox.matrix.plan import Side, Sides
+from pytest_codexsandbox.matrix.plan import OWN_CALL, Side, Sides, rides
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Wish, expected
@@ -116,9 +116,7 @@ def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) ->
 def _asked(promise: Promise, cell: Cell, door: str) -> str:
     if promise.of_generators:
         return "" if cell.subject.generator else "no generator is asked for: --codex-generator"
-    if cell.subject.generator and promise.call is not None:
-        return "a call of its own; beside a generator the battery is asked alone"
-    return ""
+    return "" if rides(promise, door) else OWN_CALL
 
 
 class _Cases:
