@@ -20,7 +20,7 @@ from pytest_codexsandbox.generators.reference.multica_blocks import (
     upsert,
 )
 from pytest_codexsandbox.generators.reference.multica_windows import windows_state
-from pytest_codexsandbox.generators.reference.writing import Given, Result, bytes_of, put, text_of
+from pytest_codexsandbox.generators.reference.writing import Given, Result, bytes_of, put
 from pytest_codexsandbox.model.generator import Mode, Request
 from pytest_codexsandbox.reference import Wanted, request_of
 
@@ -67,7 +67,7 @@ def policy_0_4_3(request: Request) -> Policy:
 
 def policy_0_4_16(request: Request) -> Policy:
     """A product decision: whoever runs tasks confines them, but for a Windows that has a sandbox, or may have."""
-    if request.platform == "windows" and windows_state(text_of(request), request.params.get("args", "")) != "absent":
+    if request.platform == "windows" and windows_state(_bytes(request), request.params.get("args", "")) != "absent":
         return Policy(mode="workspace-write")
     return Policy(mode="danger-full-access")
 

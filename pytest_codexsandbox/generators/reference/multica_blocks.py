@@ -91,6 +91,7 @@ def shell_block(text: str) -> str:
     """v0.4.4, at the end: which variables a command sees. ValueError where the file cannot be read, before or after."""
     begin, end = _HEAD.format(" shell-environment"), _TAIL.format(" shell-environment")
     rest = re.sub(rf"(?ms)\n*^{re.escape(begin)}.*?^{re.escape(end)}\n*", "\n", text)
+    rest.encode()
     tomllib.loads(rest)
     names = ", ".join(f'"{name}"' for name in SHELL_NAMES)
     lines = [
