@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_codexsandbox import options, refusing
+from pytest_codexsandbox import hookspecs, options, refusing
 
 if TYPE_CHECKING:
     from pytest_codexsandbox.fixtures import CodexSandbox
     from pytest_codexsandbox.session.trial import RealTrial
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -137,7 +137,7 @@ class Recording:
                 version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
         record = msgspec.structs.replace(record, **changes)
         if trial is not None and record.verdict in RED | {Verdict.BLOCKED} and record.diagnosis is None:
-            record = msgspec.structs.replace(record, diagnosis=diagnose(record, trial.seen, _facts(run, trial)))
+            record = msgspec.structs.replace(record, diagnosis=_why(run, trial, record))
         if record.verdict is Verdict.VIOLATES:
             record = run.cover(key, record, version)
         if trial is not None and record.verdict in (Verdict.VIOLATES, Verdict.EXPECTED, Verdict.BLOCKED):
@@ -238,6 +238,10 @@ def _own_words(trial: RealTrial, message: str) -> tuple[Evidence, ...]:
 
 def _suite(key: Key) -> str:
     return USER if key.promise.startswith("user.") else "shipped"
+
+
+def _why(run: Run, trial: RealTrial, record: Record) -> Diagnosis | None:
+    return diagnose(record, trial.seen, _facts(run, trial), fingerprints=run.fingerprints)
 
 
 def _facts(run: Run, trial: RealTrial) -> dict[str, Any]:

@@ -83,7 +83,11 @@ def chosen(names: Iterable[str], fakes: tuple[Fake, ...]) -> tuple[Fake, ...]:
 
 def select(glob: str, pairs: Pairs) -> Pairs:
     """The promises that match. Standing ones about the harness itself are proved by this command as a whole."""
-    found = tuple(pair for pair in pairs if fnmatchcase(pair[0].id, glob) and pair[0].topic not in OWN)
+    found = tuple(
+        pair
+        for pair in pairs
+        if fnmatchcase(pair[0].id, glob) and pair[0].topic not in OWN and not pair[0].of_generators
+    )
     if not found:
         raise WrongInput(f"no promise matches {glob!r}", why="ids are topic.promise", next_step="codexsandbox plan")
     return found

@@ -1,1 +1,1 @@
-"""Config generators: how one is named, run and confined, what is asked of it, and those that are shipped."""
+"""Whatever writes Codex's configuration: how it is named, brought here, run, confined, and looked at."""

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import kin, memory, witness
+from pytest_codexsandbox.guest import channel, kin, memory, witness
 from pytest_codexsandbox.guest.loop import Loop, Timer
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
@@ -50,6 +50,7 @@ class Scope:
         self._started = self._ended = self._quiet_since = self._settle_since = 0.0
         self._seen: set[int] = set()
         self._lost = ""
+        self._said: tuple[int, int] | None = None  # of the channel what the probe writes to
 
     # ---- starting
     def start(self, *, pty: bool = False) -> str:
@@ -58,6 +59,7 @@ class Scope:
         if not self._command["argv"]:
             return "no command was given"
         try:
+            self._said = channel.made(self._command["channel"]) if self._command.get("channel") else None
             self._begin_on_terminal() if pty else self._begin_on_pipes()
         except (OSError, ValueError, subprocess.SubprocessError) as problem:
             return str(problem)
@@ -139,7 +141,8 @@ class Scope:
         probe = witness.find(self.members(), self._command["witness_argv"])
         if probe:
             given = os.fstat(self.out.fd)
-            self._readings.append(witness.read(probe, top=self.pid, pipe=(given.st_dev, given.st_ino)))
+            ours = self._said or (given.st_dev, given.st_ino)
+            self._readings.append(witness.read(probe, top=self.pid, pipe=ours))
 
     def _interrupt_later(self) -> None:
         if self._command["interrupt_after"]:
@@ -284,9 +287,9 @@ class Scopes:
         for scope in self.live:
             scope.look_again()
 
-    def new(self, command: dict[str, Any], stdin: bytes) -> Scope:
+    def new(self, command: dict[str, Any], stdin: bytes, make: Callable[..., Scope] = Scope) -> Scope:
         self._count += 1
-        scope = Scope(self, self._count, command, stdin)
+        scope = make(self, self._count, command, stdin)
         self._live[scope.id] = scope
         return scope
 

@@ -10,10 +10,12 @@ import msgspec
 
 from pytest_codexsandbox.model.bwrap import BwrapUsed
 from pytest_codexsandbox.model.coverage import Coverage
+from pytest_codexsandbox.model.generator import Claim, Wish
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.promise import Kind, Severity
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key, PlannedNothing
+from pytest_codexsandbox.model.told import ToldFile, ToldRun
 
 SCHEMA: Final = 1
 
@@ -98,6 +100,30 @@ class CallLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     another_bwrap: str = ""  # where it was not the one that was asked for: what, and what instead
 
 
+class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="story"):
+    """A generator and a case: what it found, and what it did in each run."""
+
+    id: str
+    cell: str
+    generator: str
+    case: str
+    wish: Wish
+    before: dict[str, ToldFile]
+    runs: tuple[ToldRun, ...]
+    confined: str = ""  # by what; "" it was not
+
+
+class ClaimLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="claim"):
+    """What the real Codex of a cell says of the files of a story."""
+
+    id: str
+    cell: str
+    story: str
+    sha256: str  # of the file; "" there was none
+    claim: Claim
+    argv: tuple[str, ...] = ()
+
+
 class ResultLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="result"):
     cell: str
     door: str
@@ -144,4 +170,4 @@ class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="
     cells: tuple[Spent, ...] = ()
 
 
-Line = RunLine | PlanLine | EnvironmentLine | SubjectLine | CallLine | ResultLine | EndLine
+Line = RunLine | PlanLine | EnvironmentLine | SubjectLine | CallLine | StoryLine | ClaimLine | ResultLine | EndLine

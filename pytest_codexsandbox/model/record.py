@@ -19,6 +19,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     held: bool
     reason: str = ""  # errno, or SQLite's text
     direction: Direction = ""  # when not held
+    diff: str = ""  # of files, where the claim is about one
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
