@@ -11,7 +11,7 @@ import msgspec
 from pytest_codexsandbox.reference.pieces import Piece
 from pytest_codexsandbox.reference.wanted import OWNED, WORKSPACE, Path, Value, as_key, as_toml
 
-_HEAD: Final = "sandbox policy of Codex, written by a program; edits in here are lost"
+_HEAD: Final = "written by a program; edits in here are lost"
 _IN_TABLE: Final = frozenset(path[1:] for path in OWNED if path[0] == WORKSPACE)
 
 
@@ -26,7 +26,7 @@ class Marks(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> str:
-        return f"# <<< {self.owner}: sandbox policy of Codex <<<"
+        return f"# <<< {self.owner}: end of what is written by a program <<<"
 
     @property
     def line(self) -> str:
@@ -106,10 +106,15 @@ def render(values: dict[Path, Value], notes: tuple[str, ...], marks: Marks) -> t
     return (marks.begin, *notes, *keys, marks.end)
 
 
-def others(pieces: tuple[Piece, ...], marks: Marks) -> str:
-    """The owner of another block of this kind, "" where there is none."""
+def others(pieces: tuple[Piece, ...], marks: Marks, own: frozenset[Path]) -> str:
+    """The owner of another block of this kind that holds one of our keys, "" where there is none."""
     mark = f": {_HEAD} >>>"
+    owner = ""
     for piece in pieces:
         if piece.kind == "comment" and piece.comment.endswith(mark) and not marks.begins(piece):
-            return piece.comment.removeprefix("# >>> ").removesuffix(mark)
+            owner = piece.comment.removeprefix("# >>> ").removesuffix(mark)
+        elif piece.kind == "header" or (piece.kind == "comment" and piece.comment.startswith("# <<< ")):
+            owner = ""
+        elif owner and piece.pair and piece.pair.key in own:
+            return owner
     return ""

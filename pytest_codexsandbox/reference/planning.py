@@ -46,7 +46,7 @@ def _planned(text: str, wanted: Wanted, *, new: bool) -> Planned | Refusal:
     bom = _BOM if text.startswith(_BOM) else ""
     body = text.removeprefix(bom)
     pieces = cut(body)
-    stranger = others(pieces, marks)
+    stranger = others(pieces, marks, owned(wanted))
     if stranger:
         next_step = f"take that block out, or use the owner {stranger!r}"
         return Refusal(what=f"{stranger!r} manages the same keys in this file", next_step=next_step)
