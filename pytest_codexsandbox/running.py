@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pytest
@@ -45,6 +45,10 @@ from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
 from pytest_codexsandbox.settings import Settings, settings
 from pytest_codexsandbox.telling import tell
+
+if TYPE_CHECKING:
+    from pytest_codexsandbox.ports import Write
+    from pytest_codexsandbox.session.workshop import RealWorkshop
 
 RUN: Final = pytest.StashKey["Run"]()
 FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
@@ -265,12 +269,14 @@ class Run:
             self.canaries = Canaries(self._bench, tuple(p for p in self.pairs if p[0].id in self._bench.promises))
         return self._bench
 
-    def _writer(self, cell: Cell) -> Write:
+    def _writer(self, cell: Cell) -> "Write":
         return self.workshop.writer(cell)
 
     @cached_property
-    def workshop(self) -> RealWorkshop:
-        """Of generators. Nothing of them runs before it was proved that they are confined, or said that they need not be."""
+    def workshop(self) -> "RealWorkshop":
+        """Of generators: none runs before it is proved that they are confined, or said that they need not be."""
+        from pytest_codexsandbox.session.opening import open_workshop  # dear, and only for generators
+
         asked = self.settings
         folder = self.worlds / (self.worker or "main") / "generators"
         return open_workshop(

@@ -24,6 +24,7 @@ from pytest_codexsandbox.session.batteries import SHARED, group_of
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.standing import STANDING, START, TRUST, control_evidence, start_evidence
 from pytest_codexsandbox.session.trial import RealTrial
+from pytest_codexsandbox.session.writing import RealWriting
 
 SANDBOX: Final = "sandbox"
 FULL_ACCESS: Final = "full-access"
@@ -124,7 +125,7 @@ def run_promise(trial: RealTrial, function: Callable[..., object]) -> Judged:
     return judged(trial, outcome=outcome, message=message)
 
 
-def judged(trial: RealTrial, *, outcome: str, message: str) -> Judged:
+def judged(trial: RealTrial | RealWriting, *, outcome: str, message: str) -> Judged:
     return judge(
         trial.promise, outcome=outcome, message=message, evidence=tuple(trial.rows), started=trial.started,  # type: ignore[arg-type]
         sandboxed=KNOWN[trial.policy].sandboxed,

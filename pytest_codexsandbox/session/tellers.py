@@ -1,4 +1,4 @@
-"""Who tells stories: generators in private folders of this machine, confined, with the Codex of their cell beside them."""
+"""Who tells stories: generators in private folders of this machine, confined, with a cell's Codex beside them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +27,10 @@ class RealTeller:
             self._writers.generator(cell), case, wish, version=self._version(cell), codex=subject.binary,
             expect=self._writers.expected(cell, case.wish or wish),
         )  # fmt: skip
+
+    def tell(self, generator: Generator, case: Case, wish: Wish) -> Story:
+        """Of no cell: no Codex is beside it."""
+        return self._open().tell(generator, case, wish, version="")
 
     def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]:
         subject = self._bench.subject(cell.subject)
