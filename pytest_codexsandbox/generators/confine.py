@@ -73,7 +73,11 @@ def confinement(*, unconfined: bool = False, candidates: Sequence[str] | None = 
         return UNCONFINED
     found = bubblewraps() if candidates is None else tuple(candidates)
     if not sys.platform.startswith("linux") or not found:
-        why = "no bubblewrap: none on PATH, and none beside an installed Codex" if not found else f"this is {sys.platform}"
+        why = (
+            "no bubblewrap: none on PATH, and none beside an installed Codex"
+            if not found
+            else f"this is {sys.platform}"
+        )
         raise CannotConfine("cannot confine generators here", why=why, next_step=NEXT)
     return Confinement(bwrap=found[0])
 
@@ -103,7 +107,7 @@ def is_of_the_system(path: str) -> bool:
 def _system() -> Iterator[str]:
     for top in _SYSTEM:
         if Path(top).is_symlink():
-            yield from ("--symlink", os.readlink(top), top)
+            yield from ("--symlink", str(Path(top).readlink()), top)
         elif Path(top).is_dir():
             yield from ("--ro-bind", top, top)
     for secret, is_folder in _closed_to_others(Path("/etc")):

@@ -119,7 +119,7 @@ def _hops(path: str) -> Iterator[str]:
         yield hop
         if not Path(hop).is_symlink():
             break
-        hop = os.path.normpath(os.path.join(os.path.dirname(hop), os.readlink(hop)))  # noqa: PTH118, PTH120
+        hop = os.path.normpath(Path(hop).parent / Path(hop).readlink())
     yield os.path.realpath(path)
 
 

@@ -102,15 +102,14 @@ class Runner:
         made = msgspec.structs.replace(made, readable=tuple(sorted({*made.readable, str(self._stubs)})))
         return self._job(asked, made, request, values, env), made
 
-    def _job(
-        self, asked: Asked, made: Made, request: Request, values: Mapping[str, str], env: dict[str, str]
-    ) -> Job:
+    def _job(self, asked: Asked, made: Made, request: Request, values: Mapping[str, str], env: dict[str, str]) -> Job:
         call = None
         argv = readable.filled(made.argv, values)
         if made.function[0]:
             module, function = made.function
             call = Call(module=module, function=function, path=made.path, request=surroundings.as_json(request),
                         result=values["RESULT"])  # fmt: skip
+            argv = (f"py:{module}:{function}",)  # what it is called; nobody starts that
             if asked.prefix:  # a tracer wants a process of its own
                 argv, call = self._once(call), None
         command = Command(
@@ -193,4 +192,3 @@ def _nothing() -> Job:
 
 def _line(problem: CodexSandboxError) -> str:
     return "; ".join(part for part in (problem.what, problem.why, problem.next_step) if part)
-

@@ -78,7 +78,9 @@ class Stage:
         try:
             staging.lay(self.folders, [*_of_files(setup, values, self.inside), *entries])
         except (OSError, ValueError) as problem:
-            raise MachineFault(f"the case {case.id!r} cannot be laid", where=str(self.root), why=str(problem)) from problem
+            raise MachineFault(
+                f"the case {case.id!r} cannot be laid", where=str(self.root), why=str(problem)
+            ) from problem
 
     def _without_codex_home(self, *, behind: bool) -> None:
         place = Path(self.folders["CODEX_HOME"])
@@ -140,21 +142,23 @@ class Stage:
         return {name: state for name, state in names.items() if "/" in name}
 
     def _removed(self, folder: Path, rest: str) -> None:
+        above, _, name = rest.rpartition("/")
         try:
-            here = paths.folder(str(folder), os.path.dirname(f"{folder}/{rest}"))
+            here = paths.folder(str(folder), f"{folder}/{above}".rstrip("/"))
         except OSError:
             return
         try:
-            paths.remove(os.path.basename(rest), here)
+            paths.remove(name, here)
         finally:
             os.close(here)
 
     # ---- putting away
     def _put_away(self, folder: str, grave: Path) -> None:
-        for name in os.listdir(folder):
+        for entry in Path(folder).iterdir():
+            name = entry.name
             try:
                 grave.mkdir(exist_ok=True)
-                os.rename(os.path.join(folder, name), grave / name)
+                entry.rename(grave / name)
             except OSError:  # closed to us by who made it: removing opens it first
                 here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 try:
@@ -162,7 +166,9 @@ class Stage:
                 finally:
                     os.close(here)
                 if left:
-                    raise MachineFault("private folders cannot be emptied", where=folder, why="; ".join(left[:3])) from None
+                    raise MachineFault(
+                        "private folders cannot be emptied", where=folder, why="; ".join(left[:3])
+                    ) from None
 
     def end(self) -> None:
         with suppress(OSError):
@@ -194,7 +200,10 @@ def _of_config(case: Case, values: Mapping[str, str], home: str) -> list[dict[st
     if case.link == "directory":
         return [{**config, "kind": "dir"}]
     if case.link == "dangling":
-        return [{"top": "HOME", "kind": "dir", "path": "dotfiles"}, {**config, "kind": "symlink", "to": f"../{_BEHIND}"}]
+        return [
+            {"top": "HOME", "kind": "dir", "path": "dotfiles"},
+            {**config, "kind": "symlink", "to": f"../{_BEHIND}"},
+        ]
     if case.config is None:
         return []
     file = {"kind": "file", "content": placeholders.fill_bytes(case.config, values), "mode": case.mode}

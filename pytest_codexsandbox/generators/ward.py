@@ -71,9 +71,7 @@ class Ward:
         if "error" in told:
             raise MachineFault("a generator could not be run", where=self._name, why=str(told["error"]))
         return tuple(
-            msgspec.structs.replace(
-                msgspec.convert(result, Finished), stdout=blobs[2 * at], stderr=blobs[2 * at + 1]
-            )
+            msgspec.structs.replace(msgspec.convert(result, Finished), stdout=blobs[2 * at], stderr=blobs[2 * at + 1])
             for at, result in enumerate(told["results"])
         )
 

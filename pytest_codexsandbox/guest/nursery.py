@@ -31,7 +31,7 @@ def main(fd: int) -> None:
             return
         try:
             words = json.loads(data)
-            answer = {"pid": _begin(_function(words), words, streams, asked)}
+            answer: dict[str, Any] = {"pid": _begin(_function(words), words, streams, asked)}
         except BaseException as problem:  # also SystemExit: of a module that ends whoever imports it
             answer = {"error": _said(problem)}
         for stream in streams:

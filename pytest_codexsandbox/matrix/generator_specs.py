@@ -144,9 +144,7 @@ def check_placeholders(text: str, where: str) -> None:
             raise WrongInput(f"there is no placeholder @{found[1]}@", where=where, why=near)
 
 
-def _parts(
-    text: str, before: Mapping[str, Generator], beside: Path | None, where: str
-) -> tuple[Generator, ...]:
+def _parts(text: str, before: Mapping[str, Generator], beside: Path | None, where: str) -> tuple[Generator, ...]:
     names = [name.strip() for name in text.split(",")]
     if len(names) < 2 or not all(names):
         raise WrongInput("a chain names two generators or more", where=where, next_step="chain:one,other,one")
