@@ -287,9 +287,9 @@ class Scopes:
         for scope in self.live:
             scope.look_again()
 
-    def new(self, command: dict[str, Any], stdin: bytes) -> Scope:
+    def new(self, command: dict[str, Any], stdin: bytes, make: Callable[..., Scope] = Scope) -> Scope:
         self._count += 1
-        scope = Scope(self, self._count, command, stdin)
+        scope = make(self, self._count, command, stdin)
         self._live[scope.id] = scope
         return scope
 

@@ -98,6 +98,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     keeps: tuple[str, ...] = ()  # files of its own beside the configuration: placeholder paths, with * and **
     install: dict[str, str] = {}  # what brings it: {npm = "add-mcp==1.2.3"} or {pypi = "mcpm==2.0"}
     megabytes: int = 0  # that the installation takes on the disk; 0 where nobody said it
+    second_writer: bool = False  # one that writes into files of other generators: what those must survive
     real: bool = False  # a tool that people use, as it was published: `--codex-generator=real` runs it
 
 
@@ -160,8 +161,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     # @BLOCK@, @BEGIN@ and @END@ stand in `config` for what the generator writes into an empty file and its markers.
     needs_block: bool = False
     mode: int = 0o644
-    link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "directory"] = ""
-    files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile
+    link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"] = ""
+    files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile; `…/` is a folder
     wish: Wish | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
     voids: str = ""  # why the user's own words may keep a policy from being in force, "" where they cannot
     notes: str = ""

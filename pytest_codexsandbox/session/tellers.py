@@ -1,0 +1,57 @@
+"""Who tells stories: generators in private folders of this machine, confined, with the Codex of their cell beside them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_codexsandbox.generators.confine import Confinement
+from pytest_codexsandbox.generators.story import Workshop
+from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
+from pytest_codexsandbox.matrix.generated import Writers
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.generator import Case, Finding, Story, Wish
+from pytest_codexsandbox.model.generator_spec import Generator
+from pytest_codexsandbox.session.bench import Bench
+
+
+class RealTeller:
+    """`confinement` was proved. `folder`: of this worker, below the run's worlds."""
+
+    def __init__(self, bench: Bench, writers: Writers, *, folder: Path, confinement: Confinement) -> None:
+        self._bench, self._writers = bench, writers
+        self._folder, self._confinement = folder, confinement
+        self._shop: Workshop | None = None
+
+    def story(self, cell: Cell, case: Case, wish: Wish) -> Story:
+        subject = self._bench.subject(cell.subject)
+        return self._open().tell(
+            self._writers.generator(cell), case, wish, version=self._version(cell), codex=subject.binary,
+            expect=self._writers.expected(cell, case.wish or wish),
+        )  # fmt: skip
+
+    def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]:
+        subject = self._bench.subject(cell.subject)
+        return STRAINS[kind](
+            StrainBench(
+                generator=self._writers.generator(cell), wish=wish, named=self._named, case=case,
+                version=self._version(cell), codex=subject.binary, folder=self._folder, confinement=self._confinement,
+            )
+        )  # fmt: skip
+
+    def close(self) -> None:
+        shop, self._shop = self._shop, None
+        if shop is not None:
+            shop.close()
+
+    # ---- inside
+    def _open(self) -> Workshop:
+        if self._shop is None:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._shop = Workshop(self._folder, self._confinement)
+        return self._shop
+
+    def _version(self, cell: Cell) -> str:
+        return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version
+
+    def _named(self, name: str) -> Generator:
+        known: Mapping[str, Generator] = self._writers.generators
+        return known[name]
