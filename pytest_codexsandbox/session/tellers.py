@@ -5,7 +5,6 @@ from pathlib import Path
 
 from pytest_codexsandbox.generators.confine import Confinement
 from pytest_codexsandbox.generators.story import Workshop
-from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
 from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Case, Finding, Story, Wish
@@ -33,6 +32,8 @@ class RealTeller:
         return self._open().tell(generator, case, wish, version="")
 
     def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]:
+        from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
+
         subject = self._bench.subject(cell.subject)
         return STRAINS[kind](
             StrainBench(
