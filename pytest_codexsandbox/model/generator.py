@@ -158,9 +158,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     config: bytes | None = b""  # None: there is no file
     group: str = ""  # placement, spelling, bytes, block, files, inputs, …
     input: Literal["valid", "invalid"] = "valid"  # invalid: no Codex loads it, the generator must refuse or repair
-    # @BLOCK@, @BEGIN@ and @END@ stand in `config` for what the generator writes into an empty file and its markers.
+    # @BLOCK@, @BEGIN@, @END@ and @BODY@ stand in `config` for what the generator writes where there is no file, its
+    # markers and what is between them (generators/block_cases.py).
     needs_block: bool = False
     mode: int = 0o644
+    folder_mode: int = 0o755  # of CODEX_HOME
     link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"] = ""
     files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile; `…/` is a folder
     wish: Wish | None = None  # None: each wish in turn where a promise asks for several, else the generator's first

@@ -23,8 +23,12 @@ from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.releases.catalogue import named
 
 ROOT = Path(__file__).resolve().parents[2]
+CORPUS = ROOT / "scenarios" / "generator" / "cases"  # files as users have them: tests/unit/generators/test_corpus.py
 FILES = sorted(
-    path for folder in ("matrix", "pytest_codexsandbox", "scenarios") for path in (ROOT / folder).rglob("*.toml")
+    path
+    for folder in ("matrix", "pytest_codexsandbox", "scenarios")
+    for path in (ROOT / folder).rglob("*.toml")
+    if not (CORPUS in path.parents and path.name == "config.toml")
 )
 PROMISES = tuple(promise for promise, _ in survey.promises(shipped("scenarios")))
 
