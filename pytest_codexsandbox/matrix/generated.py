@@ -140,9 +140,9 @@ class _Cases:
             return ""
         declaration = self._writers.declaration(cell)
         if promise.over == "shapes" and not key.case:
-            return f"{cell.subject.generator} says of no older shape that it takes it over (migrates_from)"
+            return "its declaration names no older shape that it takes over (migrates_from)"
         if declaration.kind == "argv" and promise.over in ("writers", "once"):
-            return f"{cell.subject.generator} writes no file: it gives arguments"
+            return "it writes no file: it gives arguments"
         return ""
 
     def _found(self, promise: Promise, cell: Cell) -> Iterator[str]:
