@@ -168,7 +168,7 @@ class Stage:
 
     # ---- putting away
     def _put_away(self, folder: str, grave: Path) -> None:
-        for entry in Path(folder).iterdir():
+        for entry in tuple(Path(folder).iterdir()):
             name = entry.name
             try:
                 grave.mkdir(exist_ok=True)
