@@ -93,7 +93,8 @@ def _downloaded(release: str, store: Store, platform: Platform, progress: Progre
 def not_here(release: str, store: Store) -> NotHad:
     return NotHad(
         f"Codex {release} is not in the cache, and nothing may be downloaded", where=str(store.folder),
-        why=f"cached: {', '.join(store.releases()) or 'none'}", next_step="run once with a network, or use --codex-bin PATH",
+        why=f"cached: {', '.join(store.releases()) or 'none'}",
+        next_step="run once with a network, or use --codex-bin PATH",
     )  # fmt: skip
 
 
