@@ -21,7 +21,7 @@ from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.expand import Expanded
-from pytest_codexsandbox.matrix.generated import Writers, axis, sides, writers
+from pytest_codexsandbox.matrix.generated import DOOR, Writers, axis, sides, writers
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.matrix.plan import Sides, make
 from pytest_codexsandbox.matrix.select import Selection, shipped_part
@@ -30,7 +30,7 @@ from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -202,8 +202,8 @@ class Run:
         """The plan's order: cell, door, policy; the standing promises first, then the scenarios' own order."""
         cells = {cell.id: number for number, cell in enumerate(self.cells)}
         promises = {promise: number for number, promise in enumerate([*self.promises, *self.user_promises])}
-        doors = {door: number for number, door in enumerate(dict.fromkeys((*self.matrix.doors, *names("doors"))))}
-        policies = {policy: number for number, policy in enumerate(POLICIES)}
+        doors = {door: number for number, door in enumerate(dict.fromkeys((*self.matrix.doors, *names("doors"), DOOR)))}
+        policies = {policy: number for number, policy in enumerate(NAMED)}
 
         def place(key: Key) -> tuple[int, int, int, bool, int, str]:
             where = cells[key.cell], doors[key.door], policies[key.policy]
