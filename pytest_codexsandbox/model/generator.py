@@ -210,6 +210,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Mode = ""
     network: bool | None = None
     roots: tuple[str, ...] = ()  # writable ones beside the workspace, /tmp and $TMPDIR; as placeholders
+    own: tuple[str, ...] = ()  # writable folders that this release adds of itself: @CODEX_HOME@/memories up to 0.130
     exclude_slash_tmp: bool = False
     exclude_tmpdir: bool = False
     approval: str = ""
