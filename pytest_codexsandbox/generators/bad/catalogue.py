@@ -31,8 +31,8 @@ ONE_ROOT: Final = Wish(roots=("@ROOT0@",))
 
 
 class Bad(msgspec.Struct, frozen=True, kw_only=True):
-    """`caught`: a promise in `caught_by` must say `violates`. `prevented`: it reaches for something, prints REACHED when
-    it got it, and the confinement must see to it that it never does; what it leaves is good.
+    """`caught`: a promise in `caught_by` must say `violates`. `prevented`: it reaches for something and prints REACHED
+    when it got it. The confinement must see to it that it never does; what it leaves is good.
     """
 
     name: str
