@@ -9,20 +9,17 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import (
-    does_not_grow,
-    line_ends_kept,
-    one_marker_pair,
-    own_place,
-    parses,
-    seen,
-    third_run_same,
-    values_kept,
-)
+from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.checks.again import does_not_grow, second_run_same
 from pytest_codexsandbox.generators.checks.found import Control, Fault, difference, findings, skipped
+from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
 from pytest_codexsandbox.generators.checks.lines import document
+from pytest_codexsandbox.generators.checks.markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.owning import own
+from pytest_codexsandbox.generators.checks.parses import parses
+from pytest_codexsandbox.generators.checks.places import own_place
 from pytest_codexsandbox.generators.checks.reading import comparable, leaves, read, written
+from pytest_codexsandbox.generators.checks.values import values_kept
 from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig
 from pytest_codexsandbox.generators.writers import NEEDS_MARKS
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story, Wish
@@ -30,7 +27,7 @@ from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, St
 RIGHT: Final = "after another program wrote the same file, the next run leaves one that loads and says what was asked"
 THEIRS: Final = "the run after another program's takes nothing away that the user or that program wrote"
 _ESSENTIAL: Final = (parses, own_place)
-_MORE: Final = (one_marker_pair, line_ends_kept, third_run_same, does_not_grow)
+_MORE: Final = (one_marker_pair, line_ends_kept, second_run_same, does_not_grow)
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):

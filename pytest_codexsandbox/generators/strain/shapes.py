@@ -9,9 +9,13 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import one_marker_pair, own_place, parses, second_run_same, seen
+from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.checks.again import second_run_same
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, difference, findings, listed, skipped
+from pytest_codexsandbox.generators.checks.markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.owning import Own, own
+from pytest_codexsandbox.generators.checks.parses import parses
+from pytest_codexsandbox.generators.checks.places import own_place
 from pytest_codexsandbox.generators.checks.reading import Path, comparable, everywhere, leaves, read, written
 from pytest_codexsandbox.generators.checks.values import users
 from pytest_codexsandbox.generators.strain.bench import Rig, StrainBench, cannot, rig
@@ -158,10 +162,8 @@ def _place_of(path: Path, value: Any, data: dict[str, Any]) -> Path | None:
     everything = dict(everywhere(data))
     if path in everything and comparable(everything[path]) == comparable(value):
         return path
-    return next(
-        (at for at, one in everything.items() if at[-len(path) :] == path and comparable(one) == comparable(value)),
-        None,
-    )
+    alike = (at for at, one in everything.items() if at[-len(path) :] == path and comparable(one) == comparable(value))
+    return next(alike, None)
 
 
 def missing(there: dict[Path, Path], content: bytes, name: str, move: Move) -> Iterator[Fault]:
