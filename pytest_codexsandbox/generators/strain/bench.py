@@ -1,4 +1,4 @@
-"""What a strain is given, and the one stage on which it plays: files laid, generators run, the configuration looked at."""
+"""What a strain is given, and the one stage on which it plays: files laid, generators run, the file looked at."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -110,8 +110,10 @@ class Rig:
         self, wish: Wish, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
     ) -> Asked:
         bench = self.bench
-        return Asked(generator=generator or bench.generator, wish=wish, version=bench.version, codex=bench.codex, run=run,
-                     prefix=tuple(prefix))  # fmt: skip
+        return Asked(
+            generator=generator or bench.generator, wish=wish, version=bench.version, codex=bench.codex, run=run,
+            prefix=tuple(prefix),
+        )  # fmt: skip
 
     def play(
         self, wish: Wish | None = None, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()

@@ -144,8 +144,9 @@ def control(strikes: Sequence[Strike], known: Untroubled) -> Control:
         for one in strikes[:1]
         for fault in faults_of(Strike(point=one.point, struck=True, left=half, again=one.again), known)
     )
+    text = f"each of {len(strikes)} kills is seen to have struck ({missed} were not)"
     return all_hold((
-        Control(f"each of {len(strikes)} kills is seen to have struck ({missed} were not)", bool(strikes) and not missed),
+        Control(text, bool(strikes) and not missed),
         Control("half of the new file is taken for what it is", bool(strikes) and noticed),
     ))  # fmt: skip
 

@@ -20,7 +20,8 @@ _ATTRIBUTES: Final = ("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fcho
 _COPYING: Final = {"copy_file_range": 1, "sendfile": 0, "splice": 1}  # which of its files it writes to
 _MAKING: Final = ("mkdir", "mkdirat")
 CHANGING: Final = (
-    *_OPENING, *_WRITING, *_RENAMING, *_LINKING, *_REMOVING, *_ATTRIBUTES, *_COPYING, *_MAKING, "ioctl", "mmap", "chdir",
+    *_OPENING, *_WRITING, *_RENAMING, *_LINKING, *_REMOVING, *_ATTRIBUTES, *_COPYING, *_MAKING, "ioctl",
+    "mmap", "chdir",
 )  # fmt: skip
 """By which files are changed, and by which it is known what a relative path means."""
 
