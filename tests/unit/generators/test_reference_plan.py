@@ -36,7 +36,8 @@ def refused(content: bytes | None, wanted: Wanted = WANTED) -> str:
 
 @pytest.mark.parametrize("content", [
     None, b"", b"# c", b"# c\n", USER, USER.rstrip(b"\n"), USER.replace(b"\n", b"\r\n"), b'"\xc3\xa9" = 1',
-    b'[a.b.c]\nx = 1\n[a]\ny = 2\n', b'x = [\n[1],\n]\ny = """\n[z]\nsandbox_mode = "no"\n"""\n', b"[[hooks.x]]\na = 1\n",
+    b'[[hooks.x]]\na = 1\n',
+    b'[a.b.c]\nx = 1\n[a]\ny = 2\n', b'x = [\n[1],\n]\ny = """\n[z]\nsandbox_mode = "no"\n"""\n',
     b'# sandbox_mode = "read-only"\nsandbox_mode_note = 1\n[profiles.p]\nsandbox_mode = "read-only"\n',
     b"a = { x = 1,\n y = 2, # c\n}\nb = \"\\e\"\n", b"n = nan\nz = -0.0\nd = 1979-05-27 07:32:00Z\ni = 0x10\n",
     b"model = 'x'\t# tab\r\n\r\n[a]\nb = 1\r\n",
@@ -61,7 +62,7 @@ def test_a_mark_of_byte_order_stays_the_first_thing() -> None:
      b"sandbox_workspace_write.network_access = false\nsandbox_workspace_write.exclude_slash_tmp = true\n"),
     (b"[ sandbox_workspace_write ] # c\nnetwork_access = true # d\nwritable_roots = ['/x']\n",
      b'[ sandbox_workspace_write ] # c\nnetwork_access = false # d\nwritable_roots = ["/srv/board"]\n'),
-    (b'["sandbox_workspace_write"]\nwritable_roots = [\n  "/a", # cache\n  # more\n  "/b",\n]\nnetwork_access = false\n',
+    (b'["sandbox_workspace_write"]\nwritable_roots = [\n  "/a", # cache\n  # more\n  "b"\n]\nnetwork_access = false\n',
      b'["sandbox_workspace_write"]\nwritable_roots = ["/srv/board",\n  # cache\n  # more\n]\nnetwork_access = false\n'),
     (b"sandbox_workspace_write = { network_access = true, writable_roots = [] } # i\n",
      b'sandbox_workspace_write = { network_access = false, writable_roots = ["/srv/board"] } # i\n'),
@@ -158,7 +159,8 @@ def test_it_refuses_to_change_what_the_user_says_if_one_wants_it_so() -> None:
 @pytest.mark.parametrize("wanted", [
     Wanted(roots=("rel",)), Wanted(roots=("~/x",)), Wanted(roots=("",)), Wanted(roots=("/",)), Wanted(roots=("//",)),
     Wanted(roots=("/srv/../home/u",), guarded=("/home/u/.codex",)), Wanted(roots=("/home",), guarded=("/home/u",)),
-    Wanted(roots=("/x\0y",)), Wanted(roots=("/\udc80",)), Wanted(roots=("C:\\x",)), Wanted(sandbox="read-only", network=True),
+    Wanted(roots=("/x\0y",)), Wanted(roots=("/\udc80",)), Wanted(roots=("C:\\x",)),
+    Wanted(sandbox="read-only", network=True),
     Wanted(sandbox="danger-full-access", roots=("/x",)), Wanted(approval="on-failure"), Wanted(owner="x >>>\n"),
     Wanted(platform="windows"), Wanted(platform="darwin", network=True),
 ])  # fmt: skip
@@ -191,7 +193,8 @@ def test_two_owners_of_different_keys_stand_in_one_file() -> None:
     lines=st.lists(
         st.sampled_from([
             "a = 1", 'b.c = "x # y"', "[t]", "[t.u] # c", "[[v]]", "# c", "", 's = """\n[x]\n"""', "w = [\n 1, # d\n]",
-            "sandbox_mode = 'read-only'", "[sandbox_workspace_write]", "network_access = true", END.decode(), BEGIN.decode(),
+            "sandbox_mode = 'read-only'", "[sandbox_workspace_write]", "network_access = true",
+            END.decode(), BEGIN.decode(),
             "sandbox_workspace_write.writable_roots = ['/q']", "i = { a = 1, b = [2] }",
         ]),
         max_size=9,
