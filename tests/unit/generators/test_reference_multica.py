@@ -59,7 +59,7 @@ def test_what_is_asked_for_where(tmp_path: Path, generate: Any, platform: str, m
     ("", "danger-full-access"), ("0.151.0-alpha.1", "workspace-write"),
 ])  # fmt: skip
 def test_macos_has_a_sandbox_from_the_release_that_gives_the_network(tmp_path: Path, version: str, mode: str) -> None:
-    words = {"platform": "darwin", "version": version, "params": {"darwin_fixed": "0.150.0"}}
+    words: dict[str, Any] = {"platform": "darwin", "version": version, "params": {"darwin_fixed": "0.150.0"}}
     assert policy(ran(tmp_path, multica.release_0_2_5, **words)[1])[0] == mode
 
 
