@@ -25,6 +25,7 @@ from pytest_codexsandbox.running import Run, of
 from pytest_codexsandbox.session.batteries import act_id
 from pytest_codexsandbox.session.rehearsal import judged
 from pytest_codexsandbox.session.trial import RealTrial
+from pytest_codexsandbox.session.writing import RealWriting
 
 USER: Final = "user"  # the suite of a user's own tests
 _LONGEST: Final = 4000  # characters of a message
@@ -109,7 +110,9 @@ class Recording:
             return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
         return None
 
-    def _judge(self, trial: RealTrial, key: Key, outcome: str, message: str) -> Record:
+    def _judge(self, trial: RealTrial | RealWriting, key: Key, outcome: str, message: str) -> Record:
+        if isinstance(trial, RealWriting) and (found := trial.unasked(outcome)):
+            return found
         result = judged(trial, outcome=outcome, message=message)
         blocked = result.verdict is Verdict.BLOCKED
         return Record(

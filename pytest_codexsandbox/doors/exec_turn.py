@@ -10,6 +10,7 @@ from typing import Final
 from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write
 from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of, understood
 from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.sandbox_cli import toml_text
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
@@ -27,7 +28,8 @@ class ExecDoor:
     needs: tuple[str, ...] = ()
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
-        return self.asked(subject, as_words(policy_of(policy, world, call)), world, inner, call, why=policy.id)
+        words = as_words((*policy_of(policy, world, call), trust_in(world.fill(call.cwd))))
+        return self.asked(subject, words, world, inner, call, why=policy.id)
 
     def asked(
         self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
@@ -51,3 +53,9 @@ class ExecDoor:
     def lacks(self, able: Capabilities) -> str:
         """Why this Codex runs no command here, known beforehand; every release has the command."""
         return ""
+
+
+def trust_in(folder: str) -> str:
+    """`codex exec` that may write in a folder writes into config.toml that this folder is trusted, unless it is: what
+    Codex itself changes there is not what a command could change."""
+    return f'projects={{{toml_text(folder)}={{trust_level="trusted"}}}}'

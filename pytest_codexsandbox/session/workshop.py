@@ -1,29 +1,34 @@
 """Everything about generators that is dear: stories, what Codex says of them, what it then does. Each once."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.generators import effective
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.effective import Oracle
 from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import Case, Claim, Declaration, Expect, Files, Finding, Story, Wish
+from pytest_codexsandbox.model.generator import Case, Claim, Declaration, Expect, Files, Finding, Story, Wish, Written
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.told import told_files, told_runs
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.ports import Write
 from pytest_codexsandbox.session.bench import Bench
 from pytest_codexsandbox.session.enforced import Enforced, Enforcement
+from pytest_codexsandbox.session.placing import written
 
 T = TypeVar("T")
 LOADS: Final = "generator.config-loads"
 ASKED: Final = Wish(roots=("@ROOT0@",), network=True)  # as much as a generator can be asked for
 ORACLES: Final = ("read-only", "workspace-write", "danger-full-access")
 TORN: Final = b"[[torn\n"
+NO_FILE: Final = Case(id="no-file", why="the user has no file", config=None)
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,26 +44,42 @@ class Teller(Protocol):
 
     def story(self, cell: Cell, case: Case, wish: Wish) -> Story: ...
     def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]: ...
-    def confinement(self) -> tuple[Finding, ...]: ...
+    def close(self) -> None: ...
 
 
 class Asking(Protocol):
     """Asks the real Codex of a cell what it makes of files."""
 
-    def claim(
-        self, cell: Cell, config: bytes | None, *, story: Story | None = None, argv: Sequence[str] = (),
-        env: Mapping[str, str] | None = None,
-    ) -> Claim: ...  # fmt: skip
+    def text(self, cell: Cell, config: bytes) -> Claim: ...
+    def before(self, cell: Cell, story: Story) -> Claim: ...
+    def after(self, cell: Cell, story: Story) -> Claim: ...
+    def close(self) -> None: ...
 
 
 class RealWorkshop:
     def __init__(
-        self, bench: Bench, writers: Writers, *, teller: Teller, asking: Asking, enforcement: Enforcement,
+        self, bench: Bench, writers: Writers, *, teller: Teller, asking: Asking, known: Callable[[Cell], Told],
         emit: Callable[[Line], None],
     ) -> None:  # fmt: skip
+        """`known`: what the confinement and the generators whose answer is known had to say."""
         self._bench, self._writers, self._teller, self._asking = bench, writers, teller, asking
-        self._enforcement, self._emit = enforcement, emit
+        self._known, self._emit = known, emit
+        self._enforcement = Enforcement(bench, write=_there, emit=emit)
         self._kept: dict[object, Any] = {}
+
+    def close(self) -> None:
+        self._asking.close()
+        self._teller.close()
+
+    def writer(self, cell: Cell) -> Write:
+        """What asks a door of this cell for a policy: the generator's words for the wish that leads to it."""
+        wishes = self._writers.wishes(cell)
+
+        def write(world: World, policy: Policy) -> Written:
+            story = self._plain(cell, wishes[policy.id])
+            return _there(cell, story, world)
+
+        return write
 
     # ---- what a Writing asks
     def declaration(self, cell: Cell) -> Declaration:
@@ -69,7 +90,7 @@ class RealWorkshop:
 
     def loads(self, cell: Cell, case: str) -> Told:
         story, by = self.story(cell, case)
-        why = self._not_asked(story)
+        why = self._not_asked(cell, story)
         if why:
             return _skipped(effective.LOADS, why, by)
         claim, by = self.claim(cell, case)
@@ -99,7 +120,7 @@ class RealWorkshop:
         return self._once(("strain", kind, cell.id, case), strain)
 
     def standing(self, cell: Cell) -> Told:
-        return self._once(("standing",), lambda: Told(findings=self._teller.confinement(), by="confinement"))
+        return self._once(("standing", cell.environment.id, cell.subject.label), lambda: self._known(cell))
 
     # ---- what they are made of
     def claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
@@ -133,7 +154,7 @@ class RealWorkshop:
         """Why the policy of this story cannot be asked; None: it can."""
         story, by = self.story(cell, case)
         what = "the policy is what was asked for"
-        why = self._not_asked(story)
+        why = self._not_asked(cell, story)
         if why or story.first.refused:
             return _skipped(what, why or f"it refused: {story.first.reason or story.first.stderr[:120]}", by)
         if self._writers.expected(cell, story.wish).refuses:
@@ -143,7 +164,10 @@ class RealWorkshop:
             return Told(findings=(), by=by, blocked_by=LOADS)
         return None
 
-    def _not_asked(self, story: Story) -> str:
+    def _not_asked(self, cell: Cell, story: Story) -> str:
+        able = self._bench.subject(cell.subject).capabilities
+        if not able.app_server:
+            return f"by probe: Codex {able.version} has no app-server that could be asked"
         if story.first.ended != "exit":
             return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
         return ""
@@ -160,6 +184,11 @@ class RealWorkshop:
         )  # fmt: skip
         return story, by
 
+    def _plain(self, cell: Cell, wish: Wish) -> Story:
+        """Where the user has no file."""
+        key = ("plain", cell.id, msgspec.json.encode(wish))
+        return self._once(key, lambda: self._teller.story(cell, NO_FILE, wish))
+
     def _wish(self, cell: Cell) -> Wish:
         """As much as can be asked of this one."""
         wishes = (ASKED, *self._writers.wishes(cell).values())
@@ -169,7 +198,7 @@ class RealWorkshop:
         story, told_by = self.story(cell, case)
         last = story.runs[-1]
         content = config_of(story, last.files)
-        claim = self._asking.claim(cell, content, story=story, argv=last.argv, env=last.env)
+        claim = self._asking.after(cell, story)
         by = f"claim-{told_by.removeprefix('story-')}"
         digest = "" if content is None else hashlib.sha256(content).hexdigest()
         told = msgspec.structs.replace(claim, config={})
@@ -178,11 +207,11 @@ class RealWorkshop:
 
     def _before(self, cell: Cell, story: Story) -> Claim:
         key = ("before", cell.environment.id, cell.subject.label, story.case.id)
-        return self._once(key, lambda: self._asking.claim(cell, config_of(story, story.before), story=story))
+        return self._once(key, lambda: self._asking.before(cell, story))
 
     def _oracle(self, cell: Cell) -> Oracle:
-        claims = {mode: self._asking.claim(cell, f'sandbox_mode = "{mode}"\n'.encode()) for mode in ORACLES}
-        return effective.oracle(claims, self._asking.claim(cell, TORN))
+        claims = {mode: self._asking.text(cell, f'sandbox_mode = "{mode}"\n'.encode()) for mode in ORACLES}
+        return effective.oracle(claims, self._asking.text(cell, TORN))
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
         """A failure is kept as well."""
@@ -195,6 +224,15 @@ class RealWorkshop:
         if isinstance(kept, CodexSandboxError):
             raise kept.with_traceback(None)
         return kept
+
+
+def _there(cell: Cell, story: Story, world: World) -> Written:
+    """At the paths of a world. MachineFault where there is nothing that could be laid."""
+    last = story.runs[-1]
+    if last.ended != "exit":
+        why = last.error or last.stderr[-300:]
+        raise MachineFault(f"{story.generator} did not end by itself", where=f"{last.ended} {last.code}", why=why)
+    return written(story, last, world)
 
 
 def config_of(story: Story, files: Files) -> bytes | None:

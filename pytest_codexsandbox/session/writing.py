@@ -1,24 +1,31 @@
 """The Writing that scenarios about generators get: every method adds rows, none raises when a promise does not hold."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
+from pytest_codexsandbox.generators.blocks import Unaskable
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
 
 
 class Told(Protocol):
     """Findings, and what shows them: the id of a story, a claim or a call."""
 
-    findings: tuple[Finding, ...]
-    by: str
-    blocked_by: str  # a promise without which this one cannot be asked
+    @property
+    def findings(self) -> tuple[Finding, ...]: ...
+    @property
+    def by(self) -> str: ...
+    @property
+    def blocked_by(self) -> str:
+        """A promise without which this one cannot be asked."""
 
 
 class Workshop(Protocol):
@@ -47,25 +54,37 @@ class RealWriting:
         self.skipped: list[str] = []  # why a check could not be made
         self.blocked_by = ""
 
-    @property
-    def not_applicable(self) -> str:
-        """Nothing could be asked, and why."""
-        return self.skipped[0] if self.skipped and not self.rows else ""
+    def unasked(self, outcome: str) -> Record | None:
+        """Where nothing could be asked: why. A scenario that failed has said something else."""
+        if self.rows or outcome != "passed":
+            return None
+        if self.blocked_by:
+            return Record(
+                key=self.key, verdict=Verdict.BLOCKED, reason=f"it cannot be asked while {self.blocked_by} is red",
+                blocked_by=self.blocked_by,
+            )  # fmt: skip
+        if self.skipped:
+            return Record(key=self.key, verdict=Verdict.NOT_APPLICABLE, reason=self.skipped[0])
+        return None
 
     def holds(self) -> None:
-        story, name = self._workshop.story(self.cell, self.case)
-        self._add(CHECKS[self.promise.id](story, self._workshop.declaration(self.cell)), name)
+        with self._askable():
+            story, name = self._workshop.story(self.cell, self.case)
+            self._add(CHECKS[self.promise.id](story, self._workshop.declaration(self.cell)), name)
 
     def loads(self) -> None:
-        self._tell(self._workshop.loads(self.cell, self.case))
+        with self._askable():
+            self._tell(self._workshop.loads(self.cell, self.case))
 
     def claims(self) -> None:
-        self._tell(self._workshop.claims(self.cell, self.case))
+        with self._askable():
+            self._tell(self._workshop.claims(self.cell, self.case))
 
     def enforces(self) -> None:
-        told, seen = self._workshop.enforces(self.cell, self.case)
-        self.seen = seen
-        self._tell(told)
+        with self._askable():
+            told, seen = self._workshop.enforces(self.cell, self.case)
+            self.seen = seen
+            self._tell(told)
 
     def replaces_at_once(self) -> None:
         self._strained("at-once")
@@ -90,7 +109,16 @@ class RealWriting:
 
     # ---- inside
     def _strained(self, kind: str) -> None:
-        self._tell(self._workshop.strained(kind, self.cell, self.case))
+        with self._askable():
+            self._tell(self._workshop.strained(kind, self.cell, self.case))
+
+    @contextmanager
+    def _askable(self) -> Iterator[None]:
+        """A case that cannot be put to this generator is no fault of anybody's."""
+        try:
+            yield
+        except Unaskable as why:
+            self.skipped.append(f"{why.what}: {why.why}")
 
     def _tell(self, told: Told) -> None:
         self.blocked_by = self.blocked_by or told.blocked_by
