@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pytest
@@ -21,7 +21,7 @@ from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.expand import Expanded
-from pytest_codexsandbox.matrix.generated import Writers, axis, sides, writers
+from pytest_codexsandbox.matrix.generated import DOOR, Writers, axis, sides, writers
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.matrix.plan import Sides, make
 from pytest_codexsandbox.matrix.select import Selection, shipped_part
@@ -30,7 +30,7 @@ from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -45,6 +45,10 @@ from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
 from pytest_codexsandbox.settings import Settings, settings
 from pytest_codexsandbox.telling import tell
+
+if TYPE_CHECKING:
+    from pytest_codexsandbox.ports import Write
+    from pytest_codexsandbox.session.workshop import RealWorkshop
 
 RUN: Final = pytest.StashKey["Run"]()
 FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
@@ -198,8 +202,8 @@ class Run:
         """The plan's order: cell, door, policy; the standing promises first, then the scenarios' own order."""
         cells = {cell.id: number for number, cell in enumerate(self.cells)}
         promises = {promise: number for number, promise in enumerate([*self.promises, *self.user_promises])}
-        doors = {door: number for number, door in enumerate(dict.fromkeys((*self.matrix.doors, *names("doors"))))}
-        policies = {policy: number for number, policy in enumerate(POLICIES)}
+        doors = {door: number for number, door in enumerate(dict.fromkeys((*self.matrix.doors, *names("doors"), DOOR)))}
+        policies = {policy: number for number, policy in enumerate(NAMED)}
 
         def place(key: Key) -> tuple[int, int, int, bool, int, str]:
             where = cells[key.cell], doors[key.door], policies[key.policy]
@@ -265,12 +269,14 @@ class Run:
             self.canaries = Canaries(self._bench, tuple(p for p in self.pairs if p[0].id in self._bench.promises))
         return self._bench
 
-    def _writer(self, cell: Cell) -> Write:
+    def _writer(self, cell: Cell) -> "Write":
         return self.workshop.writer(cell)
 
     @cached_property
-    def workshop(self) -> RealWorkshop:
-        """Of generators. Nothing of them runs before it was proved that they are confined, or said that they need not be."""
+    def workshop(self) -> "RealWorkshop":
+        """Of generators: none runs before it is proved that they are confined, or said that they need not be."""
+        from pytest_codexsandbox.session.opening import open_workshop  # dear, and only for generators
+
         asked = self.settings
         folder = self.worlds / (self.worker or "main") / "generators"
         return open_workshop(

@@ -60,34 +60,35 @@ class Runner:
         return self.together([asked])[0]
 
     def together(self, asked: Sequence[Asked]) -> tuple[Outcome, ...]:
-        """All at once on the same files. They share the folder of requests: more than one gives no result of its own
-        that could be told apart."""
+        """All at once on the same files, each with a request and a result of its own. What the stub saw is told only
+        where there is but one."""
         self.stage.strayed()
-        values = [self.values(one) for one in asked]
         try:
-            prepared = [self._prepared(one, known) for one, known in zip(asked, values, strict=True)]
+            prepared = [self._prepared(one, number) for number, one in enumerate(asked)]
         except CodexSandboxError as problem:
             return tuple(self._not_started(_line(problem)) for _ in asked)
         finished = self._performed(prepared)
-        result, launches = self.stage.told()
+        results = [self.stage.told(number) for number in range(len(asked))]
+        launches = self.stage.launches()
         files, strayed = self.stage.files(), self._strayed()
         folders = (*self.stage.inside.values(), self.stage.own)
         return tuple(
             outcomes.outcome(
-                ended, result if len(asked) == 1 else None, launches if len(asked) == 1 else (),
+                ended, result, launches if len(asked) == 1 else (),
                 declaration=one.generator.declaration, given=job.command.env, folders=folders, files=files,
                 strayed=strayed,
             )
-            for ended, one, (job, _) in zip(finished, asked, prepared, strict=True)
+            for ended, one, (job, _), result in zip(finished, asked, prepared, results, strict=True)
         )  # fmt: skip
 
-    def values(self, asked: Asked) -> dict[str, str]:
-        """Placeholder → what stands for it."""
-        paths = self.stage.paths
+    def values(self, asked: Asked, number: int = 0) -> dict[str, str]:
+        """Placeholder → what stands for it. `number`: of several at once."""
+        paths = self.stage.paths_of(number)
         return {**paths, **placeholders.of_wish(asked.wish, asked.version, paths)}
 
     # ---- one run
-    def _prepared(self, asked: Asked, values: Mapping[str, str]) -> tuple[Job, Made]:
+    def _prepared(self, asked: Asked, number: int) -> tuple[Job, Made]:
+        values = self.values(asked, number)
         declaration = asked.generator.declaration
         if declaration.needs_network and self.confinement.by:
             raise NotHad("it needs a network, and has none where it is confined", next_step=NEXT)
@@ -97,12 +98,14 @@ class Runner:
         made = readable.made(asked.generator, codex=asked.codex)
         stub = self._stub(asked.codex if declaration.codex_on_path else "")
         request = surroundings.request(asked.wish, values, declaration, codex=f"{stub}/codex", run=asked.run)
-        self.stage.ready(surroundings.as_bytes(request))
+        self.stage.ready(surroundings.as_bytes(request), number)
         env = surroundings.environment(request, values, declaration, folders=(stub, *made.folders))
         made = msgspec.structs.replace(made, readable=tuple(sorted({*made.readable, str(self._stubs)})))
-        return self._job(asked, made, request, values, env), made
+        return self._job(asked, made, request, values, env, number=number), made
 
-    def _job(self, asked: Asked, made: Made, request: Request, values: Mapping[str, str], env: dict[str, str]) -> Job:
+    def _job(
+        self, asked: Asked, made: Made, request: Request, values: Mapping[str, str], env: dict[str, str], *, number: int
+    ) -> Job:
         call = None
         argv = readable.filled(made.argv, values)
         if made.function[0]:
@@ -111,15 +114,15 @@ class Runner:
                         result=values["RESULT"])  # fmt: skip
             argv = (f"py:{module}:{function}",)  # what it is called; nobody starts that
             if asked.prefix:  # a tracer wants a process of its own
-                argv, call = self._once(call), None
+                argv, call = self._once(call, number), None
         command = Command(
             argv=(*asked.prefix, *argv), cwd=values["WORKSPACE"], env=env, output_limit=outcomes.SAID,
             timeout=asked.generator.declaration.timeout, why=f"the generator {asked.generator.name}",
         )  # fmt: skip
         return Job(command=command, call=call)
 
-    def _once(self, call: Call) -> tuple[str, ...]:
-        words = self._stubs / "call.json"
+    def _once(self, call: Call, number: int) -> tuple[str, ...]:
+        words = self._stubs / f"call-{number}.json"
         words.write_bytes(msgspec.json.encode(call))
         return (sys.executable, str(GUEST / "nursery.py"), "once", str(words))
 

@@ -57,7 +57,14 @@ class Stage:
     @property
     def paths(self) -> dict[str, str]:
         """Placeholder → path, as the generator knows it."""
-        return placeholders.of_folders(self.inside, self.own)
+        return self.paths_of(0)
+
+    def paths_of(self, number: int) -> dict[str, str]:
+        """For one of several that run at once: its request and its result are its own."""
+        return placeholders.of_folders(self.inside, self._own_of(number))
+
+    def _own_of(self, number: int) -> str:
+        return f"{self.own}/{number}" if number else self.own
 
     # ---- before
     def fresh(self) -> None:
@@ -89,11 +96,13 @@ class Stage:
             (Path(self.folders["HOME"]) / _BEHIND_HOME).mkdir(parents=True)
             place.symlink_to(_BEHIND_HOME)
 
-    def ready(self, request: bytes) -> None:
-        """For one run: the request is there, and nothing that an earlier one said."""
-        self._count += 1
-        self._put_away(self.own, self._cleared / str(self._count))
-        staging.lay({"OWN": self.own}, [{"top": "OWN", "kind": "file", "path": "request.json", "content": request}])
+    def ready(self, request: bytes, number: int = 0) -> None:
+        """For one run: the request is there, and nothing that an earlier one said. `number`: of several at once."""
+        if not number:
+            self._count += 1
+            self._put_away(self.own, self._cleared / str(self._count))
+        path = f"{number}/request.json" if number else "request.json"
+        staging.lay({"OWN": self.own}, [{"top": "OWN", "kind": "file", "path": path, "content": request}])
 
     # ---- after
     def files(self) -> Files:
@@ -104,12 +113,17 @@ class Stage:
             for name, state in found.items()
         }  # fmt: skip
 
-    def told(self) -> tuple[FileState | None, tuple[bytes, ...]]:
-        """The result that it gave, if it gave one, and what the stub wrote down."""
+    def told(self, number: int = 0) -> FileState | None:
+        """The result that it gave, if it gave one."""
+        path = f"@OWN@/{number}/result.json" if number else "@OWN@/result.json"
+        return as_files(staging.snapshot({"OWN": self.own})).get(path)
+
+    def launches(self) -> tuple[bytes, ...]:
+        """What the stub wrote down."""
         found = as_files(staging.snapshot({"OWN": self.own}))
         head = f"@OWN@/{LAUNCHES}/"
         recorded = sorted(name for name in found if name.startswith(head) and name.endswith(".json"))
-        return found.get("@OWN@/result.json"), tuple(found[name].content for name in recorded)
+        return tuple(found[name].content for name in recorded)
 
     # ---- the machine's own folders, as empty ones of ours
     def private(self, path: str) -> str:
@@ -154,7 +168,7 @@ class Stage:
 
     # ---- putting away
     def _put_away(self, folder: str, grave: Path) -> None:
-        for entry in Path(folder).iterdir():
+        for entry in tuple(Path(folder).iterdir()):
             name = entry.name
             try:
                 grave.mkdir(exist_ok=True)

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.errors import MachineFault, NotHad
-from pytest_codexsandbox.generators import blocks, placeholders
-from pytest_codexsandbox.generators.blocks import Block
+from pytest_codexsandbox.generators import block_cases, blocks, placeholders
+from pytest_codexsandbox.generators.blocks import Block, Unaskable
 from pytest_codexsandbox.generators.confine import UNCONFINED, Confinement
 from pytest_codexsandbox.generators.running import Asked, Runner
 from pytest_codexsandbox.generators.stage import Stage, place
@@ -102,9 +102,12 @@ class Workshop:
         return self._alone[key]
 
     def _with_block(self, asked: Asked, case: Case) -> Case:
-        if case.config is None or not blocks.is_wanted(case.config):
+        if case.config is None or not case.needs_block:
             return case
-        return msgspec.structs.replace(case, config=blocks.placed(case.config, self.block(asked), case.id))
+        found = self.block(asked)
+        if not found.text:
+            raise Unaskable(f"the case {case.id} begins with a block of the generator's own", why=found.why)
+        return block_cases.filled(case, found.text, (found.marker,) if found.marker else ())
 
     def _laid(self, asked: Asked, case: Case) -> Files:
         self._stage.fresh()

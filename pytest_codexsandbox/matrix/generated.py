@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.matrix import cases, generator_specs, generators
+from pytest_codexsandbox.matrix import generator_specs, generators
 from pytest_codexsandbox.matrix.plan import OWN_CALL, Side, Sides, rides
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
@@ -64,11 +64,15 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
 
 def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers:
     """Those that were asked for, and all that is declared: chains, older shapes and other writers name them."""
+    from pytest_codexsandbox.matrix.cases import (
+        shipped_cases,
+    )  # two hundred folders: read where a generator is asked for
+
     asked = generator_specs.asked([text for text in texts if text.strip() != NONE], beside=beside, base=base)
     there = {name: generator_specs.of_declaration(name, beside) for name in generators.files(beside)}
     named = {one.name: one for one in asked}
     return Writers(
-        generators={**there, **named}, asked=tuple(named), cases=cases.shipped_cases(),
+        generators={**there, **named}, asked=tuple(named), cases=shipped_cases(),
         others=tuple(name for name, one in there.items() if one.declaration.second_writer),
     )  # fmt: skip
 
@@ -136,9 +140,9 @@ class _Cases:
             return ""
         declaration = self._writers.declaration(cell)
         if promise.over == "shapes" and not key.case:
-            return f"{cell.subject.generator} says of no older shape that it takes it over (migrates_from)"
+            return "its declaration names no older shape that it takes over (migrates_from)"
         if declaration.kind == "argv" and promise.over in ("writers", "once"):
-            return f"{cell.subject.generator} writes no file: it gives arguments"
+            return "it writes no file: it gives arguments"
         return ""
 
     def _found(self, promise: Promise, cell: Cell) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.journal import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import KNOWN, POLICIES
+from pytest_codexsandbox.model.policy import NAMED, POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.step import Key, PlannedNothing
 
@@ -77,7 +77,7 @@ def _names(cells: Sequence[Cell], promises: Sequence[Promise], sides: Sides, ord
     found = {policy for cell in cells for _, policy in sides.of(cell)} - set(ordered)
     return Names(
         cells=tuple(cell.id for cell in cells), promises=tuple(one.id for one in promises),
-        policies=(*ordered, *(policy for policy in KNOWN if policy in found)),
+        policies=(*ordered, *(policy for policy in NAMED if policy in found)),
     )  # fmt: skip
 
 
@@ -164,8 +164,8 @@ def _refuse_twins(cells: Sequence[Cell], promises: Sequence[Promise]) -> None:
     for promise in promises:
         requirements.check(promise)
         for policy in promise.policies:
-            if policy not in KNOWN:
-                raise WrongInput(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(KNOWN)}")
+            if policy not in NAMED:
+                raise WrongInput(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(NAMED)}")
 
 
 def _not_applicable(

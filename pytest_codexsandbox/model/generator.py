@@ -158,9 +158,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     config: bytes | None = b""  # None: there is no file
     group: str = ""  # placement, spelling, bytes, block, files, inputs, …
     input: Literal["valid", "invalid"] = "valid"  # invalid: no Codex loads it, the generator must refuse or repair
-    # @BLOCK@, @BEGIN@ and @END@ stand in `config` for what the generator writes into an empty file and its markers.
+    # @BLOCK@, @BEGIN@, @END@ and @BODY@ stand in `config` for what the generator writes where there is no file, its
+    # markers and what is between them (generators/block_cases.py).
     needs_block: bool = False
     mode: int = 0o644
+    folder_mode: int = 0o755  # of CODEX_HOME
     link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"] = ""
     files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile; `…/` is a folder
     wish: Wish | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
@@ -208,6 +210,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Mode = ""
     network: bool | None = None
     roots: tuple[str, ...] = ()  # writable ones beside the workspace, /tmp and $TMPDIR; as placeholders
+    own: tuple[str, ...] = ()  # writable folders that this release adds of itself: @CODEX_HOME@/memories up to 0.130
     exclude_slash_tmp: bool = False
     exclude_tmpdir: bool = False
     approval: str = ""

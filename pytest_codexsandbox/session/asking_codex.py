@@ -32,9 +32,11 @@ class RealAsking:
     def _ask(self, cell: Cell, story: Story, run: Outcome) -> Claim:
         claimant = self._of(cell)
         found = written(story, run, claimant.world)
-        files = {path: laid.content for path, laid in found.files.items()}
+        files = dict(found.files)
         config = files.pop(CONFIG, None)
-        return claimant.claim(config, files=files, argv=found.argv, env=found.env)
+        return claimant.claim(
+            config.content if config is not None else None, files=files, argv=found.argv, env=found.env
+        )
 
     def _of(self, cell: Cell) -> Claimant:
         key = (cell.environment.id, cell.subject.label)

@@ -13,7 +13,7 @@ from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import KNOWN
+from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.start import Started
@@ -24,6 +24,7 @@ from pytest_codexsandbox.session.batteries import SHARED, group_of
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.standing import STANDING, START, TRUST, control_evidence, start_evidence
 from pytest_codexsandbox.session.trial import RealTrial
+from pytest_codexsandbox.session.writing import RealWriting
 
 SANDBOX: Final = "sandbox"
 FULL_ACCESS: Final = "full-access"
@@ -124,10 +125,10 @@ def run_promise(trial: RealTrial, function: Callable[..., object]) -> Judged:
     return judged(trial, outcome=outcome, message=message)
 
 
-def judged(trial: RealTrial, *, outcome: str, message: str) -> Judged:
+def judged(trial: RealTrial | RealWriting, *, outcome: str, message: str) -> Judged:
     return judge(
         trial.promise, outcome=outcome, message=message, evidence=tuple(trial.rows), started=trial.started,  # type: ignore[arg-type]
-        sandboxed=KNOWN[trial.policy].sandboxed,
+        sandboxed=NAMED[trial.policy].sandboxed,
     )  # fmt: skip
 
 

@@ -1,11 +1,13 @@
-"""Who tells stories: generators in private folders of this machine, confined, with the Codex of their cell beside them."""
+"""Who tells stories: generators in private folders of this machine, confined, with a cell's Codex beside them."""
 
-from collections.abc import Mapping
 from pathlib import Path
+
+import msgspec
 
 from pytest_codexsandbox.generators.confine import Confinement
 from pytest_codexsandbox.generators.story import Workshop
-from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
+from pytest_codexsandbox.generators.third_party.install import install, ready
+from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Case, Finding, Story, Wish
@@ -18,21 +20,28 @@ class RealTeller:
 
     def __init__(self, bench: Bench, writers: Writers, *, folder: Path, confinement: Confinement) -> None:
         self._bench, self._writers = bench, writers
+        self._there: dict[str, Generator] = {}
         self._folder, self._confinement = folder, confinement
         self._shop: Workshop | None = None
 
     def story(self, cell: Cell, case: Case, wish: Wish) -> Story:
         subject = self._bench.subject(cell.subject)
         return self._open().tell(
-            self._writers.generator(cell), case, wish, version=self._version(cell), codex=subject.binary,
+            self._had(cell.subject.generator), case, wish, version=self._version(cell), codex=subject.binary,
             expect=self._writers.expected(cell, case.wish or wish),
         )  # fmt: skip
 
+    def tell(self, generator: Generator, case: Case, wish: Wish) -> Story:
+        """Of no cell: no Codex is beside it."""
+        return self._open().tell(generator, case, wish, version="")
+
     def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]:
+        from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
+
         subject = self._bench.subject(cell.subject)
         return STRAINS[kind](
             StrainBench(
-                generator=self._writers.generator(cell), wish=wish, named=self._named, case=case,
+                generator=self._had(cell.subject.generator), wish=wish, named=self._had, case=case,
                 version=self._version(cell), codex=subject.binary, folder=self._folder, confinement=self._confinement,
             )
         )  # fmt: skip
@@ -52,6 +61,19 @@ class RealTeller:
     def _version(self, cell: Cell) -> str:
         return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version
 
-    def _named(self, name: str) -> Generator:
-        known: Mapping[str, Generator] = self._writers.generators
-        return known[name]
+    def _had(self, name: str) -> Generator:
+        """With the program that was brought for it, where it is one of a registry's. NotHad says why it is not."""
+        if name not in self._there:
+            self._there[name] = brought(self._writers.generators[name], self._bench.options.cache)
+        return self._there[name]
+
+
+def brought(generator: Generator, cache: Path) -> Generator:
+    parts = tuple(brought(part, cache) for part in generator.spec.parts)
+    if parts:
+        return msgspec.structs.replace(generator, spec=msgspec.structs.replace(generator.spec, parts=parts))
+    if not generator.declaration.install:
+        return generator
+    declaration = ready(generator.declaration, install(generator.declaration, cache))
+    spec = generator_specs.parse(declaration.run)
+    return msgspec.structs.replace(generator, declaration=declaration, spec=spec)

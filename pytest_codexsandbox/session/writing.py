@@ -19,9 +19,13 @@ from pytest_codexsandbox.model.verdict import Verdict
 class Told(Protocol):
     """Findings, and what shows them: the id of a story, a claim or a call."""
 
-    findings: tuple[Finding, ...]
-    by: str
-    blocked_by: str  # a promise without which this one cannot be asked
+    @property
+    def findings(self) -> tuple[Finding, ...]: ...
+    @property
+    def by(self) -> str: ...
+    @property
+    def blocked_by(self) -> str:
+        """A promise without which this one cannot be asked."""
 
 
 class Workshop(Protocol):
