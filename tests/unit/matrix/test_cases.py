@@ -8,7 +8,6 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.cases import case, cases
 from pytest_codexsandbox.model.generator import Wish
 
-
 Contents = dict[str, str | bytes | None]
 GIVEN: Contents = {
     "README.md": "# Mine\n\nIt broke\nsomewhere.\n\nMore.\n", "case.toml": 'group = "bytes"\n',
