@@ -91,11 +91,11 @@ def filled(text: str, world: dict[str, str]) -> str:
 def placeholder(path: str, world: dict[str, str]) -> str:
     """The placeholder path of a real one: by the deepest folder that it lies in."""
     roots = sorted(world.items(), key=lambda item: -len(item[1]))
-    found = next(((name, root) for name, root in roots if root and name != "CONFIG" and _below(path, root)), None)
+    found = next(((name, root) for name, root in roots if root and name != "CONFIG" and is_inside(path, root)), None)
     return path if found is None else f"@{found[0]}@{path.removeprefix(found[1])}"
 
 
-def _below(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
