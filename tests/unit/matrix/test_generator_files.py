@@ -1,6 +1,7 @@
 """How generators are named, and what their authors say of them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from pytest_codexsandbox.matrix.generator_specs import asked, of_file, parse
 from pytest_codexsandbox.model.generator import Declaration, Expect, Row, Wish
 
 
-def refused(*texts: str, **more: Path) -> WrongInput:
+def refused(*texts: str, **more: Any) -> WrongInput:
     with pytest.raises(WrongInput) as caught:
         asked(texts, **more)
     return caught.value
