@@ -11,7 +11,7 @@ import msgspec
 
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, difference, findings, skipped
 from pytest_codexsandbox.generators.strain import tracing
-from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig
+from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig, shown
 from pytest_codexsandbox.generators.strain.looking import Looks, Sight, looking
 from pytest_codexsandbox.generators.strain.syscalls import Call
 from pytest_codexsandbox.generators.writers import TORN
@@ -43,11 +43,10 @@ def at_once(bench: StrainBench) -> tuple[Finding, ...]:
     with rig(bench) as stage:
         rounds = tuple(_rounds(stage, bench.generator, rounds=_ROUNDS))
         changing = tuple(one for one in rounds if one.changed)
-        if not changing:
-            return skipped(CLAIM, _nothing(rounds))
-        torn = tuple(_rounds(stage, TORN, rounds=1))
-        path = stage.config_path
-    return judged(changing, torn, path)
+        torn = tuple(_rounds(stage, TORN, rounds=1)) if changing else ()
+        path, world = stage.config_path, stage.world()
+    found = judged(changing, torn, path) if changing else skipped(CLAIM, _nothing(rounds))
+    return shown(found, world)
 
 
 def judged(changing: Sequence[Round], torn: Sequence[Round], path: str) -> tuple[Finding, ...]:

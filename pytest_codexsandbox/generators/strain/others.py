@@ -4,7 +4,7 @@ What lay there before that last run is what somebody wrote: it must be there aft
 asked for. The checks are those of every story; what is new is only how it begins.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -20,7 +20,7 @@ from pytest_codexsandbox.generators.checks.parses import parses
 from pytest_codexsandbox.generators.checks.places import own_place
 from pytest_codexsandbox.generators.checks.reading import comparable, leaves, read, written
 from pytest_codexsandbox.generators.checks.values import values_kept
-from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig
+from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig, shown
 from pytest_codexsandbox.generators.writers import NEEDS_MARKS
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story, Wish
 
@@ -50,24 +50,26 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def survives(bench: StrainBench) -> tuple[Finding, ...]:
-    visit, why = _visited(bench)
-    return skipped(RIGHT, why) if visit is None else right(visit, bench.declaration)
+    return _judged(bench, RIGHT, right)
 
 
 def keeps_theirs(bench: StrainBench) -> tuple[Finding, ...]:
-    visit, why = _visited(bench)
-    return skipped(THEIRS, why) if visit is None else kept(visit, bench.declaration)
+    return _judged(bench, THEIRS, kept)
+
+
+def _judged(
+    bench: StrainBench, claim: str, judge: Callable[[Visit, Declaration], tuple[Finding, ...]]
+) -> tuple[Finding, ...]:
+    why = cannot(bench)
+    if why:
+        return skipped(claim, why)
+    with rig(bench) as stage:
+        visit, why = _visit(stage)
+        world = stage.world()
+    return shown(skipped(claim, why) if visit is None else judge(visit, bench.declaration), world)
 
 
 # ---- playing
-def _visited(bench: StrainBench) -> tuple[Visit | None, str]:
-    why = cannot(bench)
-    if why:
-        return None, why
-    with rig(bench) as stage:
-        return _visit(stage)
-
-
 def _visit(stage: Rig) -> tuple[Visit | None, str]:
     bench, other = stage.bench, stage.bench.neighbour()
     alone = stage.alone().config
@@ -173,7 +175,8 @@ def _declined(visit: Visit) -> Fault:
 
 def _reason(visit: Visit) -> str:
     run = visit.story.first
-    return (run.reason or run.stderr.strip() or run.stdout.strip() or f"exit {run.code}, not a word")[:200]
+    words = run.reason or run.stderr.strip() or run.stdout.strip() or f"exit {run.code}, not a word"
+    return " ".join(words.split())[:300]
 
 
 def _left_alone(visit: Visit) -> tuple[Finding, ...]:

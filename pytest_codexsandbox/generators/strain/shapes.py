@@ -18,7 +18,7 @@ from pytest_codexsandbox.generators.checks.parses import parses
 from pytest_codexsandbox.generators.checks.places import own_place
 from pytest_codexsandbox.generators.checks.reading import Path, comparable, everywhere, leaves, read, written
 from pytest_codexsandbox.generators.checks.values import users
-from pytest_codexsandbox.generators.strain.bench import Rig, StrainBench, cannot, rig
+from pytest_codexsandbox.generators.strain.bench import Rig, StrainBench, cannot, rig, shown
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
 
 TAKEN: Final = "a file in an older shape says the same afterwards as an empty one, and the user's words in it stay"
@@ -40,7 +40,8 @@ def migrates(bench: StrainBench) -> tuple[Finding, ...]:
         return skipped(TAKEN, why)
     with rig(bench) as stage:
         move, why = _moved(stage)
-    return skipped(TAKEN, why) if move is None else judged(move, bench.declaration)
+        world = stage.world()
+    return shown(skipped(TAKEN, why) if move is None else judged(move, bench.declaration), world)
 
 
 def _moved(stage: Rig) -> tuple[Move | None, str]:
@@ -87,7 +88,7 @@ def _declined(move: Move) -> tuple[Finding, ...]:
     run = move.story.first
     after = seen.config(run.files, move.story.world).content
     loads = read(move.older).loads
-    why = (run.reason or run.stderr.strip() or run.stdout.strip())[:200]
+    why = " ".join((run.reason or run.stderr.strip() or run.stdout.strip()).split())[:300]
     faults = []
     if loads:
         faults.append(Fault(reason="declines-older-shape", saw=f"it declines: {why}", direction="denied"))
