@@ -6,8 +6,6 @@ from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.generator import CONFIG, Files, Marker, Outcome
 from pytest_codexsandbox.model.generator_spec import Generator
 
-_BLOCK, _BEGIN, _END = b"@BLOCK@", b"@BEGIN@", b"@END@"
-
 
 class Unaskable(NotHad):
     """A case that cannot be put to this generator: it has no block, or no markers."""
@@ -17,10 +15,6 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     text: bytes = b""  # without the newline at its end
     marker: Marker | None = None
     why: str = ""  # it could not be had
-
-
-def is_wanted(config: bytes) -> bool:
-    return any(word in config for word in (_BLOCK, _BEGIN, _END))
 
 
 def content(files: Files) -> bytes | None:
@@ -45,18 +39,3 @@ def _inferred(text: bytes) -> Marker | None:
     if len(lines) < 2 or not first.lstrip().startswith("#") or not last.lstrip().startswith("#") or first == last:
         return None
     return Marker(begin=first, end=last)
-
-
-def placed(config: bytes, found: Block, case: str) -> bytes:
-    """The case's file with the block in its place. Unaskable says why it cannot be."""
-    if not found.text:
-        raise Unaskable(f"the case {case} begins with a block of the generator's own", why=found.why)
-    if found.marker is None and (_BEGIN in config or _END in config):
-        raise Unaskable(
-            f"the case {case} needs the lines around what the generator writes",
-            why="none are declared, and its first and last line are no comments that stand alone",
-            next_step="[[markers]] begin = …, end = … in its declaration",
-        )
-    marker = found.marker or Marker(begin="", end="")
-    begin, end = (word.encode("utf-8", "surrogateescape") for word in (marker.begin, marker.end))
-    return config.replace(_BLOCK, found.text).replace(_BEGIN, begin).replace(_END, end)

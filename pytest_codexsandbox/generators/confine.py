@@ -23,6 +23,7 @@ from pytest_codexsandbox.generators.stage import Stage
 # Links where the system has merged them into /usr.
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu", "/etc")
 _PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")
+_KERNEL: Final = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")  # of /proc: root may write there
 _UNSHARED: Final = ("user", "pid", "net", "ipc", "uts")
 NEXT: Final = (
     "use a container (--codex-generator-in CELL) or say --codex-generator-unconfined (both are recorded and shown)"
@@ -49,7 +50,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         return (
             self.bwrap, "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "codexsandbox",
-            *(f"--unshare-{name}" for name in _UNSHARED), "--unshare-cgroup-try", *_system(), "--proc", "/proc",
+            *(f"--unshare-{name}" for name in _UNSHARED), "--unshare-cgroup-try", *_system(), *_processes(),
             "--dev", "/dev", *_emptied(stage), "--symlink", "../run", "/var/run", *_shown(readable), *_stage(stage),
             "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--",
         )  # fmt: skip
@@ -131,6 +132,14 @@ def _closed_to_others(folder: Path) -> Iterator[tuple[str, bool]]:
                 yield from _closed_to_others(Path(entry.path))
         elif not mode & 0o004:
             yield entry.path, False
+
+
+def _processes() -> Iterator[str]:
+    """Root is the owner of the kernel's settings wherever it is, and needs no capability to write them."""
+    yield from ("--proc", "/proc")
+    for name in _KERNEL:
+        if Path(f"/proc/{name}").exists():
+            yield from ("--ro-bind", f"/proc/{name}", f"/proc/{name}")
 
 
 def _emptied(stage: Stage) -> Iterator[str]:

@@ -223,6 +223,11 @@ def _of_a_finder(name: str) -> importlib.machinery.ModuleSpec | None:
         return None
 
 
+def python() -> tuple[str, ...]:
+    """What our own programs need in order to run."""
+    return _narrow(_of_python())
+
+
 @cache
 def _of_python() -> tuple[str, ...]:
     """This Python, as it runs our own programs and functions."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,6 +25,8 @@ else:  # started as a file: the files beside it are modules
 
 CLIENT = {"name": "codexsandbox", "title": "codexsandbox", "version": "1"}
 LONGEST = 24 * 60 * 60 * 1000  # ms: who started us keeps the time
+# Up to 0.111 a command that failed, and spoke as if a sandbox had kept it from something, was told like this.
+DENIED = re.compile(r"sandbox denied exec error, exit code: (\d+),")
 _UNREAD = 2000  # characters of a line that is no answer
 
 
@@ -35,7 +38,7 @@ class Server:
         self._number = 0
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The answer; where Codex refuses, its words are ours and we end with 1."""
+        """The answer; where Codex refuses, its words are ours and we end with 1, or as it says that the command did."""
         self._number += 1
         self._send({"id": self._number, "method": method, "params": params}, method)
         while True:
@@ -43,11 +46,17 @@ class Server:
             if message.get("id") != self._number or "method" in message:
                 continue  # a notification, or a question of its own: nobody is there to be asked
             if "error" in message:
-                error = message["error"]
-                told(f"{method} was refused: {error.get('code')} {error.get('message')}")
-                self.codex.stop()
-                leave(1)
+                return self._refused(method, message["error"])
             return dict(message["result"])
+
+    def _refused(self, method: str, error: dict[str, Any]) -> dict[str, Any]:
+        text = str(error.get("message"))
+        denied = DENIED.search(text)
+        if not denied:
+            told(f"{method} was refused: {error.get('code')} {text}")
+            self.codex.stop()
+            leave(1)
+        return {"exitCode": int(denied[1]), "stderr": text}
 
     def notify(self, method: str) -> None:
         self._send({"method": method}, method)

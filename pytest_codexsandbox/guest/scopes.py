@@ -32,6 +32,7 @@ class Scope:
     def __init__(self, scopes: Scopes, number: int, command: dict[str, Any], stdin: bytes) -> None:
         self._scopes, self._loop, self._command, self._stdin = scopes, scopes.loop, command, stdin
         self.id = f"{scopes.name}.{number}"
+        self.aside = bool(command.get("aside"))
         self.done: Callable[[dict[str, Any]], None] = lambda _: None
         self.pid = 0
         self.leader_alive = False
@@ -207,13 +208,18 @@ class Scope:
         if not self._settling or self._gone:
             return
         self._next_look.cancel()
-        left = [pid for pid in self.members() if kin.is_alive(pid)]
+        left = self._alive() or self._alive()
         if not left or not self._wait_for(left, time.monotonic()):
             self._gone = True
             self._await_the_output(time.monotonic() + (_EOF_WAIT if not left else 0))
             return
         self._next_look = self._loop.after(self._pace, self.look_again)
         self._pace = min(2 * self._pace, _LOOK_AGAIN)
+
+    def _alive(self) -> list[int]:
+        """Who is missed when a parent dies between our two looks, at our children and at its own, is ours in the
+        next one: nobody is there only if two looks say so."""
+        return [pid for pid in self.members() if kin.is_alive(pid)]
 
     def _wait_for(self, left: list[int], now: float) -> bool:
         waited = now - self._settle_since
@@ -300,6 +306,11 @@ class Scopes:
     def live(self) -> list[Scope]:
         return list(self._live.values())
 
+    @property
+    def calls(self) -> list[Scope]:
+        """Those that may leave something in the folders that all share."""
+        return [scope for scope in self.live if not scope.aside]
+
     def orphans_of(self, scope: Scope) -> list[int]:
         """Children of the hand that it did not start: somebody's descendants whose parents have died."""
         orphans = [pid for pid in kin.children(os.getpid()) if not self.loop.is_own_child(pid)]
@@ -310,6 +321,6 @@ class Scopes:
         if marked is not None:
             return marked
         claiming = [scope for scope in self._live.values() if scope.claims(orphan)]
-        if claiming or len(self._live) != 1:
+        if claiming or len(self.calls) != 1:
             return claiming[0] if claiming else None
-        return next(iter(self._live.values()))  # it hides, and nobody else is there whose it could be
+        return self.calls[0]  # it hides, and nobody else is there whose it could be

@@ -5,15 +5,20 @@ the policies that the generator leads to: the wish is ours, and what must be in 
 makes of that wish. And the promises about generators themselves, case by case, at a side of their own.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.matrix.plan import Side, Sides
+from pytest_codexsandbox.matrix import generator_specs, generators
+from pytest_codexsandbox.matrix.plan import OWN_CALL, Side, Sides, rides
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected
+from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Wish, expected
+from pytest_codexsandbox.model.generator_spec import Generator
+from pytest_codexsandbox.model.journal import CaseRow, GeneratorRow
+from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import AS_ASKED, POLICIES, Policy
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.step import Key
@@ -23,27 +28,38 @@ NONE: Final = "none"  # asked for as a generator: the cell without one
 UNASKED: Final = ("sandbox",)  # a matrix file's doors where it names none
 MEASURED_BY: Final = ("app-server",)
 INPUTS: Final = "inputs"
+OURS: Final = (  # generators.writers has them: what else may write the same file
+    "reserialises",
+    "saves-crlf",
+    "appends-a-server",
+    "table-inside",
+    "key-inside",
+    "uncomments-marks",
+    "loses-end",
+    "loses-marks",
+)
 WISHES: Final[dict[str, Wish]] = {
     "plain": Wish(), "roots": Wish(roots=("@ROOT0@",)), "network": Wish(network=True),
 }  # fmt: skip
-Decide = Callable[[Declaration, Wish, str], Row | None]
-"""The row of a declaration that fits a wish and a release of Codex."""
 
 
 class Writers(msgspec.Struct, frozen=True, kw_only=True):
     """All that a plan knows of generators."""
 
-    declarations: Mapping[str, Declaration]
+    generators: Mapping[str, Generator]  # by name
+    asked: tuple[str, ...]
     cases: tuple[Case, ...]
     others: tuple[str, ...]  # programs that write the same file, by name
-    decide: Decide
+
+    def generator(self, cell: Cell) -> Generator:
+        return self.generators[cell.subject.generator]
 
     def declaration(self, cell: Cell) -> Declaration:
-        return self.declarations[cell.subject.generator]
+        return self.generator(cell).declaration
 
     def expected(self, cell: Cell, wish: Wish) -> Expect:
         declaration = self.declaration(cell)
-        return expected(declaration, wish, self.decide(declaration, wish, release_of(cell)))
+        return expected(declaration, wish, generators.row(declaration, wish, release_of(cell)))
 
     def wishes(self, cell: Cell) -> dict[str, Wish]:
         """Policy → the wish that leads to it, the first one where several do."""
@@ -58,6 +74,27 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
         return next(case for case in self.cases if case.id == name)
 
 
+def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers:
+    """Those that were asked for, and all that is declared: chains, older shapes and other writers name them."""
+    from pytest_codexsandbox.matrix.cases import (
+        shipped_cases,
+    )  # two hundred folders: read where a generator is asked for
+
+    asked = generator_specs.asked([text for text in texts if text.strip() != NONE], beside=beside, base=base)
+    there = {name: generator_specs.of_declaration(name, beside) for name in generators.files(beside)}
+    named = {one.name: one for one in asked}
+    return Writers(
+        generators={**there, **named}, asked=tuple(named), cases=shipped_cases(),
+        others=(*OURS, *(name for name, one in there.items() if one.declaration.second_writer)),
+    )  # fmt: skip
+
+
+def axis(texts: Sequence[str], known: Writers) -> tuple[str, ...]:
+    """The values of the axis: "" for the cell without a generator."""
+    without = ("",) if any(text.strip() == NONE for text in texts) else ()
+    return (*without, *known.asked)
+
+
 def release_of(cell: Cell) -> str:
     """As far as a plan knows it."""
     return cell.subject.as_version or cell.subject.release
@@ -65,7 +102,7 @@ def release_of(cell: Cell) -> str:
 
 def policy_of(expect: Expect) -> str:
     """The policy of ours that stands for what must be in force; "" where none does, or nothing must be."""
-    if expect.refuses:
+    if expect.refuses or expect.keeps:
         return ""
     return next((policy.id for policy in POLICIES.values() if _stands_for(policy, expect)), "")
 
@@ -76,6 +113,20 @@ def _stands_for(policy: Policy, expect: Expect) -> bool:
     if policy.mode != "workspace-write":
         return policy.mode == "danger-full-access" or not expect.network
     return policy.network == bool(expect.network) and policy.roots == tuple(expect.roots or ())
+
+
+def with_corpus(plan: Plan, writers: Writers) -> Plan:
+    """With what a reader of its journal must know of generators and of the corpus."""
+    asked = tuple(_row(writers.generators[name]) for name in writers.asked)
+    cases = tuple(CaseRow(id=case.id, group=case.group, why=case.why) for case in writers.cases)
+    return msgspec.structs.replace(plan, generators=asked, cases=cases)
+
+
+def _row(generator: Generator) -> GeneratorRow:
+    declaration = generator.declaration
+    pinned = [name.rpartition("==")[2] for name in declaration.install.values() if "==" in name]
+    named = generator.name if declaration.run else str(generator.spec)
+    return GeneratorRow(name=generator.name, spec=named, version=pinned[0] if len(pinned) == 1 else "")
 
 
 def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) -> Sides:
@@ -95,9 +146,7 @@ def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) ->
 def _asked(promise: Promise, cell: Cell, door: str) -> str:
     if promise.of_generators:
         return "" if cell.subject.generator else "no generator is asked for: --codex-generator"
-    if cell.subject.generator and promise.call is not None:
-        return "a call of its own; beside a generator the battery is asked alone"
-    return ""
+    return "" if rides(promise, door) else OWN_CALL
 
 
 class _Cases:
@@ -117,9 +166,9 @@ class _Cases:
             return ""
         declaration = self._writers.declaration(cell)
         if promise.over == "shapes" and not key.case:
-            return f"{cell.subject.generator} says of no older shape that it takes it over (migrates_from)"
+            return "its declaration names no older shape that it takes over (migrates_from)"
         if declaration.kind == "argv" and promise.over in ("writers", "once"):
-            return f"{cell.subject.generator} writes no file: it gives arguments"
+            return "it writes no file: it gives arguments"
         return ""
 
     def _found(self, promise: Promise, cell: Cell) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 import msgspec
 
@@ -13,11 +14,13 @@ from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.journal import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import KNOWN, POLICIES
+from pytest_codexsandbox.model.policy import NAMED, POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.step import Key, PlannedNothing
 
 EVERYTHING = Selection()
+WHOLE: Final = "sandbox"  # the door at which every promise is asked
+OWN_CALL: Final = f"at other doors than {WHOLE} only what rides in the battery is asked, and no call of its own"
 Side = tuple[str, str]
 """A door and a policy."""
 
@@ -34,7 +37,7 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
 def product(doors: Sequence[str], policies: Sequence[str]) -> Sides:
     """Every policy through every door."""
     sides = tuple((door, policy) for door in doors for policy in policies)
-    return Sides(of=lambda cell: sides)
+    return Sides(of=lambda cell: sides, asked=lambda promise, cell, door: "" if rides(promise, door) else OWN_CALL)
 
 
 def make(
@@ -66,7 +69,7 @@ def make(
         preset=preset, cells=tuple(cell for cell in cells if cell.id in there), coverage=coverage,
         promises=tuple(promise for promise in promises if promise.id in used), keys=keys,
         not_applicable=_not_applicable(cells, promises, keys, measured, platform),
-        not_planned=(*not_planned, *_left_out(names, keys, steps, promises)),
+        not_planned=(*not_planned, *_left_out(names, keys, steps, promises, doors), *_not_by(doors, keys, promises)),
     )  # fmt: skip
 
 
@@ -74,8 +77,22 @@ def _names(cells: Sequence[Cell], promises: Sequence[Promise], sides: Sides, ord
     found = {policy for cell in cells for _, policy in sides.of(cell)} - set(ordered)
     return Names(
         cells=tuple(cell.id for cell in cells), promises=tuple(one.id for one in promises),
-        policies=(*ordered, *(policy for policy in KNOWN if policy in found)),
+        policies=(*ordered, *(policy for policy in NAMED if policy in found)),
     )  # fmt: skip
+
+
+def rides(promise: Promise, door: str) -> bool:
+    """Whether a promise is asked at a door: a call of its own (stdin, words, folder, end, copies) is made at one."""
+    return promise.call is None or door == WHOLE
+
+
+def _not_by(doors: Sequence[str], keys: Iterable[Key], promises: Sequence[Promise]) -> Iterator[PlannedNothing]:
+    """What other doors are not asked, of what some door is."""
+    planned = {key.promise for key in keys}
+    for door in doors:
+        for promise in promises:
+            if promise.id in planned and not rides(promise, door):
+                yield PlannedNothing(what=f"{promise.id} by {door}", why=OWN_CALL)
 
 
 def digest(plan: Plan) -> str:
@@ -105,7 +122,7 @@ def as_line(plan: Plan) -> PlanLine:
         ),
         keys=plan.keys,
         not_applicable=plan.not_applicable,
-        not_planned=plan.not_planned, coverage=plan.coverage,
+        not_planned=plan.not_planned, coverage=plan.coverage, cases=plan.cases, generators=plan.generators,
     )  # fmt: skip
 
 
@@ -147,8 +164,8 @@ def _refuse_twins(cells: Sequence[Cell], promises: Sequence[Promise]) -> None:
     for promise in promises:
         requirements.check(promise)
         for policy in promise.policies:
-            if policy not in KNOWN:
-                raise WrongInput(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(KNOWN)}")
+            if policy not in NAMED:
+                raise WrongInput(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(NAMED)}")
 
 
 def _not_applicable(
@@ -168,7 +185,7 @@ def _not_applicable(
 
 
 def _left_out(
-    names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise]
+    names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise], doors: Sequence[str]
 ) -> tuple[PlannedNothing, ...]:
     """Cells, policies and promises without any key, each with the reason; of a partly taken one nothing is said."""
     by_name: dict[str, str] = {}
@@ -177,6 +194,7 @@ def _left_out(
             by_name.setdefault(name, why)
     planned = {name for key in keys for name in (key.cell, key.policy, key.promise)}
     elsewhere = {promise.id: f"only for {', '.join(promise.policies) or 'no policy'}" for promise in promises}
+    elsewhere |= {promise.id: OWN_CALL for promise in promises if not any(rides(promise, door) for door in doors)}
     unasked = tuple(policy for policy in POLICIES if policy not in names.policies)
     missing = [PlannedNothing(what=policy, why="not among the matrix file's policies") for policy in unasked]
     for name in (*names.cells, *names.policies, *names.promises):

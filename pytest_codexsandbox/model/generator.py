@@ -10,6 +10,7 @@ import msgspec
 Platform = Literal["linux", "darwin", "windows", "wsl", "unknown"]
 Mode = Literal["", "read-only", "workspace-write", "danger-full-access"]
 CONFIG: Final = "@CODEX_HOME@/config.toml"
+FREE: Final = "danger-full-access"
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +50,7 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The policy that shall be in force afterwards. What is left out is what was wished for."""
 
     sandbox: Mode = ""
-    network: bool | None = None
+    network: bool | None = None  # in the end: nobody has said anything about it
     roots: tuple[str, ...] | None = None  # as placeholders
     approval: str = ""
     refuses: bool = False  # the generator declines, and leaves every byte as it was
@@ -98,6 +99,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     keeps: tuple[str, ...] = ()  # files of its own beside the configuration: placeholder paths, with * and **
     install: dict[str, str] = {}  # what brings it: {npm = "add-mcp==1.2.3"} or {pypi = "mcpm==2.0"}
     megabytes: int = 0  # that the installation takes on the disk; 0 where nobody said it
+    second_writer: bool = False  # one that writes into files of other generators: what those must survive
     real: bool = False  # a tool that people use, as it was published: `--codex-generator=real` runs it
 
 
@@ -157,9 +159,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     config: bytes | None = b""  # None: there is no file
     group: str = ""  # placement, spelling, bytes, block, files, inputs, …
     input: Literal["valid", "invalid"] = "valid"  # invalid: no Codex loads it, the generator must refuse or repair
-    # @BLOCK@, @BEGIN@ and @END@ stand in `config` for what the generator writes into an empty file and its markers.
+    # @BLOCK@, @BEGIN@, @END@ and @BODY@ stand in `config` for what the generator writes where there is no file, its
+    # markers and what is between them (generators/block_cases.py).
     needs_block: bool = False
     mode: int = 0o644
+    folder_mode: int = 0o755  # of CODEX_HOME
     link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"] = ""
     files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile; `…/` is a folder
     wish: Wish | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
@@ -207,6 +211,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Mode = ""
     network: bool | None = None
     roots: tuple[str, ...] = ()  # writable ones beside the workspace, /tmp and $TMPDIR; as placeholders
+    own: tuple[str, ...] = ()  # writable folders that this release adds of itself: @CODEX_HOME@/memories up to 0.130
     exclude_slash_tmp: bool = False
     exclude_tmpdir: bool = False
     approval: str = ""
@@ -224,7 +229,7 @@ def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
     writes = sandbox == "workspace-write"
     return Expect(
         sandbox=sandbox,
-        network=asked.network if asked.network is not None else (bool(wish.network) or sandbox == "danger-full-access"),
+        network=asked.network if asked.network is not None else True if sandbox == FREE else wish.network,
         roots=asked.roots if asked.roots is not None else (wish.roots if writes else ()),
         approval=asked.approval or wish.approval,
         refuses=asked.refuses or wish.platform not in declaration.platforms,

@@ -49,5 +49,5 @@ EVERY: Final = tuple(POLICIES)
 
 # What a generator was asked for: its files are judged whatever policy stands in them. No door is asked for it.
 GENERATED: Final = Policy(id=AS_ASKED, mode="workspace-write")
-KNOWN: Final[dict[str, Policy]] = {**POLICIES, AS_ASKED: GENERATED}
+NAMED: Final[dict[str, Policy]] = {**POLICIES, AS_ASKED: GENERATED}
 """Every policy that may stand in a key."""

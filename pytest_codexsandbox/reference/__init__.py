@@ -7,8 +7,8 @@ Everything that the user wrote stays; what cannot be done without loss, or would
 passes every check that this project makes of a generator. `python -m pytest_codexsandbox.reference` does the same.
 """
 
-from pytest_codexsandbox.reference.applying import Applied, apply, generate
+from pytest_codexsandbox.reference.applying import Applied, apply, generate, request_of
 from pytest_codexsandbox.reference.planning import Planned, plan
 from pytest_codexsandbox.reference.wanted import OWNED, Refusal, Refused, Wanted
 
-__all__ = ["OWNED", "Applied", "Planned", "Refusal", "Refused", "Wanted", "apply", "generate", "plan"]
+__all__ = ["OWNED", "Applied", "Planned", "Refusal", "Refused", "Wanted", "apply", "generate", "plan", "request_of"]

@@ -78,7 +78,7 @@ def apply(
 
 def generate(request: Request | Mapping[str, Any]) -> dict[str, Any]:
     """The same as a generator: a request of the harness in, a result out."""
-    told = request if isinstance(request, Request) else msgspec.convert(dict(request), Request)
+    told = request_of(request)
     refusal = _cannot_start(told)
     if refusal:
         return {"refused": True, "reason": refusal}
@@ -92,6 +92,10 @@ def generate(request: Request | Mapping[str, Any]) -> dict[str, Any]:
     except Refused as problem:
         return {"refused": True, "reason": str(problem)}
     return {"files": [told.config] if done.changed else [], "warnings": list(done.warnings)}
+
+
+def request_of(given: Request | Mapping[str, Any]) -> Request:
+    return given if isinstance(given, Request) else msgspec.convert(dict(given), Request)
 
 
 def _cannot_start(told: Request) -> str:

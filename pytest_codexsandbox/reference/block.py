@@ -9,10 +9,9 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.reference.pieces import Piece
-from pytest_codexsandbox.reference.wanted import OWNED, WORKSPACE, Value, as_toml
+from pytest_codexsandbox.reference.wanted import OWNED, WORKSPACE, Path, Value, as_key, as_toml
 
-_HEAD: Final = "sandbox policy of Codex, written by a program; edits in here are lost"
-_AS_WRITTEN: Final = frozenset(OWNED)
+_HEAD: Final = "written by a program; edits in here are lost"
 _IN_TABLE: Final = frozenset(path[1:] for path in OWNED if path[0] == WORKSPACE)
 
 
@@ -27,7 +26,7 @@ class Marks(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> str:
-        return f"# <<< {self.owner}: sandbox policy of Codex <<<"
+        return f"# <<< {self.owner}: end of what is written by a program <<<"
 
     @property
     def line(self) -> str:
@@ -57,7 +56,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     before: tuple[str, ...] = ()  # our notes of what the user had said
 
 
-def find(pieces: tuple[Piece, ...], marks: Marks) -> Found:
+def find(pieces: tuple[Piece, ...], marks: Marks, own: frozenset[Path]) -> Found:
     """Marks wherever they have got to, and between them our keys. What somebody else put there stays."""
     ours: list[Piece] = []
     inside = False
@@ -67,7 +66,7 @@ def find(pieces: tuple[Piece, ...], marks: Marks) -> Found:
             closed = _closed(pieces[number + 1 :], marks)
         elif piece.kind == "header":
             inside = False
-        own_key = piece.pair is not None and piece.pair.key in _AS_WRITTEN
+        own_key = piece.pair is not None and piece.pair.key in own
         if inside and not closed and not (own_key or _ours_anywhere(piece, marks)):
             inside = False  # the end was lost: only what follows the beginning at once is surely ours
         if _ours_anywhere(piece, marks) or (inside and own_key):
@@ -101,16 +100,21 @@ def _notes(ours: list[Piece], marks: Marks) -> list[str]:
     return [piece.comment for piece in ours if piece.comment.startswith(marks.was)]
 
 
-def render(values: dict[tuple[str, ...], Value], notes: tuple[str, ...], marks: Marks) -> tuple[str, ...]:
+def render(values: dict[Path, Value], notes: tuple[str, ...], marks: Marks) -> tuple[str, ...]:
     """The block's lines, without their ends."""
-    keys = (f"{'.'.join(path)} = {as_toml(value)}" for path, value in values.items())
+    keys = (f"{as_key(path)} = {as_toml(value)}" for path, value in values.items())
     return (marks.begin, *notes, *keys, marks.end)
 
 
-def others(pieces: tuple[Piece, ...], marks: Marks) -> str:
-    """The owner of another block of this kind, "" where there is none."""
+def others(pieces: tuple[Piece, ...], marks: Marks, own: frozenset[Path]) -> str:
+    """The owner of another block of this kind that holds one of our keys, "" where there is none."""
     mark = f": {_HEAD} >>>"
+    owner = ""
     for piece in pieces:
         if piece.kind == "comment" and piece.comment.endswith(mark) and not marks.begins(piece):
-            return piece.comment.removeprefix("# >>> ").removesuffix(mark)
+            owner = piece.comment.removeprefix("# >>> ").removesuffix(mark)
+        elif piece.kind == "header" or (piece.kind == "comment" and piece.comment.startswith("# <<< ")):
+            owner = ""
+        elif owner and piece.pair and piece.pair.key in own:
+            return owner
     return ""

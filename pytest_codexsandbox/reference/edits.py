@@ -7,9 +7,8 @@ import msgspec
 
 from pytest_codexsandbox.reference.block import Marks
 from pytest_codexsandbox.reference.pieces import NotToml, Pair, Piece, comments_in, cut, inner
-from pytest_codexsandbox.reference.wanted import VOIDING, WORKSPACE, Value, as_toml
+from pytest_codexsandbox.reference.wanted import VOIDING, WORKSPACE, Path, Value, as_key, as_toml
 
-Path = tuple[str, ...]
 MISSING: Final = object()
 
 
@@ -37,7 +36,7 @@ def edits(text: str, data: dict[str, Any], values: dict[Path, Value], marks: Mar
         there = at(data, path)
         if there is MISSING:
             missing[path] = value
-        elif there != _plain(value):
+        elif not same(there, plain(value)):
             made.append(_replaced(text, pieces, path, value, there, marks))
     inside = {path[1]: value for path, value in missing.items() if path[0] == WORKSPACE}
     added = _added(text, pieces, inside, marks) if inside else None
@@ -83,8 +82,20 @@ def line_end(text: str) -> str:
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
-def _plain(value: Value) -> Any:
+def plain(value: Value) -> Any:
+    """As a parser gives it."""
     return list(value) if isinstance(value, tuple) else value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal in value and type; `nan` is itself, and -0.0 is not 0.0."""
+    if type(one) is not type(other) or one is MISSING:
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return repr(one) == repr(other)
 
 
 def _replaced(text: str, pieces: tuple[Piece, ...], path: Path, value: Value, old: Any, marks: Marks) -> Edit:
@@ -98,7 +109,7 @@ def _replaced(text: str, pieces: tuple[Piece, ...], path: Path, value: Value, ol
         eol = line_end(text)
         head = new[:-1] + ("," if new != "[]" else "")
         new = head + "".join(f"{eol}  {comment}" for comment in comments) + f"{eol}]"
-    key = ".".join(path)
+    key = as_key(path)
     note = f"{marks.was}{key} = {_on_one_line(was, old)}"
     return Edit(begin=pair.begin, end=pair.end, text=new, key=key, notes=(note,))
 

@@ -17,8 +17,8 @@ def obstacle(data: Mapping[str, Any], wanted: Wanted) -> Refusal | None:
     """Why the policy would not be in force if it stood in a file that means `data`."""
     if not isinstance(data.get(WORKSPACE, {}), dict):
         return Refusal(what=f"{WORKSPACE} is no table in this file", next_step="take it out: no Codex reads it")
-    voiding = next((key for key in VOIDING if key in data), None)
-    if voiding is None or wanted.take_over:
+    voiding = next((key for key in VOIDING if key in data and (key,) not in wanted.more), None)
+    if voiding is None or wanted.take_over or not wanted.sandbox:
         return None
     if voiding == "profile":
         return Refusal(

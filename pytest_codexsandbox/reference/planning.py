@@ -13,10 +13,10 @@ import msgspec
 import tomli
 
 from pytest_codexsandbox.reference.block import Found, Marks, find, others, render
-from pytest_codexsandbox.reference.edits import MISSING, Edit, Edits, applied, at, edits, line_end, set_aside
+from pytest_codexsandbox.reference.edits import Edit, Edits, applied, at, edits, line_end, plain, same, set_aside
 from pytest_codexsandbox.reference.obstacles import obstacle
 from pytest_codexsandbox.reference.pieces import NotToml, Piece, cut
-from pytest_codexsandbox.reference.wanted import OWNED, VOIDING, WORKSPACE, Refusal, Value, Wanted, asked, impossible
+from pytest_codexsandbox.reference.wanted import VOIDING, Path, Refusal, Wanted, asked, impossible, owned
 
 _BOM: Final = codecs.BOM_UTF8.decode()
 
@@ -46,11 +46,11 @@ def _planned(text: str, wanted: Wanted, *, new: bool) -> Planned | Refusal:
     bom = _BOM if text.startswith(_BOM) else ""
     body = text.removeprefix(bom)
     pieces = cut(body)
-    stranger = others(pieces, marks)
+    stranger = others(pieces, marks, frozenset(asked(wanted)))
     if stranger:
         next_step = f"take that block out, or use the owner {stranger!r}"
         return Refusal(what=f"{stranger!r} manages the same keys in this file", next_step=next_step)
-    found = find(pieces, marks)
+    found = find(pieces, marks, owned(wanted))
     rest = without(body, found.pieces)
     data = tomli.loads(rest)
     refusal = obstacle(data, wanted)
@@ -62,8 +62,8 @@ def _planned(text: str, wanted: Wanted, *, new: bool) -> Planned | Refusal:
         return Refusal(what=f"the file says something else itself: {', '.join(replaced)}", next_step="agree with it")
     aside = set_aside(rest, marks) if wanted.take_over else ()
     result = bom + _composed(rest, found, todo, aside, marks, eol=line_end(body))
-    if body and not body.endswith("\n"):  # lines of ours may be the last ones
-        result = result.removesuffix(line_end(body))
+    if body and not body.endswith("\n") and result.rstrip().endswith((marks.end, marks.line)):
+        result = result.removesuffix(line_end(body))  # the last line was not ended, and the last one is ours
     return _proved(result, data, wanted) or Planned(
         content=result.encode(), changed=new or result != text, replaced=replaced,
         set_aside=tuple(edit.key for edit in aside),
@@ -98,10 +98,9 @@ def _proved(result: str, before: dict[str, Any], wanted: Wanted) -> Refusal | No
     after = tomli.loads(body)
     marks = Marks(wanted.owner)
     pieces = cut(body)
-    values: dict[tuple[str, ...], Value] = asked(wanted)
     sound = (
-        all(_same(at(after, path), list(v) if isinstance(v, tuple) else v) for path, v in values.items())
-        and _same(_theirs(before, wanted), _theirs(after, wanted))
+        all(same(at(after, path), plain(v)) for path, v in asked(wanted).items())
+        and same(_theirs(before, wanted), _theirs(after, wanted))
         and [sum(map(count, pieces)) for count in (marks.begins, marks.ends)] == [1, 1]
         and obstacle(after, msgspec.structs.replace(wanted, take_over=False)) is None
     )
@@ -110,20 +109,18 @@ def _proved(result: str, before: dict[str, Any], wanted: Wanted) -> Refusal | No
 
 def _theirs(data: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
     """What is the user's alone."""
-    owned = {path[0] for path in OWNED if len(path) == 1} & {path[0] for path in asked(wanted)}
-    aside = set(VOIDING) if wanted.take_over else set()
-    left = {key: value for key, value in data.items() if key not in owned | aside}
-    inside = {path[1] for path in asked(wanted) if path[0] == WORKSPACE}
-    table = {key: value for key, value in left.pop(WORKSPACE, {}).items() if key not in inside}
-    return {**left, WORKSPACE: table} if table else left
+    aside = [(key,) for key in VOIDING] if wanted.take_over else []
+    left = data
+    for path in (*asked(wanted), *aside):
+        left = _less(left, path)
+    return left
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Equal in value and type; `nan` is itself, and -0.0 is not 0.0."""
-    if type(one) is not type(other) or one is MISSING:
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return repr(one) == repr(other)
+def _less(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Without the value at a path, and without the tables that it alone was in."""
+    word, below = path[0], path[1:]
+    if word not in data or (below and not isinstance(data[word], dict)):
+        return data
+    left = {key: value for key, value in data.items() if key != word}
+    inside = _less(data[word], below) if below else {}
+    return {**left, word: inside} if inside else left

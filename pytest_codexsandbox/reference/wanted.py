@@ -9,7 +9,8 @@ import msgspec
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.generator import Mode
 
-Value = str | bool | tuple[str, ...]
+Path = tuple[str, ...]
+Value = str | bool | float | tuple[str, ...]
 WORKSPACE: Final = "sandbox_workspace_write"
 MODE: Final = ("sandbox_mode",)
 APPROVAL: Final = ("approval_policy",)
@@ -22,13 +23,14 @@ VOIDING: Final = ("default_permissions", "profile")
 
 _APPROVALS: Final = ("untrusted", "on-request", "never")
 _OWNER: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._-]*[A-Za-z0-9])?")
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """A policy and how it is to be put into a file that has a user's own words in it."""
 
-    sandbox: Mode = "workspace-write"
+    sandbox: Mode = "workspace-write"  # "": nothing is said about the sandbox
     roots: tuple[str, ...] = ()  # beside the workspace
     network: bool | None = False  # None: whatever the user says
     approval: str = ""
@@ -37,6 +39,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     take_over: bool = False  # whether to set aside what would void the policy; else that is refused
     guarded: tuple[str, ...] = ()  # folders that no root may hold: the home, $CODEX_HOME
     platform: str = "linux"
+    more: dict[Path, Value] = {}  # other keys that belong into the same block
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,16 +54,21 @@ class Refused(WrongInput):
     """`apply` declines. The file is as it was."""
 
 
-def asked(wanted: Wanted) -> dict[tuple[str, ...], Value]:
+def asked(wanted: Wanted) -> dict[Path, Value]:
     """Key path → value, in the order in which they are written."""
-    values: dict[tuple[str, ...], Value] = {MODE: wanted.sandbox}
+    values: dict[Path, Value] = {MODE: wanted.sandbox} if wanted.sandbox else {}
     if wanted.approval:
         values[APPROVAL] = wanted.approval
     if wanted.sandbox == "workspace-write":
         if wanted.network is not None:
             values[NETWORK] = wanted.network
         values[ROOTS] = tuple(dict.fromkeys(wanted.roots))
-    return values
+    return {**values, **wanted.more}
+
+
+def owned(wanted: Wanted) -> frozenset[Path]:
+    """Every key that may stand in the block of this owner."""
+    return frozenset((*OWNED, *wanted.more))
 
 
 def impossible(wanted: Wanted) -> Refusal | None:
@@ -73,7 +81,7 @@ def impossible(wanted: Wanted) -> Refusal | None:
 
 
 def _contradiction(wanted: Wanted) -> Refusal | None:
-    if wanted.sandbox not in ("read-only", "workspace-write", "danger-full-access"):
+    if wanted.sandbox not in ("", "read-only", "workspace-write", "danger-full-access"):
         return Refusal(what=f"sandbox {wanted.sandbox!r} is not known")
     if wanted.sandbox != "workspace-write" and wanted.roots:
         return Refusal(what=f"{wanted.sandbox} has no writable roots", next_step="ask for workspace-write")
@@ -118,9 +126,16 @@ def as_toml(value: Value) -> str:
     """On one line, every character escaped that has to be."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value)
     if isinstance(value, str):
         return f'"{"".join(_escaped(char) for char in value)}"'
     return f"[{', '.join(as_toml(item) for item in value)}]"
+
+
+def as_key(path: Path) -> str:
+    """Dotted, each word in quotes where it needs them."""
+    return ".".join(word if _BARE.fullmatch(word) else as_toml(word) for word in path)
 
 
 def _escaped(char: str) -> str:

@@ -70,6 +70,11 @@ class Store:
         """The releases that are this entry; a tool is called NAME@VERSION."""
         return tuple(sorted(unquote(p.name.removesuffix(".json").partition("~")[0]) for p in self._pointers(entry)))
 
+    def releases(self) -> tuple[str, ...]:
+        """The releases of Codex that are here."""
+        names = {name for entry in self.entries() for name in self.names(entry)}
+        return tuple(sorted(name for name in names if "@" not in name))
+
     def last_used(self, entry: Entry) -> float:
         try:
             return use_lock(entry).stat().st_mtime

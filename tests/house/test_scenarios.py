@@ -12,7 +12,7 @@ import pytest
 
 from pytest_codexsandbox.declare import declared
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.policy import KNOWN
+from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
@@ -227,7 +227,7 @@ def test_promise_ids_and_file_names_are_unique() -> None:
 @each_promise
 def test_a_promise_is_complete(path: Path, promise: Promise, function: Callable[..., object]) -> None:
     assert promise.topic in TOPICS.get(path.parent.name, (path.parent.name,))
-    assert promise.policies and set(promise.policies) <= set(KNOWN)
+    assert promise.policies and set(promise.policies) <= set(NAMED)
     assert promise.source.startswith("https://") or has_heading(promise.source)
     if promise.of_generators:
         assert promise.over and promise.kind == "generator" and promise.needs == "nothing"

@@ -11,6 +11,7 @@ from tests.house import tracked
 from tests.house.tracked import ROOT, files
 
 BINARY = {"tests/golden/readme/journal.ndjson.gz"}
+CORPUS = re.compile(r"scenarios/generator/cases/[^/]+/config\.toml")  # some of them are no text on purpose
 LONGEST = {".py": 400, "ARCHITECTURE.md": 60, "README.md": 70}
 ALONE = "pytest_codexsandbox/guest/probe.py"  # one file, for it is carried alone into an environment
 # Put together here, so that this file does not hold what it looks for.
@@ -31,8 +32,11 @@ HOSTS = re.compile(
 
 def texts() -> Iterator[tuple[str, str]]:
     for path in files():
-        found = tracked.text(path)
         name = path.relative_to(ROOT).as_posix()
+        if CORPUS.fullmatch(name):
+            yield name, path.read_bytes().decode("latin-1")
+            continue
+        found = tracked.text(path)
         if found is None:
             assert name in BINARY, f"{name} is no text, and nobody looks into it"
             found = gzip.decompress(path.read_bytes()).decode("utf-8")

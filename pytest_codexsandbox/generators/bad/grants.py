@@ -10,9 +10,9 @@ from pytest_codexsandbox.generators.bad.making import (
     Result,
     Told,
     at_once,
-    request_of,
     told,
 )
+from pytest_codexsandbox.reference import request_of
 from pytest_codexsandbox.reference.wanted import as_toml
 
 _VOIDING: Final = re.compile(rb"(?m)^(?:default_permissions|profile) *=.*\n?")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from pytest_codexsandbox.model.generator import Request
-from pytest_codexsandbox.reference import Refusal, Wanted, plan
+from pytest_codexsandbox.reference import Refusal, Wanted, plan, request_of
 from pytest_codexsandbox.reference.replacing import rewrite, where
 
 Given = Request | Mapping[str, Any]
@@ -29,10 +29,6 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 class Declined(Exception):
     """The good one refuses, and a bad one with another flaw does as well."""
-
-
-def request_of(given: Given) -> Request:
-    return given if isinstance(given, Request) else msgspec.convert(dict(given), Request)
 
 
 def told(given: Given, **changes: Any) -> Told:

@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.generators.bad.making import Given, Result, Told, at_once, performing, request_of, spoilt, told
+from pytest_codexsandbox.generators.bad.making import Given, Result, Told, at_once, performing, spoilt, told
+from pytest_codexsandbox.reference import request_of
 from pytest_codexsandbox.reference.block import Marks
 
 _MARKS: Final = Marks("codexsandbox")

@@ -1,6 +1,7 @@
 """What a story shows: the configuration before and after each run, through links, and why a check cannot be made."""
 
 import posixpath
+import re
 from typing import Final
 
 import msgspec
@@ -8,7 +9,10 @@ import msgspec
 from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
 
 MISSING: Final = FileState(kind="missing")
+DECLINED: Final = "it declined and wrote nothing: generator.exit-and-refusal-agree says why"
 _STEPS: Final = 8  # of links that lead to links
+_ANY: Final = re.compile(r"@(?P<name>[A-Z][A-Z0-9_]*)@")
+_FIRST: Final = re.compile(rf"{_ANY.pattern}(?=/|$)")
 
 
 class After(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,57 +59,43 @@ def config(files: Files, world: dict[str, str]) -> FileState:
 
 
 def resolved(files: Files, path: str, world: dict[str, str]) -> str:
-    """Where `path` ends: each of its folders, and itself, may be a link."""
+    """Where `path` ends: each of its folders, and itself, may be a link. One file may have two names, for CODEX_HOME
+    lies below HOME: links are followed among real paths."""
+    names = {real_path(name, world): name for name in files}
+    at = real_path(path, world)
     for _ in range(_STEPS):
-        linked = next((one for one in _with_parents(path) if _state(files, one, world).kind == "symlink"), None)
+        linked = next((one for one in _with_parents(at) if one in names and files[names[one]].kind == "symlink"), None)
         if linked is None:
             break
-        target = placeholder(_state(files, linked, world).target, world)
-        target = target if target.startswith(("@", "/")) else posixpath.join(posixpath.dirname(linked), target)
-        path = posixpath.normpath(target + path.removeprefix(linked))
-    return _name(files, path, world)
+        target = real_path(files[names[linked]].target, world)
+        at = posixpath.normpath(posixpath.join(posixpath.dirname(linked), target) + at.removeprefix(linked))
+    return names.get(at) or (path if at == real_path(path, world) else placeholder(at, world))
 
 
 def _with_parents(path: str) -> list[str]:
     parts = path.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-
-
-def _state(files: Files, path: str, world: dict[str, str]) -> FileState:
-    return files.get(_name(files, path, world), MISSING)
-
-
-def _name(files: Files, path: str, world: dict[str, str]) -> str:
-    """@CODEX_HOME@ lies below @HOME@: one file, two names."""
-    if path in files or not path.startswith("@"):
-        return path
-    real = real_path(path, world)
-    names = {f"@{name}@{real.removeprefix(root)}" for name, root in world.items() if _below(real, root)}
-    return next((name for name in sorted(names) if name in files), path)
+    return ["/".join(parts[:count]) for count in range(2, len(parts) + 1)]
 
 
 def real_path(path: str, world: dict[str, str]) -> str:
-    for name, root in world.items():
-        if path == f"@{name}@" or path.startswith(f"@{name}@/"):
-            return root + path.removeprefix(f"@{name}@")
-    return path
+    found = _FIRST.match(path)
+    name = found["name"] if found else ""
+    return world[name] + path.removeprefix(f"@{name}@") if name in world else path
 
 
 def filled(text: str, world: dict[str, str]) -> str:
     """Every placeholder in a text, as a generator was told it."""
-    for name, root in world.items():
-        text = text.replace(f"@{name}@", root)
-    return text
+    return _ANY.sub(lambda found: world.get(found["name"], found[0]), text)
 
 
 def placeholder(path: str, world: dict[str, str]) -> str:
     """The placeholder path of a real one: by the deepest folder that it lies in."""
     roots = sorted(world.items(), key=lambda item: -len(item[1]))
-    found = next(((name, root) for name, root in roots if root and _below(path, root)), None)
+    found = next(((name, root) for name, root in roots if root and name != "CONFIG" and is_inside(path, root)), None)
     return path if found is None else f"@{found[0]}@{path.removeprefix(found[1])}"
 
 
-def _below(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -123,7 +113,6 @@ def not_asked(story: Story) -> str:
     if story.first.ended != "exit":
         return f"it did not end by itself ({story.first.ended}): generator.ends-by-itself tells of that"
     if refused(story.first) and untouched(story):
-        said = story.first.reason or f"exit code {story.first.code}"
-        return f"it declined ({said}) and wrote nothing: generator.exit-and-refusal-agree tells of that"
+        return DECLINED
     truncated = next((one for one in results(story) if one.state.size > len(one.state.content)), None)
     return f"{truncated.name} left {truncated.state.size} bytes: too many to be read" if truncated else ""

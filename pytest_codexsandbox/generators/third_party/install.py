@@ -5,7 +5,6 @@ pruning leaves alone what a run uses.
 """
 
 import shlex
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -40,7 +39,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""  # "" where nothing had to be brought
     commands: dict[str, tuple[str, ...]] = {}  # name → how it is started
     env: dict[str, str] = {}  # that it needs in order to be found
-    shown: tuple[str, ...] = ()  # folders that it reads: its own, and its interpreter's
+    shown: tuple[str, ...] = ()  # folders that it reads beside its interpreter's
     facts: dict[str, str] = {}  # where it came from: nothing secret
     size: int = 0
 
@@ -113,19 +112,17 @@ def _put(package: Package, store: Store, staging: Path, run: Run) -> Entry:
     place, aside = staging / "package", staging / "aside"
     for folder in (place, aside):
         ensure_folder(folder)
-    _BRING[package.source](package, place, aside, run=run)
+    lock = package.lock() if package.lock().is_file() else None
+    _BRING[package.source](package, place, aside, lock=lock, run=run)
     files = files_below(place)
     programs = _COMMANDS[package.source](package, place)
     first = Path(next(iter(programs.values()))[-1]).relative_to(place).as_posix() if programs else files[0].path
     origin = Origin(
-        release=package.key, arch=package.fits, source=package.source, integrity=_lock_digest(package),
+        release=package.key, arch=package.fits, source=package.source,
         url=f"{package.source}:{package.name}=={package.version}",
+        integrity=f"lock sha256:{sha256_of(lock)}" if lock else "",
     )  # fmt: skip
     return store.put(place, binary=first, files=files, origin=origin)
-
-
-def _lock_digest(package: Package) -> str:
-    return f"lock sha256:{sha256_of(package.lock())}" if package.lock().is_file() else ""
 
 
 def _installed(package: Package, entry: Entry) -> Installed:
@@ -135,13 +132,6 @@ def _installed(package: Package, entry: Entry) -> Installed:
     return Installed(
         folder=entry.folder, commands={**programs, **own}, size=entry.size,
         env=pypi.variables(folder) if package.source == "pypi" else {},
-        shown=(entry.folder, _interpreter(package, own)),
+        shown=(entry.folder,),
         facts={"package": entry.origin.url, "entry": entry.id, "lock": entry.origin.integrity},
     )  # fmt: skip
-
-
-def _interpreter(package: Package, own: Mapping[str, tuple[str, ...]]) -> str:
-    """The folder below which an interpreter and its library lie."""
-    if package.source == "pypi":
-        return sys.base_prefix
-    return str(Path(own["node"][0]).resolve().parent.parent)

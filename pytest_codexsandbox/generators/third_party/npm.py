@@ -23,15 +23,14 @@ _NETWORK: Final = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIM
 _LOGIN: Final = ("E401", "E403", "ENEEDAUTH")
 
 
-def bring(package: Package, place: Path, aside: Path, *, run: Run) -> None:
+def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run: Run) -> None:
     """Into `place`; what npm keeps for itself goes to `aside`."""
     npm = _program("npm")
-    lock = package.lock()
     wanted = {"private": True, "name": "brought", "version": "0.0.0", "dependencies": {package.name: package.version}}
     (place / "package.json").write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
-    if lock.is_file():
+    if lock is not None:
         shutil.copyfile(lock, place / "package-lock.json")
-    done = run(_command(npm, "ci" if lock.is_file() else "install", place, aside))
+    done = run(_command(npm, "ci" if lock else "install", place, aside))
     if done.ended != "exit" or done.code != 0:
         raise _refused(package, done, place)
 

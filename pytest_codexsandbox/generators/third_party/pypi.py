@@ -24,13 +24,13 @@ REPORT: Final = "pip-report.json"
 _FULL: Final = b"No space left on device"
 
 
-def bring(package: Package, place: Path, aside: Path, *, run: Run) -> None:
+def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run: Run) -> None:
     """Into `place`; what pip keeps for itself goes to `aside`."""
     pip = command()
     if not pip:
         raise NotHad(f"{package} cannot be installed: there is no pip here", next_step="python -m ensurepip")
     log = aside / "log"
-    done = run(_command(pip, package, place, aside, log))
+    done = run(_command(pip, package, place, lock, log))
     if done.ended == "timeout":
         raise NotReached(f"{package} cannot be had from PyPI", why=f"pip was not done after {PATIENCE:.0f} s",
                          next_step="try again")  # fmt: skip
@@ -56,9 +56,9 @@ def python() -> str:
     return str(getattr(sys, "_base_executable", "") or sys.executable)
 
 
-def _command(pip: tuple[str, ...], package: Package, place: Path, aside: Path, log: Path) -> Command:
-    lock = package.lock()
-    bound = ("--constraint", str(lock)) if lock.is_file() else ()
+def _command(pip: tuple[str, ...], package: Package, place: Path, lock: Path | None, log: Path) -> Command:
+    aside = log.parent
+    bound = ("--constraint", str(lock)) if lock else ()
     return Command(
         argv=(
             *pip, "install", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-compile",
