@@ -19,7 +19,8 @@ from pytest_codexsandbox.model.generator import Finding, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 
 CLAIM: Final = "whoever reads while it works finds the old file or the new one"
-_ROUNDS: Final = 3  # each: a first run, and one that changes what it wrote
+_ROUNDS: Final = 2  # after the first; each: a first run, and one that changes what it wrote
+_SLOW: Final = 4.0  # seconds of a round
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,9 +42,9 @@ def at_once(bench: StrainBench) -> tuple[Finding, ...]:
     if why:
         return skipped(CLAIM, why)
     with rig(bench) as stage:
-        rounds = tuple(_rounds(stage, bench.generator, rounds=_ROUNDS))
+        rounds = tuple(_rounds(stage))
         changing = tuple(one for one in rounds if one.changed)
-        torn = tuple(_rounds(stage, TORN, rounds=1)) if changing else ()
+        torn = tuple(_pair(stage, TORN, traced=bool(bench.strace().program))) if changing else ()
         path, world = stage.config_path, stage.world()
     found = judged(changing, torn, path) if changing else skipped(CLAIM, _nothing(rounds))
     return shown(found, world)
@@ -62,16 +63,25 @@ def _nothing(rounds: Sequence[Round]) -> str:
 
 
 # ---- playing
-def _rounds(stage: Rig, generator: Generator, *, rounds: int) -> Iterator[Round]:
-    """Half of them under strace, where every call takes longer: more is seen of a short moment, too."""
-    strace = stage.bench.strace()
-    for number in range(rounds):
-        before = stage.config(stage.lay(generator=generator))
-        for run, wish in enumerate((stage.bench.wish, stage.bench.other), start=1):
-            traced = bool(strace.program) and (rounds == 1 or number < rounds - 1)
-            one = _round(stage, generator, wish, before=before, run=run, traced=traced)
-            yield one
-            before = one.play.config
+def _rounds(stage: Rig) -> Iterator[Round]:
+    """Most of them under strace, where every call takes longer: more is seen of a short moment, too. What a first round
+    has shown to change nothing is not done again, and a slow one is done once more only."""
+    known = bool(stage.bench.strace().program)
+    first = tuple(_pair(stage, stage.bench.generator, traced=known))
+    yield from first
+    times = 1 if sum(one.play.outcome.seconds for one in first) > _SLOW else _ROUNDS
+    wishes = 2 if first[1].changed or not known else 1
+    for number in range(times):
+        yield from _pair(stage, stage.bench.generator, traced=known and number + 1 < times, wishes=wishes)
+
+
+def _pair(stage: Rig, generator: Generator, *, traced: bool, wishes: int = 2) -> Iterator[Round]:
+    """A first run, and one that is asked for something else."""
+    before = stage.config(stage.lay(generator=generator))
+    for run, wish in enumerate((stage.bench.wish, stage.bench.other)[:wishes], start=1):
+        one = _round(stage, generator, wish, before=before, run=run, traced=traced)
+        yield one
+        before = one.play.config
 
 
 def _round(stage: Rig, generator: Generator, wish: Wish, *, before: bytes | None, run: int, traced: bool) -> Round:
