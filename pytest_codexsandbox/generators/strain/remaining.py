@@ -1,12 +1,13 @@
 """What must be in a file after somebody's run: values at their places, comments by their words. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.found import Control, Fault, findings
 from pytest_codexsandbox.generators.checks.lines import document
 from pytest_codexsandbox.generators.checks.reading import Path, comparable, leaves, read, written
+from pytest_codexsandbox.generators.checks.seen import After
 from pytest_codexsandbox.model.generator import Finding, Story
 
 
@@ -18,10 +19,15 @@ def values_remain(
     after = seen.results(story)
     if not due or not all(read(one.content).loads for one in after):
         return ()
-    faults = [fault for one in after for fault in unlike(due, one.content, one.name, was)]
+    faults = first_of(after, lambda one: unlike(due, one.content, one.name, was))
     held = any(unlike(due, b"", "", was)) and not any(unlike(due, example, "", was))
     control = Control(f"{more.text}; values that are not there are missed", held and more.held)
     return findings(claim, faults, control=control, saw=f"{len(due)} keys, each with its value")
+
+
+def first_of(after: Iterable[After], look: Callable[[After], Iterable[Fault]]) -> tuple[Fault, ...]:
+    """Of the first run that has any: later ones would only say the same again."""
+    return next((found for one in after if (found := tuple(look(one)))), ())
 
 
 def unlike(due: Mapping[Path, Any], content: bytes, name: str, was: str) -> Iterator[Fault]:
@@ -42,7 +48,7 @@ def comments_remain(
     """By their words, wherever they stand. `example`: a file that has them."""
     if not theirs:
         return ()
-    faults = [fault for one in seen.results(story) for fault in gone(theirs, one.content, one.name)]
+    faults = first_of(seen.results(story), lambda one: gone(theirs, one.content, one.name))
     held = any(gone(theirs, b"", "")) and not any(gone(theirs, example, ""))
     control = Control(f"{more.text}; a file without comments is noticed", held and more.held)
     return findings(claim, faults, control=control, saw=f"{len(theirs)} are there")

@@ -14,15 +14,18 @@ from pytest_codexsandbox.generators.checks.again import second_run_same
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, difference, findings, listed, skipped
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.owning import Own, own
+from pytest_codexsandbox.generators.checks.parses import CLAIM as LOADS
 from pytest_codexsandbox.generators.checks.parses import parses
+from pytest_codexsandbox.generators.checks.places import CLAIM as PLACES
 from pytest_codexsandbox.generators.checks.places import own_place
 from pytest_codexsandbox.generators.checks.reading import Path, comparable, everywhere, leaves, read, written
 from pytest_codexsandbox.generators.checks.values import users
 from pytest_codexsandbox.generators.strain.bench import Rig, StrainBench, cannot, rig, shown
-from pytest_codexsandbox.generators.strain.remaining import comments, comments_remain, values_remain
+from pytest_codexsandbox.generators.strain.remaining import comments, comments_remain, first_of, values_remain
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
 
 TAKEN: Final = "a file in an older shape says the same afterwards as an empty one, and the user's words in it stay"
+_ESSENTIAL: Final = (LOADS, PLACES)
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,16 +67,23 @@ def _moved(stage: Rig) -> tuple[Move | None, str]:
 def judged(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
     if seen.refused(move.story.first):
         return _declined(move)
-    found = [
-        one
-        for check in (parses, own_place, one_marker_pair, second_run_same)
-        for one in check(move.story, declaration)
-    ]  # fmt: skip
-    essential = next((one.skipped for one in found[:2] if one.skipped), "")
-    if essential:
-        return skipped(TAKEN, essential)
+    found = (
+        *parses(move.story, declaration), *own_place(move.story, _may_give_back(move, declaration)),
+        *one_marker_pair(move.story, declaration), *second_run_same(move.story, declaration),
+    )  # fmt: skip
+    unasked = next((one.skipped for one in found if one.skipped and one.claim in _ESSENTIAL), "")
+    if unasked:
+        return skipped(TAKEN, unasked)
     rows = [_named(move, one) for one in found if not one.skipped]
     return (*rows, *_same_as_alone(move), *_users_words(move, declaration), *_comments_stay(move))
+
+
+def _may_give_back(move: Move, declaration: Declaration) -> Declaration:
+    """A key of the user's that the older one had captured may be written where it was before."""
+    if declaration.owns is None:
+        return declaration
+    theirs = tuple(written(path) for path in users(move.users, move.older_owns))
+    return msgspec.structs.replace(declaration, owns=(*declaration.owns, *theirs))
 
 
 def _named(move: Move, one: Finding) -> Finding:
@@ -128,7 +138,7 @@ def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
     after = seen.results(move.story)
     if not there or not all(read(one.content).loads for one in after):
         return ()
-    faults = [fault for one in after for fault in missing(there, one.content, one.name, move)]
+    faults = first_of(after, lambda one: missing(there, one.content, one.name, move))
     controls = (
         Control("a file without them is noticed", bool(there) and any(missing(there, b"", "", move))),
         Control("the file that had them passes", not any(missing(there, _with_them(move), "", move))),
