@@ -119,20 +119,20 @@ def in_place(calls: Iterable[Call], path: str, *, there: bool) -> Iterator[Fault
             if there:
                 yield Fault(reason="taken-away", saw=f"{call.name} takes the file away before another one is there")
             there = False
-        if call.puts == path:
-            there = True
-        elif path in call.writes:
-            word = "emptied-first" if call.empties else "written-in-place"
-            if there or not call.empties:
-                yield Fault(reason=word, saw=f"{call.name} {_did(word)} where it is read")
-            there = True
-        elif call.makes and path in call.changed and not there:
-            yield Fault(reason="made-empty", saw=f"{call.name} makes an empty file, which is filled later")
-            there = True
+        reason, what = _in_one_place(call, path, there=there)
+        if reason:
+            yield Fault(reason=reason, saw=f"{call.name} {what}")
+        there = there or path in call.changed
 
 
-def _did(word: str) -> str:
-    return "empties the file" if word == "emptied-first" else "writes into the file"
+def _in_one_place(call: Call, path: str, *, there: bool) -> tuple[str, str]:
+    if call.puts == path or path not in call.changed:
+        return "", ""
+    if call.makes or call.empties:
+        if not there:
+            return "made-empty", "makes an empty file where it is read, which is filled later"
+        return ("emptied-first", "empties the file where it is read") if call.empties else ("", "")
+    return ("written-in-place", "writes into the file where it is read") if path in call.writes else ("", "")
 
 
 def _holds(gone: str, path: str) -> bool:
