@@ -74,7 +74,7 @@ def test_an_approval_policy_is_a_word_or_the_names_of_a_table() -> None:
 
 
 def test_warnings_are_kept_but_for_the_machines_own() -> None:
-    notices = [
+    notices: list[dict[str, Any]] = [
         {"method": "configWarning", "params": {"summary": "Codex could not find bubblewrap on PATH. Install"}},
         {"method": "configWarning", "params": {"summary": "ignored", "details": f"{HOME}/config.toml"}},
         {"method": "thread/started", "params": {"summary": "no warning"}},

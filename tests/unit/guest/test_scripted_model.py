@@ -65,7 +65,7 @@ def test_whichever_tool_is_offered_gets_the_very_words_of_the_command(name: str)
 def test_no_login_shell_is_asked_for_where_one_can_be_left_out() -> None:
     plain = json.loads(called("exec_command", COMMAND, {})["arguments"])
     assert "login" not in plain
-    offer = {"parameters": {"properties": {"login": {}}}}
+    offer: dict[str, Any] = {"parameters": {"properties": {"login": {}}}}
     assert json.loads(called("exec_command", COMMAND, offer)["arguments"])["login"] is False
 
 
