@@ -21,7 +21,7 @@ from pytest_codexsandbox.doors.filling import (
 from pytest_codexsandbox.doors.spoken import spoken
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Act, Call, DoneAct, Given, Look
-from pytest_codexsandbox.model.base import FORBIDDEN, PLANTED, SEARCHED
+from pytest_codexsandbox.model.base import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
@@ -102,7 +102,7 @@ class _Take:
             for path in looked_at(act)
         }
         self._before: dict[str, Look] = {}
-        self._laid: tuple[str, ...] = ()
+        self._laid: tuple[Given, ...] = ()
 
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Everything up to the start: the command, the world as the acts want it, and what is there before."""
@@ -145,8 +145,13 @@ class _Take:
             arrivals=tuple(f"{rig} {name}" for name, rigs in survey.arrivals.items() for rig in rigs),
             readings=ended.readings,
             survivors=tuple(map(redact, ended.survivors)), litter=litter, searched=searched, world=self.world,
-            given={act_id: act.given for act_id, act in self._filled.items() if act.given},
+            given={act_id: given for act_id, given in self._given() if given},
         )  # fmt: skip
+
+    def _given(self) -> Iterator[tuple[str, tuple[Given, ...]]]:
+        """What was laid, by the act that it was laid for; credentials are left out."""
+        yield from ((act_id, act.given) for act_id, act in self._filled.items())
+        yield CONFIGURED, tuple(msgspec.structs.replace(laid, content=redact(laid.content)) for laid in self._laid)
 
     def not_started(self, call: Call, lacking: NotHad) -> Observation:
         nothing = hashlib.sha256(b"").hexdigest()
@@ -196,7 +201,7 @@ class _Take:
         return tuple(path for path in found if path not in ours), tuple(ours[path] for path in found if path in ours)
 
     def _known(self) -> list[str]:
-        known: set[str] = {self.world.fill(path) for path in self._laid}
+        known: set[str] = {laid.path for laid in self._laid}
         for act in self._filled.values():
             companions = SQLITE_COMPANIONS if act.verb == "sqlite" else ("",)
             known.update(act.path + companion for companion in companions if act.path.startswith("/"))
