@@ -70,7 +70,7 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The lines around what a generator manages, as they stand in the file, without their ends."""
 
     begin: str
-    end: str
+    end: str  # "": there is a mark above, and none below
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
