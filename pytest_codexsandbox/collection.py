@@ -151,6 +151,8 @@ class Collection:
             not_applicable={str(key): base.not_applicable[str(key)] for key in keys if str(key) in base.not_applicable},
             not_planned=base.not_planned,
             coverage=base.coverage,
+            cases=base.cases,
+            generators=base.generators,
         )
 
 

@@ -21,7 +21,7 @@ from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.expand import Expanded
-from pytest_codexsandbox.matrix.generated import DOOR, Writers, axis, sides, writers
+from pytest_codexsandbox.matrix.generated import DOOR, Writers, axis, sides, with_corpus, writers
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.matrix.plan import Sides, make
 from pytest_codexsandbox.matrix.select import Selection, shipped_part
@@ -180,6 +180,7 @@ class Run:
             policies=self.matrix.policies, not_planned=found.not_planned, coverage=found.coverage,
             sides=self._sides,
         )  # fmt: skip
+        plan = with_corpus(plan, self.writers) if self.generators else plan
         return choosing.trimmed(plan, self._budget, self.circumstances)
 
     @property

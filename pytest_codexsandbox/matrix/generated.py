@@ -17,6 +17,8 @@ from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Wish, expected
 from pytest_codexsandbox.model.generator_spec import Generator
+from pytest_codexsandbox.model.journal import CaseRow, GeneratorRow
+from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import AS_ASKED, POLICIES, Policy
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.step import Key
@@ -26,6 +28,16 @@ NONE: Final = "none"  # asked for as a generator: the cell without one
 UNASKED: Final = ("sandbox",)  # a matrix file's doors where it names none
 MEASURED_BY: Final = ("app-server",)
 INPUTS: Final = "inputs"
+OURS: Final = (  # generators.writers has them: what else may write the same file
+    "reserialises",
+    "saves-crlf",
+    "appends-a-server",
+    "table-inside",
+    "key-inside",
+    "uncomments-marks",
+    "loses-end",
+    "loses-marks",
+)
 WISHES: Final[dict[str, Wish]] = {
     "plain": Wish(), "roots": Wish(roots=("@ROOT0@",)), "network": Wish(network=True),
 }  # fmt: skip
@@ -73,7 +85,7 @@ def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers
     named = {one.name: one for one in asked}
     return Writers(
         generators={**there, **named}, asked=tuple(named), cases=shipped_cases(),
-        others=tuple(name for name, one in there.items() if one.declaration.second_writer),
+        others=(*OURS, *(name for name, one in there.items() if one.declaration.second_writer)),
     )  # fmt: skip
 
 
@@ -101,6 +113,20 @@ def _stands_for(policy: Policy, expect: Expect) -> bool:
     if policy.mode != "workspace-write":
         return policy.mode == "danger-full-access" or not expect.network
     return policy.network == bool(expect.network) and policy.roots == tuple(expect.roots or ())
+
+
+def with_corpus(plan: Plan, writers: Writers) -> Plan:
+    """With what a reader of its journal must know of generators and of the corpus."""
+    asked = tuple(_row(writers.generators[name]) for name in writers.asked)
+    cases = tuple(CaseRow(id=case.id, group=case.group, why=case.why) for case in writers.cases)
+    return msgspec.structs.replace(plan, generators=asked, cases=cases)
+
+
+def _row(generator: Generator) -> GeneratorRow:
+    declaration = generator.declaration
+    pinned = [name.rpartition("==")[2] for name in declaration.install.values() if "==" in name]
+    named = generator.name if declaration.run else str(generator.spec)
+    return GeneratorRow(name=generator.name, spec=named, version=pinned[0] if len(pinned) == 1 else "")
 
 
 def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) -> Sides:

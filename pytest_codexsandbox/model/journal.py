@@ -57,6 +57,22 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
     as_version: str = ""
 
 
+class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A case of the corpus: what lies in a user's folders before a generator runs."""
+
+    id: str
+    group: str
+    why: str  # what broke where
+
+
+class GeneratorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One that was asked for."""
+
+    name: str  # the axis value
+    spec: str  # as it can be asked for again
+    version: str = ""  # where its declaration names one
+
+
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="plan"):
     digest: str
     cells: tuple[CellRow, ...]
@@ -65,6 +81,8 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     not_applicable: dict[str, str] = {}  # str(key) → why data rules it out
     not_planned: tuple[PlannedNothing, ...] = ()
     coverage: Coverage | None = None  # where cells were picked by pairs
+    cases: tuple[CaseRow, ...] = ()  # the whole corpus, whatever of it the keys ask for
+    generators: tuple[GeneratorRow, ...] = ()
 
 
 class EnvironmentLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="environment"):

@@ -53,3 +53,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     arch: str = ""
     worker: str = ""
     repro: str = ""  # a script that shows it again, below the run's folder
+
+    @property
+    def deciding(self) -> Evidence | None:
+        """The row that a violation comes from: the first in the worst direction."""
+        rows = [row for row in self.evidence if row.control_held and not row.held]
+        return next((row for row in rows if row.direction == self.direction), rows[0] if rows else None)
