@@ -52,6 +52,8 @@ def install(
     package = package_of(declaration)
     if package is None:
         return Installed()
+    if declaration.node:
+        npm.check_node(declaration.node, who=declaration.name, run=run)
     store = Store(cache)
     entry = cached(store, package)
     if entry is None:
