@@ -136,6 +136,18 @@ def test_an_installation_that_was_changed_is_brought_anew(cache: Path, spoil: st
     assert Path(again.commands["tool"][1]).read_text() == "console.log('tool')\n"
 
 
+def test_what_was_brought_by_other_versions_is_brought_anew(cache: Path) -> None:
+    lock_of(TOOL, '{"lockfileVersion": 3}')
+    old = install(TOOL, cache, run=Npm())
+    lock_of(TOOL, '{"lockfileVersion": 3, "packages": {}}')
+    run = Npm()
+    new = install(TOOL, cache, run=run)
+    assert len(run.asked) == 1
+    assert new.facts["lock"] != old.facts["lock"]
+    assert Path(old.folder).is_dir()  # somebody may be at work with it
+    assert install(TOOL, cache, run=never) == new
+
+
 # ---- or not at all
 @pytest.mark.parametrize(
     ("code", "summary", "kind", "words"),
