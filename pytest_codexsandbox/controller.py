@@ -26,6 +26,7 @@ from pytest_codexsandbox.model.ledger import count, settle
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.others import Onlookers
 from pytest_codexsandbox.planfile import read_leaks, read_plan, remove_stop, write_stop
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
@@ -53,6 +54,7 @@ class Controller:
         self.written: tuple[Written, ...] = ()
         self.in_codex = 0.0
         self.times = Times()
+        self.onlookers = Onlookers(config)
 
     # ---- before the first effect
     @pytest.hookimpl(tryfirst=True)
@@ -164,6 +166,7 @@ class Controller:
         self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
             self.records.append(carried.record)
+            self.onlookers.show(carried.record)
 
     # ---- the end
     def pytest_keyboard_interrupt(self) -> None:
@@ -228,7 +231,7 @@ class Controller:
             pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
             stale=applied.stale, unmatched=(*applied.unmatched, *self.faults), leaks=self.leaks,
             incomplete=incomplete, unwritten=tuple(one.path.name for one in self.written if one.fault),
-            strict=self.run.settings.strict,
+            hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
         )  # fmt: skip
 
@@ -242,7 +245,9 @@ class Controller:
         self.notes += _first_of(applied.refused)
         for key, record in applied.records.items():
             if record.verdict is not states[key].verdict:
-                journal.write(ResultLine.of(msgspec.structs.replace(record, attempt=record.attempt + 1)))
+                last = msgspec.structs.replace(record, attempt=record.attempt + 1)
+                journal.write(ResultLine.of(last))
+                self.onlookers.show(last)
         return applied
 
     def _foreign(self, exitstatus: int) -> int:

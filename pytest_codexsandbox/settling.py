@@ -67,12 +67,13 @@ def exit_code(
     leaks: Sequence[str] = (),
     incomplete: str = "",
     unwritten: Sequence[str] = (),
+    hooks: Sequence[str] = (),
     strict: bool = False,
     not_had: Sequence[str] = (),
 ) -> Outcome:
     """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
-    `incomplete`: why the journal is, if it is; `unwritten`: reports that are not there; `not_had`: what was asked for
-    and cannot be had on this machine."""
+    `incomplete`: why the journal is, if it is; `unwritten`: reports that are not there; `hooks`: of others
+    that failed; `not_had`: what was asked for and cannot be had on this machine."""
     found = [
         (pytest_code, PYTEST_OWN.get(pytest_code, "")),
         (VIOLATED, _violated(records, other_failures)),
@@ -82,6 +83,7 @@ def exit_code(
         (LEDGER, _unmeasured(records, planned)),
         (LEDGER, _never_on(records)),
         (LEDGER, f"asked for and not written: {_list(unwritten)}" if unwritten else ""),
+        (LEDGER, f"results were not told to everybody: {_list(hooks)}" if hooks else ""),
         (BROKEN, _some(records, Verdict.BROKEN, "broken: the harness could not tell")),
         (STALE, _outdated(records, stale, unmatched)),
         (LEAK, f"left behind by us: {_list(leaks)}" if leaks else ""),

@@ -39,7 +39,10 @@ _NEVER_OK: Final = ("seccomp",)  # it is asked with an impossible address
 def with_measured(diagnosis: Diagnosis, facts: Mapping[str, str]) -> Diagnosis:
     """The same, and after its cause what this environment refused when nothing of Codex was there."""
     told = told_of(facts)
-    return msgspec.structs.replace(diagnosis, cause=f"{diagnosis.cause} {told}") if told else diagnosis
+    if not told:
+        return diagnosis
+    cause = diagnosis.cause if diagnosis.cause.endswith(".") else f"{diagnosis.cause}."
+    return msgspec.structs.replace(diagnosis, cause=f"{cause} {told}")
 
 
 def told_of(facts: Mapping[str, str]) -> str:

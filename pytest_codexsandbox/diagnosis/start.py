@@ -7,10 +7,12 @@ seccomp filters (or a new NoNewPrivs) together with EACCES.
 """
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, Literal
 
 from pytest_codexsandbox.diagnosis.clues import NO_FACTS
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.diagnosis.measured import with_measured
 from pytest_codexsandbox.model.act import DoneAct, Look
@@ -21,6 +23,7 @@ from pytest_codexsandbox.model.start import Started
 
 REFUSALS: Final = ("EROFS", "EACCES", "EPERM")
 NOT_KNOWN: Final = "no fingerprint fits what it said"
+_HOW_TO: Final = "note: run with `RUST_BACKTRACE"
 _MOUNTED: Final = "own mount namespace and fewer capabilities"
 
 
@@ -30,8 +33,10 @@ def assess(
     *,
     sandboxed: bool,
     facts: Mapping[str, str] = NO_FACTS,
+    fingerprints: Sequence[Fingerprint] | None = None,
 ) -> Started:
-    """The state of `observation`'s call, with the same acts outside any sandbox as control; `facts`: the machine's."""
+    """The state of `observation`'s call, with the same acts outside any sandbox as control; `facts`: the machine's;
+    `fingerprints`: those that are shipped, unless others are named."""
     reading = _reading(observation)
     marks = marks_of(reading) if reading else ()
     why = _control_fails(control)
@@ -41,7 +46,7 @@ def assess(
         told = "a write that no sandbox allows went through, seen from outside"
         return _state(observation, "off", told if sandboxed else f"{told}; none was asked for", marks)
     if not observation.ready:
-        return _never_ready(observation, facts)
+        return _never_ready(observation, partial(match, facts=facts, fingerprints=fingerprints), facts)
     why = _nonsense(observation)
     if why:
         return _state(observation, "unknown", why, marks)
@@ -187,12 +192,14 @@ def _failure(row: DoneAct) -> str:
     return row.errno or row.detail or "no reason given"
 
 
-def _never_ready(observation: Observation, facts: Mapping[str, str]) -> Started:
+def _never_ready(
+    observation: Observation, known_by: Callable[[str], Diagnosis | None], facts: Mapping[str, str]
+) -> Started:
     ended = _ending(observation)
     failed = observation.ended == "signal" or (observation.ended == "exit" and observation.code != 0)
     if not failed:
         return _state(observation, "unknown", f"the command in the sandbox never ran ({ended})", ())
-    known = match(observation.stderr, facts=facts) or match(observation.stdout, facts=facts)
+    known = known_by(observation.stderr) or known_by(observation.stdout)
     diagnosis = with_measured(known or _not_known(observation), facts)
     why = diagnosis.quote or _said(observation.stderr) or ended
     return _state(observation, "failed", why, (), diagnosis=diagnosis)
@@ -209,9 +216,9 @@ def _not_known(observation: Observation) -> Diagnosis:
 
 
 def _said(text: str) -> str:
-    """The last line that was said before a backtrace."""
+    """The last line that was said before a backtrace, or before how to have one."""
     lines = [line.strip() for line in text.partition("tack backtrace:")[0].splitlines()]
-    return next((line for line in reversed(lines) if len(line) > 1), "")[:300]
+    return next((line for line in reversed(lines) if len(line) > 1 and not line.startswith(_HOW_TO)), "")[:300]
 
 
 def _ending(observation: Observation) -> str:

@@ -26,7 +26,7 @@ from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.redact import redact
-from pytest_codexsandbox.ports import Door, Environment, Subject
+from pytest_codexsandbox.ports import Door, Environment, Laying, Subject
 
 __all__ = ["look_key", "observe"]
 
@@ -60,11 +60,11 @@ def observe(
 
 @contextmanager
 def _cleared(environment: Environment, takes: "list[_Take]") -> Iterator[None]:
-    """Afterwards the worlds are gone. What broke off the call (Ctrl-C, a lost hand) is told, and not that the call,
-    which still ran, kept its world: the environment's end removes that as well."""
+    """Afterwards the worlds are gone. What broke off the call (a lost hand) is told, and not that the call, which still
+    ran, kept its world: the environment's end removes that as well, and does so at once after a Ctrl-C."""
     try:
         yield
-    except BaseException:
+    except Exception:
         for take in takes:
             with suppress(MachineFault, TimeoutError):
                 environment.clear(take.world)
@@ -102,6 +102,7 @@ class _Take:
             for path in looked_at(act)
         }
         self._before: dict[str, Look] = {}
+        self._laid: tuple[str, ...] = ()
 
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Everything up to the start: the command, the world as the acts want it, and what is there before."""
@@ -109,6 +110,8 @@ class _Take:
         self._command = self._door.command(subject, self._policy, self.world, inner, call)
         if not call.argv:
             self._command = msgspec.structs.replace(self._command, witness=self._nonce, witness_argv=inner)
+        if isinstance(self._door, Laying):
+            self._laid = self._door.lay(self._environment, self._policy, self.world)
         given = [given for act in self._filled.values() for given in act.given]
         self._before = self._shown(self._environment.ready(self.world, given, self._places))
         return self._command
@@ -193,7 +196,7 @@ class _Take:
         return tuple(path for path in found if path not in ours), tuple(ours[path] for path in found if path in ours)
 
     def _known(self) -> list[str]:
-        known: set[str] = set()
+        known: set[str] = {self.world.fill(path) for path in self._laid}
         for act in self._filled.values():
             companions = SQLITE_COMPANIONS if act.verb == "sqlite" else ("",)
             known.update(act.path + companion for companion in companions if act.path.startswith("/"))

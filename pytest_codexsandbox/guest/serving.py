@@ -131,6 +131,11 @@ class Hand:
 
     def do_spawn(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         command = body["command"]
+        aside = bool(command.get("aside"))
+
+        def give_back() -> None:
+            if not aside:
+                self._give_back()
 
         def start(refusal: str) -> None:
             if not refusal:
@@ -138,13 +143,16 @@ class Hand:
                 scope = self.scopes.new(command, b"")
                 refusal = scope.start(pty=body["pty"])
                 if not refusal:
-                    reply(pid=scope.pid, conversation=self._conversations.spawned(scope, self._give_back))
+                    reply(pid=scope.pid, conversation=self._conversations.spawned(scope, give_back))
                     return
                 self.scopes.over(scope)
-            self._give_back()
+            give_back()
             reply(error=OSError(refusal))
 
-        self._take_turn(start, reply)
+        if aside:
+            start("")
+        else:
+            self._take_turn(start, reply)
 
     def do_dial(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         self._conversations.dial(reply, body["address"], body["timeout"])
@@ -157,7 +165,7 @@ class Hand:
         """Who asks is told, before the answer, when it has to wait."""
 
         def go(refusal: str) -> None:
-            if not refusal and not self.scopes.live:
+            if not refusal and not self.scopes.calls:
                 self._worlds.names.remember()
             start(refusal)
 
@@ -167,7 +175,7 @@ class Hand:
             self._turn.take(go, lambda notice: reply(notice=notice))
 
     def _give_back(self) -> None:
-        if not self.scopes.live:
+        if not self.scopes.calls:
             self._worlds.names.clean()
         if self._turn is not None:
             self._turn.give_back()
@@ -224,7 +232,7 @@ class Hand:
         reply(rigs=self._rigs.arrivals(body["token"]))
 
     def do_clear(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        reply(left=self._worlds.clear(self._worlds.get(body["world"]), quiet=not self.scopes.live))
+        reply(left=self._worlds.clear(self._worlds.get(body["world"]), quiet=not self.scopes.calls))
 
     def do_facts(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         told = facts.facts(os.environ.get("PATH", ""))

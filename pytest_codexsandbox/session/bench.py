@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.start import assess, assess_command
 from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault
 from pytest_codexsandbox.model.act import Call
@@ -23,12 +24,13 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.ports import Door, Environment, Say, Subject, silent
+from pytest_codexsandbox.ports import ConfiguredDoor, Door, Environment, Say, Subject, Write, silent
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
 from pytest_codexsandbox.session.places import PlacedErrand, Places
 
 UNCONFINED = "unconfined"
+WriterOf = Callable[[Cell], Write]
 T = TypeVar("T")
 
 
@@ -37,6 +39,7 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
     cache: Path
     timeout_scale: float = 1.0
     worker: str = ""
+    fingerprints: tuple[Fingerprint, ...] | None = None  # None: those that are shipped
 
 
 class Resolve(Protocol):
@@ -54,9 +57,10 @@ class Bench:
         emit: Callable[[Line], None],
         resolve: Resolve,
         say: Say = silent,
+        writer: WriterOf | None = None,
     ) -> None:
         self.plan, self.options = plan, options
-        self._emit, self._resolve, self._say = emit, resolve, say
+        self._emit, self._resolve, self._say, self._writer = emit, resolve, say, writer
         self._places = Places(
             options.folder, options.cache, programs=self._programs, opened=self._stands, say=self._say
         )
@@ -66,6 +70,11 @@ class Bench:
         self.promises = {promise.id: promise for promise in plan.promises}
         self._planned = _planned_promises(plan)
         self.seconds_in_codex = 0.0
+        self._leaving: list[Callable[[EnvironmentSpec], None]] = []
+
+    def before_end(self, leave: Callable[[EnvironmentSpec], None]) -> None:
+        """Of each environment, of whoever keeps something in it."""
+        self._leaving.append(leave)
 
     # ---- things that are dear, made once
     def environment(self, spec: EnvironmentSpec) -> Environment:
@@ -85,6 +94,8 @@ class Bench:
 
     def done(self, spec: EnvironmentSpec) -> None:
         """End it, and forget what was measured in it outside any cell: a new one has its own controls."""
+        for leave in self._leaving:
+            leave(spec)
         self._places.done(spec.id)
         for key in [key for key in self._kept if isinstance(key, tuple) and key[:2] == ("control", spec.id)]:
             del self._kept[key]
@@ -95,6 +106,14 @@ class Bench:
     def door(self, name: str) -> Door:
         made: Door = self._once(("door", name), plugged("doors", name))
         return made
+
+    def door_of(self, cell: Cell, name: str) -> Door:
+        """As a cell has it: beside a generator, a policy is asked for by what that writes, and by nothing else."""
+        door = self.door(name)
+        if not cell.subject.generator or door.is_control or self._writer is None:
+            return door
+        write = self._writer(cell)
+        return self._once(("door", name, cell.id), lambda: cast(ConfiguredDoor, door).configured(write))
 
     # ---- observations
     def seen(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
@@ -122,7 +141,8 @@ class Bench:
         """Whether a sandbox was on in this very call of the probe."""
         spec = cell.environment
         facts = self._once(("facts", spec.id), lambda: flat(self.facts(spec)))
-        return assess(seen, control, sandboxed=POLICIES[policy].sandboxed, facts=facts)
+        sandboxed, known = POLICIES[policy].sandboxed, self.options.fingerprints
+        return assess(seen, control, sandboxed=sandboxed, facts=facts, fingerprints=known)
 
     def planned(self, policy: str, group: str) -> tuple[Promise, ...]:
         """Promises whose acts ride in a group; for the control (no policy), those of every policy."""
@@ -228,7 +248,7 @@ class Bench:
         asked = POLICIES[policy] if policy else POLICIES["danger-full-access"]
         environment = self.environment(cell.environment)
         subject = self.subject(cell.subject).inside(environment)
-        return partial(self.door(door).observe, environment, subject, asked, acts, call)
+        return partial(self.door_of(cell, door).observe, environment, subject, asked, acts, call)
 
     def _call(self, promises: tuple[Promise, ...], group: str) -> Call:
         own = promises[0] if group != SHARED and promises else None

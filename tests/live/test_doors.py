@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.contract.door import DoorContract
+from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.controls import BareBwrapDoor
+from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.observe import look_key
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act, Call
@@ -61,6 +63,22 @@ class TestSandboxDoor(Live):
     @pytest.fixture
     def door(self) -> Door:
         return SandboxDoor()
+
+
+class TestAppServerDoor(Live):
+    policies = tuple(policy for policy in POLICIES if policy != FULL_ACCESS)
+
+    @pytest.fixture
+    def door(self) -> Door:
+        return AppServerDoor()
+
+
+class TestExecDoor(Live):
+    policies = tuple(policy for policy in POLICIES if policy != FULL_ACCESS)
+
+    @pytest.fixture
+    def door(self) -> Door:
+        return ExecDoor()
 
 
 class TestBareBwrapDoor(Live):

@@ -9,6 +9,7 @@ import msgspec
 from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
 
 MISSING: Final = FileState(kind="missing")
+DECLINED: Final = "it declined and wrote nothing: generator.exit-and-refusal-agree says why"
 _STEPS: Final = 8  # of links that lead to links
 _ANY: Final = re.compile(r"@(?P<name>[A-Z][A-Z0-9_]*)@")
 _FIRST: Final = re.compile(rf"{_ANY.pattern}(?=/|$)")
@@ -112,7 +113,6 @@ def not_asked(story: Story) -> str:
     if story.first.ended != "exit":
         return f"it did not end by itself ({story.first.ended}): generator.ends-by-itself tells of that"
     if refused(story.first) and untouched(story):
-        said = story.first.reason or f"exit code {story.first.code}"
-        return f"it declined ({said}) and wrote nothing: generator.exit-and-refusal-agree tells of that"
+        return DECLINED
     truncated = next((one for one in results(story) if one.state.size > len(one.state.content)), None)
     return f"{truncated.name} left {truncated.state.size} bytes: too many to be read" if truncated else ""

@@ -25,6 +25,13 @@ def answered(**changes: str) -> dict[str, str]:
     return {f"answers.{name}": answer for name, answer in answers.items()}
 
 
+def test_a_cause_and_what_was_measured_are_two_sentences() -> None:
+    told = {
+        with_measured(Diagnosis(fingerprint="x", cause=cause), answered()).cause for cause in ("A cause", "A cause.")
+    }
+    assert told == {f"A cause. {NOTHING}"}
+
+
 def test_what_nobody_was_asked_is_not_told() -> None:
     diagnosis = Diagnosis(fingerprint="x", cause="A cause.")
     assert with_measured(diagnosis, {}) == diagnosis

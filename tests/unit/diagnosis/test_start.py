@@ -121,6 +121,11 @@ def test_a_call_that_ended_with_words_that_nobody_knows_has_failed_and_says_so()
     assert (found.state, found.diagnosis.fingerprint, found.why) == ("failed", "", "something new went wrong")
 
 
+def test_how_to_have_a_backtrace_is_not_what_was_said() -> None:
+    how_to = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n"
+    assert state(died(f"panicked at x.rs:1:1:\nsomething new went wrong\n{how_to}")).why == "something new went wrong"
+
+
 def test_a_silent_call_has_failed_with_its_exit_code() -> None:
     found = state(died("", code=42))
     assert (found.state, found.why) == ("failed", "exit code 42")

@@ -1,6 +1,7 @@
 """The corpus with a block of somebody's in it, as a generator would find it."""
 
-from pytest_codexsandbox.generators.blocks import CannotAsk, filled
+from pytest_codexsandbox.generators.block_cases import filled
+from pytest_codexsandbox.generators.blocks import Unaskable
 from pytest_codexsandbox.matrix.cases import shipped_cases
 from pytest_codexsandbox.model.generator import Case, Marker
 
@@ -23,6 +24,6 @@ def asked() -> dict[str, Case]:
             try:
                 found[case.id] = filled(case, block, MARKERS)
                 break
-            except CannotAsk:
+            except Unaskable:
                 continue
     return found
