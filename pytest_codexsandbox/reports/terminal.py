@@ -1,6 +1,7 @@
 """The closing screen of a run: head, matrix, legend, counts, then one block for each cause. Pure text."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
 from pytest_codexsandbox.reports import breadth, causes, facts
 from pytest_codexsandbox.reports.escape import ascii_only, clipped
+from pytest_codexsandbox.reports.generated import paste
 from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.paint import LONGEST, Paint
 from pytest_codexsandbox.reports.places import places
@@ -33,7 +35,7 @@ def render(
     teller = Teller(
         paint=paint, calls=causes.Calls(journal), places=places(journal.plan.cells, table.sides),
         titles={promise.id: promise.title for promise in journal.plan.promises}, again=journal.run.invocation,
-        folder=folder, verbosity=verbosity,
+        folder=folder, verbosity=verbosity, paste=partial(paste, journal),
     )  # fmt: skip
     found = causes.loud(states)
     lines = [
