@@ -164,7 +164,8 @@ def names_of(cells: Iterable[CellRow]) -> dict[str, str]:
         where = "~".join(part for axis, part in _parts(cell).items() if axis not in same) or cell.environment
         generator = cell.axes.get("generator", "")
         parts = [where] if several["environment"] else []
-        parts += [cell.subject] if several["subject"] or (not several["environment"] and not several["generator"]) else []
+        alone = not several["environment"] and not several["generator"]
+        parts += [cell.subject] if several["subject"] or alone else []
         parts += [generator or "no generator"] if several["generator"] or (generator and len(cells) == 1) else []
         names[cell.id] = " / ".join(parts)
     told = names if len(set(names.values())) == len(names) else {cell.id: cell.id for cell in cells}
