@@ -68,7 +68,8 @@ def planned(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Pl
     promises = [one for one in there if asked.generators(options, matrix) or not one.of_generators]
     plan = make(
         matrix.preset, expanded.cells, promises, doors=matrix.doors, policies=matrix.policies,
-        sides=asked.sides(options, matrix), selection=asked.selection(options, matrix), not_planned=expanded.not_planned, coverage=expanded.coverage,
+        sides=asked.sides(options, matrix), selection=asked.selection(options, matrix),
+        not_planned=expanded.not_planned, coverage=expanded.coverage,
     )  # fmt: skip
     return asked.trimmed(options, plan, known)
 

@@ -17,7 +17,7 @@ import msgspec
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.asking_server import AskingServer, Ended, Refused
 from pytest_codexsandbox.doors.driven import as_words
-from pytest_codexsandbox.doors.effective import claim_of
+from pytest_codexsandbox.doors.effective import claim_of, told
 from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Call
@@ -126,7 +126,7 @@ class Claimant:
             server = self._start(argv, env, quiet=quiet)
             read, started = self._answers(server)
         except (Refused, Ended) as problem:
-            return Claim(loads=False, error=str(problem))
+            return Claim(loads=False, error=told(self.world, str(problem)))
         finally:
             if server is not None:
                 server.close()

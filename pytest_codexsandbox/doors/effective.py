@@ -35,7 +35,7 @@ def claim_of(
         own=tuple(root for root in dict.fromkeys(named) if root == MEMORIES),
         exclude_slash_tmp=no_slash_tmp, exclude_tmpdir=no_tmpdir, approval=_approval(started.get("approvalPolicy")),
         profile=str(profile.get("id", "")) if isinstance(profile, Mapping) else str(profile or ""),
-        warnings=tuple(_warnings(notices)), config=dict(read), raw=raw, fresh=fresh,
+        warnings=tuple(told(world, text) for text in _warnings(notices)), config=dict(read), raw=raw, fresh=fresh,
     )  # fmt: skip
 
 
@@ -46,6 +46,13 @@ def shown(world: World, path: str) -> str:
         if place and (path == place or path.startswith(place.rstrip("/") + "/")):
             return f"@{name}@{path[len(place.rstrip('/')) :]}"
     return path
+
+
+def told(world: World, text: str) -> str:
+    """Codex' words with placeholders where it names the world's folders."""
+    for name in sorted(PLACES[:-2], key=lambda name: len(world.values.get(name, "")), reverse=True):
+        text = text.replace(world.values[name], f"@{name}@") if world.values.get(name) else text
+    return text
 
 
 def _network(mode: Mode, sandbox: Mapping[str, Any]) -> bool | None:

@@ -60,11 +60,11 @@ def observe(
 
 @contextmanager
 def _cleared(environment: Environment, takes: "list[_Take]") -> Iterator[None]:
-    """Afterwards the worlds are gone. What broke off the call (Ctrl-C, a lost hand) is told, and not that the call,
-    which still ran, kept its world: the environment's end removes that as well."""
+    """Afterwards the worlds are gone. What broke off the call (a lost hand) is told, and not that the call, which still
+    ran, kept its world: the environment's end removes that as well, and does so at once after a Ctrl-C."""
     try:
         yield
-    except BaseException:
+    except Exception:
         for take in takes:
             with suppress(MachineFault, TimeoutError):
                 environment.clear(take.world)

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import IO, Any, Final
@@ -23,14 +24,15 @@ class HandClient:
     """Safe to be used by several threads. `writing` and `reading` are unbuffered pipes to the hand.
 
     What the hand has to tell before its answer, such as whom it waits for, is said by the thread that asked.
-    `explain`: why it may have ended, asked once when it has without being told to.
+    `explain`: why it may have ended, asked once when it has without being told to; `silence`: why it may not answer.
     """
 
     def __init__(
         self, writing: IO[bytes], reading: IO[bytes], *, name: str, say: Say = silent,
-        explain: Callable[[], str] = lambda: "",
+        explain: Callable[[], str] = lambda: "", silence: Callable[[], str] = lambda: "",
     ) -> None:  # fmt: skip
-        self._writing, self._reading, self.name, self._say, self._explain = writing, reading, name, say, explain
+        self._writing, self._reading, self.name, self._say = writing, reading, name, say
+        self._explain, self._silence = explain, silence
         self._numbers = count(1)
         self._waiting: dict[int, SimpleQueue[wire.Message | Lost]] = {}
         self._lock = threading.Lock()
@@ -41,6 +43,11 @@ class HandClient:
     def ask(self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any) -> wire.Message:
         """The answer. An error of the hand is a MachineFault, its TooSlow a TimeoutError, its end Lost."""
         return self.begin(op, blobs=blobs, within=within, **words)()
+
+    def farewell(self, within: float) -> None:
+        """Let it end in good order, if it still answers: who is in a hurry, or was interrupted, does not wait long."""
+        with suppress(MachineFault, TimeoutError):
+            self.ask("bye", within=within - PATIENCE)
 
     def begin(
         self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any
@@ -59,10 +66,7 @@ class HandClient:
                 body, payload = self._answer(told, end)
             except Empty:
                 self._waiting.pop(number, None)
-                raise Lost(
-                    f"the hand did not answer {op!r} in {within + PATIENCE:.0f} s", where=self.name,
-                    why="the machine is overloaded, or the hand was stopped",
-                ) from None  # fmt: skip
+                raise self._silent(op, within + PATIENCE) from None
             _raise_error(body, op, self.name)
             return body, payload
 
@@ -76,6 +80,13 @@ class HandClient:
             if _NOTICE not in message[0]:
                 return message
             self._say(message[0][_NOTICE])
+
+    def _silent(self, op: str, seconds: float) -> Lost:
+        """From here on nothing is asked of it: each question would be waited for as long."""
+        what = f"the hand did not answer {op!r} in {seconds:.0f} s"
+        with self._lock:
+            self._lost = self._lost or what
+        return Lost(what, where=self.name, why=self._silence() or "the machine is overloaded, or the hand was stopped")
 
     def close(self) -> None:
         """The hand sees the end of its stdin, and ends all that it started."""

@@ -23,6 +23,8 @@ GUEST: Final = Path(__file__).parent.parent / "guest"
 
 
 class HandEnvironment:
+    turn_timeout = TURN_TIMEOUT  # how long a call may wait for its turn, beside its own limit
+
     def __init__(self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], *, folder: str) -> None:
         self._spec, self._client, self._facts, self._folder = spec, client, facts, folder
 
@@ -55,7 +57,7 @@ class HandEnvironment:
         return self.run_together((command,))[0]
 
     def run_together(self, commands: Sequence[Command]) -> tuple[Finished, ...]:
-        within = TURN_TIMEOUT + max((command.timeout for command in commands), default=0.0)
+        within = self.turn_timeout + max((command.timeout for command in commands), default=0.0)
         words = [as_words(command) for command in commands]
         try:
             body, blobs = self._client.ask(
@@ -66,7 +68,7 @@ class HandEnvironment:
         return tuple(as_finished(result, blobs[2 * at], blobs[2 * at + 1]) for at, result in enumerate(body["results"]))
 
     def spawn(self, command: Command, *, pty: bool = False) -> LiveProcess:
-        body, _ = self._client.ask("spawn", command=as_words(command), pty=pty, within=TURN_TIMEOUT)
+        body, _ = self._client.ask("spawn", command=as_words(command), pty=pty, within=self.turn_timeout)
         process = LiveProcess(self._client, body["conversation"], body["pid"])
         if command.stdin:
             process.write(command.stdin)

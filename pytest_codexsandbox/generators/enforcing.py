@@ -44,12 +44,12 @@ CLAIMS: Final = {
 
 
 def permitted(expect: Expect) -> dict[str, bool]:
-    """Act → whether it must work."""
+    """Act → whether it must work; what nobody has said anything about is left out."""
     everything = expect.sandbox == "danger-full-access"
     writes = expect.sandbox == "workspace-write"
     root = everything or (writes and ROOT in (expect.roots or ()))
+    network = {} if expect.network is None and not everything else {"http": everything or bool(expect.network)}
     return {
         "workspace": everything or writes, "root": root, "board": root,
-        "sibling": everything, "sibling-board": everything, "home": everything,
-        "http": everything or bool(expect.network),
+        "sibling": everything, "sibling-board": everything, "home": everything, **network,
     }  # fmt: skip

@@ -218,7 +218,7 @@ def _of_config(case: Case, values: Mapping[str, str], home: str) -> list[dict[st
             {"top": "HOME", "kind": "dir", "path": "dotfiles"},
             {**config, "kind": "symlink", "to": f"../{_BEHIND}"},
         ]
-    if case.config is None:
+    if case.config is None or case.link == "missing-home":
         return []
     file = {"kind": "file", "content": placeholders.fill_bytes(case.config, values), "mode": case.mode}
     if case.link == "symlinked-home":

@@ -38,7 +38,7 @@ class Workshop:
         self.folder, self.confinement = folder, confinement
         self._stage = Stage(place(folder))
         self._runner = Runner(self._stage, confinement)
-        self._alone: dict[tuple[object, ...], Outcome] = {}
+        self._alone: dict[tuple[bytes, str], Outcome] = {}
 
     @property
     def confined(self) -> str:
@@ -63,6 +63,7 @@ class Workshop:
             told.append(self._once(msgspec.structs.replace(asked, run=number)))
             if told[-1].ended != "exit":
                 break
+        told[0] = _with_import(told[0], alone)
         return Story(
             generator=generator.name, case=case, wish=asked.wish, before=before, runs=tuple(told),
             world=self.world(), confined=self.confined, expect=expect, alone=blocks.content(alone.files),
@@ -94,8 +95,7 @@ class Workshop:
 
     # ---- parts
     def _of(self, asked: Asked, case: Case) -> Outcome:
-        key = (asked.generator.name, str(asked.generator.spec), case.id, msgspec.json.encode(asked.wish), asked.version,
-               asked.codex)  # fmt: skip
+        key = (msgspec.json.encode(asked), case.id)
         if key not in self._alone:
             self._laid(asked, case)
             self._alone[key] = self._once(asked)
@@ -124,6 +124,15 @@ class Workshop:
             if told[-1].ended != "exit" or told[-1].code:
                 break
         return _joined(told)
+
+
+def _with_import(first: Outcome, alone: Outcome) -> Outcome:
+    """What a module does while it is imported happens once, in the first call of all: that was on no file."""
+    return msgspec.structs.replace(
+        first,
+        strayed=tuple(dict.fromkeys((*alone.strayed, *first.strayed))),
+        survivors=first.survivors or alone.survivors,
+    )
 
 
 def _joined(told: Sequence[Outcome]) -> Outcome:

@@ -15,6 +15,7 @@ from pytest_codexsandbox.guest.loop import Loop
 from pytest_codexsandbox.guest.scopes import Scope
 
 _PROGRAM: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "nursery.py")
+_MOST: Final = 16
 
 
 class Nursery:
@@ -70,16 +71,20 @@ class Nursery:
 
 
 class Nurseries:
-    """One for each module: what one module does to its Python is not seen by another."""
+    """One for each module and where it was looked for: what one does to its Python is not seen by another."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._found: Dict[str, Nursery] = {}  # noqa: UP006
 
-    def of(self, module: str, env: dict[str, str]) -> Nursery:
-        found = self._found.get(module)
+    def of(self, call: dict[str, Any], env: dict[str, str]) -> Nursery:
+        key = json.dumps([call["module"], call["path"]])
+        found = self._found.pop(key, None)
         if found is None or not found.lives:
-            found = self._found[module] = Nursery(self._loop, env)
+            found = Nursery(self._loop, env)
+        self._found[key] = found  # the last one used stands last
+        while len(self._found) > _MOST:
+            self._found.pop(next(iter(self._found))).end()
         return found
 
     def rest(self) -> list[str]:
@@ -107,6 +112,6 @@ class Called(Scope):
     def _popen(self, stdin: int, stdout: int, stderr: int, setup: Callable[[], None] | None) -> None:
         command = self._command
         env = {**command["env"], kin.MARK: self.id}
-        nursery = self.nurseries.of(command["call"]["module"], env)
+        nursery = self.nurseries.of(command["call"], env)
         words = {**command["call"], "env": env, "cwd": command["cwd"]}
         self.pid = nursery.fork(words, [stdin, stdout, stderr], within=command["timeout"])

@@ -208,13 +208,18 @@ class Scope:
         if not self._settling or self._gone:
             return
         self._next_look.cancel()
-        left = [pid for pid in self.members() if kin.is_alive(pid)]
+        left = self._alive() or self._alive()
         if not left or not self._wait_for(left, time.monotonic()):
             self._gone = True
             self._await_the_output(time.monotonic() + (_EOF_WAIT if not left else 0))
             return
         self._next_look = self._loop.after(self._pace, self.look_again)
         self._pace = min(2 * self._pace, _LOOK_AGAIN)
+
+    def _alive(self) -> list[int]:
+        """Who is missed when a parent dies between our two looks, at our children and at its own, is ours in the
+        next one: nobody is there only if two looks say so."""
+        return [pid for pid in self.members() if kin.is_alive(pid)]
 
     def _wait_for(self, left: list[int], now: float) -> bool:
         waited = now - self._settle_since

@@ -28,6 +28,16 @@ NONE: Final = "none"  # asked for as a generator: the cell without one
 UNASKED: Final = ("sandbox",)  # a matrix file's doors where it names none
 MEASURED_BY: Final = ("app-server",)
 INPUTS: Final = "inputs"
+OURS: Final = (  # generators.writers has them: what else may write the same file
+    "reserialises",
+    "saves-crlf",
+    "appends-a-server",
+    "table-inside",
+    "key-inside",
+    "uncomments-marks",
+    "loses-end",
+    "loses-marks",
+)
 WISHES: Final[dict[str, Wish]] = {
     "plain": Wish(), "roots": Wish(roots=("@ROOT0@",)), "network": Wish(network=True),
 }  # fmt: skip
@@ -75,7 +85,7 @@ def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers
     named = {one.name: one for one in asked}
     return Writers(
         generators={**there, **named}, asked=tuple(named), cases=shipped_cases(),
-        others=tuple(name for name, one in there.items() if one.declaration.second_writer),
+        others=(*OURS, *(name for name, one in there.items() if one.declaration.second_writer)),
     )  # fmt: skip
 
 

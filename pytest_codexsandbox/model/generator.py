@@ -10,6 +10,7 @@ import msgspec
 Platform = Literal["linux", "darwin", "windows", "wsl", "unknown"]
 Mode = Literal["", "read-only", "workspace-write", "danger-full-access"]
 CONFIG: Final = "@CODEX_HOME@/config.toml"
+FREE: Final = "danger-full-access"
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +50,7 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The policy that shall be in force afterwards. What is left out is what was wished for."""
 
     sandbox: Mode = ""
-    network: bool | None = None
+    network: bool | None = None  # in the end: nobody has said anything about it
     roots: tuple[str, ...] | None = None  # as placeholders
     approval: str = ""
     refuses: bool = False  # the generator declines, and leaves every byte as it was
@@ -228,7 +229,7 @@ def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
     writes = sandbox == "workspace-write"
     return Expect(
         sandbox=sandbox,
-        network=asked.network if asked.network is not None else (bool(wish.network) or sandbox == "danger-full-access"),
+        network=asked.network if asked.network is not None else True if sandbox == FREE else wish.network,
         roots=asked.roots if asked.roots is not None else (wish.roots if writes else ()),
         approval=asked.approval or wish.approval,
         refuses=asked.refuses or wish.platform not in declaration.platforms,

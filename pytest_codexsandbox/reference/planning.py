@@ -46,7 +46,7 @@ def _planned(text: str, wanted: Wanted, *, new: bool) -> Planned | Refusal:
     bom = _BOM if text.startswith(_BOM) else ""
     body = text.removeprefix(bom)
     pieces = cut(body)
-    stranger = others(pieces, marks, owned(wanted))
+    stranger = others(pieces, marks, frozenset(asked(wanted)))
     if stranger:
         next_step = f"take that block out, or use the owner {stranger!r}"
         return Refusal(what=f"{stranger!r} manages the same keys in this file", next_step=next_step)
@@ -62,8 +62,8 @@ def _planned(text: str, wanted: Wanted, *, new: bool) -> Planned | Refusal:
         return Refusal(what=f"the file says something else itself: {', '.join(replaced)}", next_step="agree with it")
     aside = set_aside(rest, marks) if wanted.take_over else ()
     result = bom + _composed(rest, found, todo, aside, marks, eol=line_end(body))
-    if body and not body.endswith("\n"):  # lines of ours may be the last ones
-        result = result.removesuffix(line_end(body))
+    if body and not body.endswith("\n") and result.rstrip().endswith((marks.end, marks.line)):
+        result = result.removesuffix(line_end(body))  # the last line was not ended, and the last one is ours
     return _proved(result, data, wanted) or Planned(
         content=result.encode(), changed=new or result != text, replaced=replaced,
         set_aside=tuple(edit.key for edit in aside),

@@ -70,6 +70,11 @@ class Bench:
         self.promises = {promise.id: promise for promise in plan.promises}
         self._planned = _planned_promises(plan)
         self.seconds_in_codex = 0.0
+        self._leaving: list[Callable[[EnvironmentSpec], None]] = []
+
+    def before_end(self, leave: Callable[[EnvironmentSpec], None]) -> None:
+        """Of each environment, of whoever keeps something in it."""
+        self._leaving.append(leave)
 
     # ---- things that are dear, made once
     def environment(self, spec: EnvironmentSpec) -> Environment:
@@ -89,6 +94,8 @@ class Bench:
 
     def done(self, spec: EnvironmentSpec) -> None:
         """End it, and forget what was measured in it outside any cell: a new one has its own controls."""
+        for leave in self._leaving:
+            leave(spec)
         self._places.done(spec.id)
         for key in [key for key in self._kept if isinstance(key, tuple) and key[:2] == ("control", spec.id)]:
             del self._kept[key]

@@ -25,6 +25,7 @@ from pytest_codexsandbox.session.standing import control_words, control_worked
 from pytest_codexsandbox.session.trial import RealTrial
 
 DOOR: Final = "app-server"
+LONGEST: Final = 80  # of two hundred roots each costs Codex a mount: as much time as so many acts have
 NO_SOCKET: Final = ("EPERM",)  # what the filter says to socket()
 WriteThere = Callable[[Cell, Story, World], Written]
 
@@ -49,7 +50,9 @@ class Enforcement:
         seen = self._observed(cell, door, AS_ASKED)
         sandboxed = expect.sandbox != FULL_ACCESS
         started = assess(seen, control, sandboxed=sandboxed, facts=flat(bench.facts(cell.environment)))
-        findings = (_on(started, seen, control, sandboxed=sandboxed), *_acts(cell, seen, control, expect))
+        start = _on(started, seen, control, sandboxed=sandboxed)
+        # Of a command that never ran nothing else can be told than that.
+        findings = (start, *_acts(cell, seen, control, expect)) if seen.ready else (start,)
         return Enforced(findings=findings, by=seen.id, seen=(seen,))
 
     def _control(self, cell: Cell) -> Observation:
@@ -64,7 +67,7 @@ class Enforcement:
         environment = bench.environment(cell.environment)
         subject = bench.subject(cell.subject).inside(environment)
         acts = acts_of((PROMISE,), SHARED)
-        call = call_of(None, acts=len(acts), scale=bench.options.timeout_scale)
+        call = call_of(None, acts=LONGEST, scale=bench.options.timeout_scale)
         asked = GENERATED if policy else POLICIES[FULL_ACCESS]
         seen = door.observe(environment, subject, asked, acts, call)[0]
         self._emit(

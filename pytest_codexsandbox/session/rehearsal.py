@@ -65,6 +65,8 @@ def foresee(bench: Bench, key: Key) -> bool:
 
 def _foreseen(bench: Bench, key: Key) -> bool:
     promise, cell = bench.promises[key.promise], bench.cells[key.cell]
+    if promise.of_generators:
+        return True
     if str(key) in bench.plan.not_applicable:
         return True
     if not bench.at_hand(cell):

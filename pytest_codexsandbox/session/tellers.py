@@ -1,9 +1,11 @@
 """Who tells stories: generators in private folders of this machine, confined, with a cell's Codex beside them."""
 
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.generators.bad.catalogue import USER
 from pytest_codexsandbox.generators.confine import Confinement
 from pytest_codexsandbox.generators.story import Workshop
 from pytest_codexsandbox.generators.third_party.install import install, ready
@@ -13,6 +15,8 @@ from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Case, Finding, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.session.bench import Bench
+
+ORDINARY: Final = Case(id="ordinary", why="an ordinary file", config=USER)
 
 
 class RealTeller:
@@ -39,10 +43,12 @@ class RealTeller:
         from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
 
         subject = self._bench.subject(cell.subject)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return STRAINS[kind](
             StrainBench(
-                generator=self._had(cell.subject.generator), wish=wish, named=self._had, case=case,
-                version=self._version(cell), codex=subject.binary, folder=self._folder, confinement=self._confinement,
+                generator=self._had(cell.subject.generator), wish=wish, other=_other(wish), case=ORDINARY, beside=case,
+                named=self._had, version=self._version(cell), codex=subject.binary, folder=self._folder,
+                confinement=self._confinement, expect=self._writers.expected(cell, wish),
             )
         )  # fmt: skip
 
@@ -63,9 +69,17 @@ class RealTeller:
 
     def _had(self, name: str) -> Generator:
         """With the program that was brought for it, where it is one of a registry's. NotHad says why it is not."""
+        from pytest_codexsandbox.generators.writers import WRITERS
+
         if name not in self._there:
-            self._there[name] = brought(self._writers.generators[name], self._bench.options.cache)
+            known = WRITERS.get(name) or self._writers.generators[name]
+            self._there[name] = brought(known, self._bench.options.cache)
         return self._there[name]
+
+
+def _other(wish: Wish) -> Wish:
+    """A wish that leads to another file."""
+    return Wish(network=not wish.network) if wish.roots else msgspec.structs.replace(wish, roots=("@ROOT0@",))
 
 
 def brought(generator: Generator, cache: Path) -> Generator:

@@ -1,7 +1,8 @@
 """Everything about generators that is dear: stories, what Codex says of them, what it then does. Each once."""
 
 import hashlib
-from collections.abc import Callable
+import posixpath
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -94,8 +95,8 @@ class RealWorkshop:
         if why:
             return _skipped(effective.LOADS, why, by)
         claim, by = self.claim(cell, case)
-        if not claim.loads and not self._before(cell, story).loads and _untouched(story):
-            return _skipped(effective.LOADS, "the user's own file does not load here, and it was left as it was", by)
+        if not claim.loads and not self._before(cell, story).loads:
+            return _skipped(effective.LOADS, "the user's own file does not load in this Codex either", by)
         return Told(findings=effective.loads(claim, self.oracle(cell)), by=by)
 
     def claims(self, cell: Cell, case: str) -> Told:
@@ -135,7 +136,7 @@ class RealWorkshop:
         story, _ = self.story(cell, case)
         asked = self._writers.expected(cell, story.wish)
         if not asked.keeps:
-            return asked
+            return msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
         before = self._before(cell, story)
         return Expect(
             sandbox=before.sandbox, network=before.network, roots=before.roots, approval=before.approval, keeps=True
@@ -156,10 +157,12 @@ class RealWorkshop:
         what = "the policy is what was asked for"
         why = self._not_asked(cell, story)
         if why or story.first.refused:
-            return _skipped(what, why or f"it refused: {story.first.reason or story.first.stderr[:120]}", by)
+            return _skipped(what, why or seen.DECLINED, by)
         if self._writers.expected(cell, story.wish).refuses:
-            return _skipped(what, "it should have refused", by)
+            return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
         claim, by = self.claim(cell, case)
+        if not claim.loads and not self._before(cell, story).loads:
+            return _skipped(what, "the user's own file does not load in this Codex either", by)
         if not claim.loads:
             return Told(findings=(), by=by, blocked_by=LOADS)
         return None
@@ -253,5 +256,24 @@ def _policy(claim: Claim) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _untouched(story: Story) -> bool:
-    return config_of(story, story.before) == config_of(story, story.runs[-1].files)
+def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:
+    """As Codex names them: without `..`, a slash at the end, what is named twice, and the workspace, which is always
+    granted."""
+    if roots is None:
+        return None
+    places = {f"@{name}@": path for name, path in world.items()}
+    filled = [posixpath.normpath(_filled(root, places)) for root in roots]
+    named = [_named(root, places) for root in filled]
+    return tuple(dict.fromkeys(root for root in named if root != "@WORKSPACE@"))
+
+
+def _filled(root: str, places: Mapping[str, str]) -> str:
+    name, sign, rest = root.partition("/")
+    return places.get(name, name) + sign + rest
+
+
+def _named(path: str, places: Mapping[str, str]) -> str:
+    for name, place in sorted(places.items(), key=lambda pair: -len(pair[1])):
+        if path == place or path.startswith(f"{place}/"):
+            return name + path[len(place) :]
+    return path

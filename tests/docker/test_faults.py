@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
+from pytest_codexsandbox.environments import hand_client
 from pytest_codexsandbox.environments.container import engine as engines
 from pytest_codexsandbox.environments.container import labels, networks, watching
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
@@ -156,6 +157,21 @@ def test_a_container_that_somebody_kills_is_lost_and_says_who(folder: Path) -> N
         done = _meanwhile(environment, "docker kill")
     assert done.ended == "lost"
     assert "told the engine to end the container" in done.error
+
+
+def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once: nothing is asked a second time of who does not answer, and it can be ended all the same."""
+    monkeypatch.setattr(hand_client, "PATIENCE", 4.0)
+    with opened(container(), folder) as environment:
+        began = time.monotonic()
+        done = _meanwhile(environment, "docker pause", timeout=2)
+        with pytest.raises(Lost, match="did not answer 'run' in 6 s"):
+            environment.put("/tmp/x", b"")
+    assert done.ended == "lost"
+    assert "somebody has told the engine to pause the container" in done.error
+    assert time.monotonic() - began < 30
 
 
 def test_a_hand_that_is_killed_is_lost_and_nobody_is_accused(folder: Path) -> None:
@@ -325,8 +341,8 @@ def test_an_engine_that_sees_none_of_our_files_gets_everything_sent(folder: Path
             assert there.api.volumes(filters={"label": "org.codexsandbox.kind=supply"})["Volumes"]
 
 
-def _meanwhile(environment: Environment, how: str) -> Finished:
-    """A command runs for long; its container gets killed after a moment."""
+def _meanwhile(environment: Environment, how: str, timeout: float = GENEROUS) -> Finished:
+    """A command runs for long; its container gets killed, or paused, after a moment."""
     engine = Engine()
     (mine,) = ours(engine)
 
@@ -335,12 +351,12 @@ def _meanwhile(environment: Environment, how: str) -> Finished:
         if how == "kill":
             os.kill(engine.api.inspect_container(mine)["State"]["Pid"], 9)
         else:
-            subprocess.run(("docker", "kill", mine), check=True, capture_output=True)
+            subprocess.run((*how.split(), mine), check=True, capture_output=True)
 
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        return environment.run(Command(argv=("/bin/sleep", "60"), cwd="/", env={}, timeout=GENEROUS))
+        return environment.run(Command(argv=("/bin/sleep", "60"), cwd="/", env={}, timeout=timeout))
     finally:
         killer.join()
         engine.close()

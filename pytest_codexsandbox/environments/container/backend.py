@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -241,8 +241,9 @@ class _Container:
         self, attached: Attached, places: dict[str, str], more: Mapping[str, Any]
     ) -> Iterator["ContainerEnvironment"]:
         client = HandClient(
-            attached.writing, attached.reading, name=self._spec.id, explain=lambda: self._explained(attached)
-        )
+            attached.writing, attached.reading, name=self._spec.id, explain=lambda: self._explained(attached),
+            silence=self._paused,
+        )  # fmt: skip
         try:
             body, _ = client.ask(
                 "hello", watch_parent=False, folder=recipe.WORLDS, word=self.word, own_tmp="already", turn_timeout=60.0,
@@ -252,8 +253,7 @@ class _Container:
             facts = {**body["facts"], **more, "image": self._image, **self._bwrap.facts(body["facts"], self._id)}
             yield ContainerEnvironment(self._spec, client, facts, places, self._entrance)
         finally:
-            with suppress(MachineFault, TimeoutError):
-                client.ask("bye")
+            client.farewell(_ENDING)
             client.close()
             client.join(_ENDING)
 
@@ -264,6 +264,13 @@ class _Container:
     def _explained(self, attached: Attached) -> str:
         """How the engine says that the container ended, and what the hand said last."""
         return "; ".join(filter(None, (self._end(), attached.said[-1500:])))
+
+    def _paused(self) -> str:
+        try:
+            paused = self._engine.is_paused(self._id)
+        except CodexSandboxError as problem:
+            return f"the engine is silent as well: {problem.what}: {problem.why}"
+        return "somebody has told the engine to pause the container" if paused else ""
 
     def _end(self) -> str:
         """In the engine's words: it knows who ended what, also when the container is gone."""
@@ -286,6 +293,8 @@ class _Container:
 
 class ContainerEnvironment(HandEnvironment):
     """A hand in a container. Programs of this machine are found where they were brought to."""
+
+    turn_timeout = 0.0  # its /tmp is its own
 
     def __init__(
         self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], places: Mapping[str, str],

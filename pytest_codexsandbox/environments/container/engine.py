@@ -234,6 +234,10 @@ class Engine:
         except NotHad:
             pass
 
+    def is_paused(self, container: str) -> bool:
+        with self.asked("say what the container does"):
+            return bool(self.api.inspect_container(container)["State"].get("Paused"))
+
     def deaths(self, container: str, since: float) -> tuple[str, ...]:
         """What the engine noted of a container that is gone, in its words: `oom`, `kill 9`, `die 137`."""
         with self.asked("tell what happened"):

@@ -43,10 +43,17 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
     config: bytes | None = USER  # of the user, where it shows
     wish: Wish = ONE_ROOT
     link: Literal["", "symlink"] = ""
-    between: str = ""  # the other writer after which it shows: `codex mcp add`, `loses-end`, `loses-marks`
+    between: Literal["", "loses-end", "key-inside"] = ""  # what another writer does to its file before it shows
     migrates_from: tuple[str, ...] = ()
     timeout: float = 20.0
     markers: bool = True  # whether it writes the good one's block
+
+    def disturbed(self, content: bytes) -> bytes:
+        """What the other writer leaves: measured of `codex mcp add`, which takes marks along with what it rewrites."""
+        end = Marks("codexsandbox").end.encode()
+        if self.between == "loses-end":
+            return content.replace(end + b"\n", b"", 1)
+        return content.replace(end, b"check_for_update_on_startup = false\n" + end, 1) if self.between else content
 
     def declaration(self) -> Declaration:
         """As its author would say it: the same as the good one's."""
@@ -92,7 +99,7 @@ CONTENTS: Final = (
     _contents("line-feeds-only", "ends every line with a line feed", "generator.line-ends-stay", config=_CRLF),
     _contents("drops-bom", "drops the byte order mark", "generator.line-ends-stay", config=_BOM),
     _contents("adds-final-newline", "ends the last line", "generator.line-ends-stay", config=_NO_NEWLINE),
-    _contents("forgets-end", "never ends its block", "managed-block.one-balanced-pair"),
+    _contents("forgets-end", "does not end its block above what is the user's", "managed-block.one-balanced-pair"),
 )  # fmt: skip
 
 WRITINGS: Final = (
@@ -143,7 +150,7 @@ CONDUCTS: Final = (
         ("generator.stays-inside",)),
     _of("conducts", "writes-beside", "leaves a file in the shared temp folder", ("generator.stays-inside",)),
     *(
-        _of("conducts", name, wrong, ("generator.stays-inside",), kind="prevented")
+        _of("conducts", name, wrong, (), kind="prevented")
         for name, wrong in {
             "reads-keys": "reads ~/.ssh and ~/.codex and prints them",
             "reaches-docker": "connects to the engine's socket",

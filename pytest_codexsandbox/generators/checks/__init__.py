@@ -5,9 +5,11 @@ from typing import Final
 
 from pytest_codexsandbox.generators.checks.again import does_not_grow, same_meaning, second_run_same, third_run_same
 from pytest_codexsandbox.generators.checks.agree import agrees
+from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
 from pytest_codexsandbox.generators.checks.comments import comments_kept
 from pytest_codexsandbox.generators.checks.ending import ends_by_itself, stays_inside
 from pytest_codexsandbox.generators.checks.files import mode_owner_links, no_leftovers
+from pytest_codexsandbox.generators.checks.grants import grants_no_more
 from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.parses import parses
@@ -33,5 +35,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "generator.ends-by-itself": ends_by_itself,
     "generator.stays-inside": stays_inside,
     "managed-block.one-balanced-pair": one_marker_pair,
+    "effective.argv-reads-as-asked": argv_as_codex_reads,
+    "effective.grants-no-more": grants_no_more,
 }
 """By the id of the promise that each of them answers."""

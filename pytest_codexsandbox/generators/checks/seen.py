@@ -9,6 +9,7 @@ import msgspec
 from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
 
 MISSING: Final = FileState(kind="missing")
+DECLINED: Final = "it declined and wrote nothing: generator.exit-and-refusal-agree says why"
 _STEPS: Final = 8  # of links that lead to links
 _ANY: Final = re.compile(r"@(?P<name>[A-Z][A-Z0-9_]*)@")
 _FIRST: Final = re.compile(rf"{_ANY.pattern}(?=/|$)")
@@ -90,11 +91,11 @@ def filled(text: str, world: dict[str, str]) -> str:
 def placeholder(path: str, world: dict[str, str]) -> str:
     """The placeholder path of a real one: by the deepest folder that it lies in."""
     roots = sorted(world.items(), key=lambda item: -len(item[1]))
-    found = next(((name, root) for name, root in roots if root and name != "CONFIG" and _below(path, root)), None)
+    found = next(((name, root) for name, root in roots if root and name != "CONFIG" and is_inside(path, root)), None)
     return path if found is None else f"@{found[0]}@{path.removeprefix(found[1])}"
 
 
-def _below(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -112,7 +113,6 @@ def not_asked(story: Story) -> str:
     if story.first.ended != "exit":
         return f"it did not end by itself ({story.first.ended}): generator.ends-by-itself tells of that"
     if refused(story.first) and untouched(story):
-        said = story.first.reason or f"exit code {story.first.code}"
-        return f"it declined ({said}) and wrote nothing: generator.exit-and-refusal-agree tells of that"
+        return DECLINED
     truncated = next((one for one in results(story) if one.state.size > len(one.state.content)), None)
     return f"{truncated.name} left {truncated.state.size} bytes: too many to be read" if truncated else ""

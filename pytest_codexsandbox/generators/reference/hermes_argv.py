@@ -31,11 +31,12 @@ def fixed(given: Given) -> Result:
     """Every path escaped, the workspace of the task granted too, and never the folder that holds all boards."""
     request = request_of(given)
     env = environment(request)
-    database = env.get("HERMES_KANBAN_DB") or f"{_hermes(env)}/kanban/boards/default/kanban.db"
+    own = f"{env.get('HERMES_KANBAN_ROOT') or _hermes(env)}/kanban/boards/default/kanban.db"
+    database = env.get("HERMES_KANBAN_DB") or own
     if not database.startswith("/"):
         database = os.path.normpath(f"{request.workspace}/{database}")
     if os.path.realpath(_folder(database)) in map(os.path.realpath, (_hermes(env), request.home)):
-        database = f"{_hermes(env)}/kanban/boards/default/kanban.db"
+        database = own
     env["HERMES_KANBAN_DB"] = database
     roots = tuple(dict.fromkeys((_folder(database), *request.roots)))
     return {"argv": list(_words(as_toml(roots))), "env": env}

@@ -44,7 +44,7 @@ def upsert(text: str, block: str, *, newlines: str = "\n*") -> str:
     """
     pattern = re.compile(rf"^{re.escape(BEGIN)}.*?^{re.escape(END)}{newlines}", re.MULTILINE | re.DOTALL)
     rest = pattern.sub("", text if pattern.search(text) else _less_legacy(text)).lstrip("\n")
-    return f"{block}\n{rest}" if rest else block
+    return f"{block}\n{rest}"
 
 
 def _less_legacy(text: str) -> str:

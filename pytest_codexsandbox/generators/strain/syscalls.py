@@ -20,11 +20,12 @@ _ATTRIBUTES: Final = ("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fcho
 _COPYING: Final = {"copy_file_range": 1, "sendfile": 0, "splice": 1}  # which of its files it writes to
 _MAKING: Final = ("mkdir", "mkdirat")
 CHANGING: Final = (
-    *_OPENING, *_WRITING, *_RENAMING, *_LINKING, *_REMOVING, *_ATTRIBUTES, *_COPYING, *_MAKING, "ioctl", "mmap",
+    *_OPENING, *_WRITING, *_RENAMING, *_LINKING, *_REMOVING, *_ATTRIBUTES, *_COPYING, *_MAKING, "ioctl",
+    "mmap", "chdir",
 )  # fmt: skip
-"""By which files are changed."""
+"""By which files are changed, and by which it is known what a relative path means."""
 
-_LINE: Final = re.compile(r"(?P<pid>\d+) +(?P<rest>.*)")
+_LINE: Final = re.compile(r"(?P<pid>\d+) +(?P<at>\d+\.\d+) +(?P<rest>.*)")
 _WHOLE: Final = re.compile(r"(?P<name>\w+)\((?P<args>.*)\) += (?P<result>.*)")
 _BEGUN: Final = re.compile(r"(?P<name>\w+)\((?P<args>.*) <unfinished \.\.\.>")
 _RESUMED: Final = re.compile(r"<\.\.\. (?P<name>\w+) resumed>(?P<args>.*)\) += (?P<result>.*)")
@@ -39,7 +40,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     name: str
     paths: tuple[str, ...] = ()  # absolute where that is known
+    words: tuple[str, ...] = ()  # of open files and as they were said: what strace compares with `-P`
     args: str = ""  # as it stands there, for flags
+    at: float = 0.0  # when, by the clock that strace has
     done: bool = True  # it came back
     worked: bool = True  # and without an error
 
@@ -71,7 +74,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             return paths[:1] if self.has("FICLONE", "FICLONERANGE", "BTRFS_IOC_CLONE") else ()
         if name == "mmap":
             return paths if self.has("MAP_SHARED") and self.has("PROT_WRITE") else ()
-        return paths[:1] if name in CHANGING else ()
+        return paths[:1] if name in (*_WRITING, *_REMOVING, *_ATTRIBUTES) else ()
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -104,35 +107,37 @@ def read(lines: Iterable[str]) -> Trace:
     killed: list[int] = []
     under_way: dict[int, int] = {}
     folders: dict[int, str] = {}  # where each process was last seen to be
-    for pid, rest in _lines(lines):
+    for pid, at, rest in _lines(lines):
         if _KILLED.match(rest):
             killed.append(pid)
         elif resumed := _RESUMED.fullmatch(rest):
-            at = under_way.pop(pid, None)
-            if at is not None:
-                begun = calls[at]
-                calls[at] = _call(pid, begun.name, begun.args + resumed["args"], resumed["result"], folders)
+            number = under_way.pop(pid, None)
+            if number is not None:
+                begun = calls[number]
+                args = begun.args + resumed["args"]
+                calls[number] = _call(pid, begun.at, begun.name, args, resumed["result"], folders)
         elif begun_now := _BEGUN.fullmatch(rest):
             under_way[pid] = len(calls)
-            calls.append(_call(pid, begun_now["name"], begun_now["args"], "?", folders))
+            calls.append(_call(pid, at, begun_now["name"], begun_now["args"], "?", folders))
         elif whole := _WHOLE.fullmatch(rest):
-            calls.append(_call(pid, whole["name"], whole["args"], whole["result"], folders))
+            calls.append(_call(pid, at, whole["name"], whole["args"], whole["result"], folders))
     return Trace(calls=tuple(calls), killed=tuple(killed))
 
 
-def _lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _lines(lines: Iterable[str]) -> Iterator[tuple[int, float, str]]:
     for line in lines:
         found = _LINE.fullmatch(line.rstrip("\n"))
         if found:
-            yield int(found["pid"]), found["rest"]
+            yield int(found["pid"]), float(found["at"]), found["rest"]
 
 
-def _call(pid: int, name: str, args: str, result: str, folders: dict[int, str]) -> Call:
+def _call(pid: int, at: float, name: str, args: str, result: str, folders: dict[int, str]) -> Call:
     paths = tuple(_paths(args, pid, folders))
-    return Call(
-        pid=pid, name=name, paths=paths, args=args, done=not result.startswith("?"),
-        worked=not result.startswith(("-1", "?")),
-    )  # fmt: skip
+    if name == "chdir" and result.startswith("0") and paths:
+        folders[pid] = paths[0]
+    done, worked = not result.startswith("?"), not result.startswith(("-1", "?"))
+    words = tuple(_words(args))
+    return Call(pid=pid, at=at, name=name, paths=paths, words=words, args=args, done=done, worked=worked)
 
 
 def _paths(args: str, pid: int, folders: dict[int, str]) -> Iterator[str]:
@@ -143,9 +148,18 @@ def _paths(args: str, pid: int, folders: dict[int, str]) -> Iterator[str]:
         if found["below"] is not None:
             yield _joined(opened, _decoded(found["below"]))
         elif found["plain"] is not None:
-            yield _joined(folders.get(pid, ""), _decoded(found["plain"]))
+            here = folders.get(pid) or next(reversed(folders.values()), "")  # of a new process: where others are
+            yield _joined(here, _decoded(found["plain"]))
         elif found["base"] != "AT_FDCWD":
             yield opened
+
+
+def _words(args: str) -> Iterator[str]:
+    for found in _PATH.finditer(args):
+        if found["opened"] is not None and found["base"] != "AT_FDCWD":
+            yield _decoded(found["opened"])
+        if found["below"] or found["plain"]:
+            yield _decoded(found["below"] or found["plain"])
 
 
 def _joined(folder: str, path: str) -> str:

@@ -12,7 +12,7 @@ from pytest_codexsandbox import proc
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.generators.third_party import npm, pypi
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
-from pytest_codexsandbox.generators.third_party.real import declared
+from pytest_codexsandbox.matrix.generators import declared
 from pytest_codexsandbox.releases.artefact import Run
 
 _UNUSED: Final = ("license", "funding", "engines", "bin", "deprecated")
