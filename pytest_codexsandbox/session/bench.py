@@ -269,6 +269,9 @@ class Bench:
         lost = next((one for one in observations if one.ended == "lost"), None)
         if lost is not None:  # how such a call ended is no finding, neither of the subject nor of the control
             raise self.lost(cell.environment, lost.error)
+        lacking = next((one.lacked for one in observations if one.lacked), "")
+        if lacking:
+            raise MachineFault("this machine has not enough for the call", where=cell.environment.id, why=lacking)
         return observations
 
     def _observed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:

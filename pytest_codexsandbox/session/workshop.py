@@ -72,7 +72,7 @@ class RealWorkshop:
         self._teller.close()
 
     def writer(self, cell: Cell, policy: str) -> Write:
-        """What asks a door of this cell for a policy: the generator's words, told now, for the wish that leads to it."""
+        """What asks a door of this cell for a policy: the generator's words, told now."""
         story = self._plain(cell, self._writers.wishes(cell)[policy])
         return lambda world, policy: _there(cell, story, world)
 
