@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.journal import CellRow
 from pytest_codexsandbox.reports.alike import FEW, Alike
 from pytest_codexsandbox.reports.escape import width_of
 from pytest_codexsandbox.reports.folding import FoldedRow, folded
-from pytest_codexsandbox.reports.grid import Grid, Group, Row, Side, common, names_of
+from pytest_codexsandbox.reports.grid import Grid, Group, Row, Side, common, names_of, side_names
 from pytest_codexsandbox.reports.paint import Paint
 
 _NARROWEST: Final = 14  # columns of a label
@@ -42,7 +42,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
 def matrix(grid: Grid, cells: Sequence[CellRow], paint: Paint, *, verbosity: int) -> list[str]:
     names = names_of(cells)
-    sides = _side_names(grid.sides)
+    sides = side_names(grid.sides)
     margin = _margin(grid, paint, every=verbosity > 0)
     left = margin.width
     titles = _titles(grid.groups, names)
@@ -57,11 +57,6 @@ def matrix(grid: Grid, cells: Sequence[CellRow], paint: Paint, *, verbosity: int
     same = common(cells) if len({cell.environment for cell in cells}) > 1 else {}
     keys += paint.labelled("in each", [f"{axis} {value}," for axis, value in same.items()]) if same else []
     return [*lines, *keys, *_cells_key(grid.groups, names, Alike(cells), paint, every=named is None, all=verbosity > 0)]
-
-
-def _side_names(sides: Sequence[Side]) -> dict[Side, str]:
-    one_door = len({side.door for side in sides}) == 1
-    return {side: side.policy if one_door else f"{side.policy} by {side.door}" for side in sides}
 
 
 def _titles(groups: Sequence[Group], names: dict[str, str]) -> list[str]:
