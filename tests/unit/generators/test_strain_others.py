@@ -1,4 +1,4 @@
-"""After another writer: what it left is what the checks compare with, and a writer that changed nothing proves nothing."""
+"""After another writer: what it left is what the checks compare with; one that changed nothing proves nothing."""
 
 from typing import Any
 

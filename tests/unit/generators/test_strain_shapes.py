@@ -89,8 +89,8 @@ def test_a_file_that_is_in_no_older_shape_proves_nothing() -> None:
 
 def test_every_key_is_looked_for_where_the_older_one_put_it() -> None:
     there, lost = placed({("model",): "x", ("gone",): 1, ("tui", "notifications"): False}, OLDER)
-    assert (
-        there == {("model",): ("sandbox_workspace_write", "model"), ("tui", "notifications"): ("tui", "notifications")}
-       
-    )
+    assert there == {
+        ("model",): ("sandbox_workspace_write", "model"),
+        ("tui", "notifications"): ("tui", "notifications"),
+    }
     assert lost == (("gone",),)
