@@ -13,7 +13,8 @@ import msgspec
 from pytest_codexsandbox.generators.strain import syscalls
 from pytest_codexsandbox.generators.strain.syscalls import Call
 
-MOST: Final = 16
+MOST: Final = 16  # kills of one generator
+MOST_SLOW: Final = 6
 _NEVER: Final = ("exit_group", "exit", "rt_sigreturn", "vfork", "execve")  # of no use, or not there a second time
 
 
@@ -38,7 +39,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         """The process died in such a call, on such a path."""
         return any(
             call.pid in trace.killed and not call.done and call.name == self.name
-            and (not self.path or self.path in call.words)
+            and (not self.path or self.path in call.compared)
             for call in trace.calls
         )  # fmt: skip
 
@@ -55,7 +56,7 @@ def points(calls: Sequence[Call], tops: Sequence[str], stable: frozenset[str]) -
 
 def _point(calls: Sequence[Call], at: int, number: int, *, since: int, stable: frozenset[str]) -> Point:
     target = calls[at]
-    for path in (*(path for path in target.words if path in stable), ""):
+    for path in (*(path for path in target.compared if path in stable), ""):
         count = _count(calls, at, path)
         if _is_first(calls, at, count, path):
             return Point(target=target, number=number, name=target.name, count=count, path=path)
@@ -69,7 +70,7 @@ def _point(calls: Sequence[Call], at: int, number: int, *, since: int, stable: f
 def _alike(calls: Sequence[Call], at: int, path: str) -> Iterator[Call]:
     """The calls up to this one that strace counts with it, of whichever process."""
     name = calls[at].name
-    return (one for one in calls[: at + 1] if one.name == name and (not path or path in one.words))
+    return (one for one in calls[: at + 1] if one.name == name and (not path or path in one.compared))
 
 
 def _count(calls: Sequence[Call], at: int, path: str) -> int:
@@ -92,5 +93,5 @@ def spread(found: Sequence[Point], most: int = MOST) -> tuple[Point, ...]:
 def stable_paths(*traces: Sequence[Call]) -> frozenset[str]:
     """Those that every run names: the name of a temporary file may be another each time. Relative ones are nothing
     that strace could be told."""
-    named = [{word for call in calls for word in call.words if word.startswith("/")} for calls in traces]
+    named = [{word for call in calls for word in call.compared if word.startswith("/")} for calls in traces]
     return frozenset(set.intersection(*named)) if named else frozenset()
