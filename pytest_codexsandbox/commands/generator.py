@@ -1,7 +1,10 @@
-"""Begin with a generator of your own: what writes Codex's configuration, put under test.
+"""Begin with a generator of your own, what writes Codex's configuration; try one on a few files.
 
   new   a declaration and a program that work at once, in the folder `generators` (or --folder): change them, or put
         your own command behind `run`. Files that are there already stay as they are
+  try   run it on a few files that have broken others (or on one of yours), and show what it did, what the real Codex
+        says and does, and each promise: confined as in a run. Exit code 1 when a promise is violated, 10 when
+        something could not be told
 
 A generator needs no file at all: pytest --codex-matrix --codex-generator "mytool render --out @CONFIG@"
 """
@@ -11,6 +14,7 @@ import keyword
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox.commands import generator_try
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators.scaffold import LANGUAGES, README, written
 from pytest_codexsandbox.matrix import generators
@@ -19,18 +23,27 @@ from pytest_codexsandbox.model.ids import as_value, is_value
 EXAMPLES: Final = (
     "codexsandbox generator new mytool",
     "codexsandbox generator new mytool --lang python",
+    *generator_try.EXAMPLES,
 )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("do", choices=("new",), metavar="new", help="what to do")
-    parser.add_argument("name", metavar="NAME", help="the generator's: it stands in every cell")
+    parser.add_argument("do", choices=("new", "try"), metavar="new|try", help="what to do")
+    parser.add_argument(
+        "words", nargs="+", metavar="NAME|SPEC",
+        help="new: its name, which stands in every cell; try, after --: a command, a name, py:, ep:, launch:",
+    )  # fmt: skip
     parser.add_argument("--lang", choices=tuple(LANGUAGES), default="sh", help="new: of the program; toml: none")
     parser.add_argument("--folder", default=generators.FOLDER, metavar="DIR", help="new: where to (generators)")
+    generator_try.add(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    return _new(options.name, options.lang, Path(options.folder))
+    if options.do == "try":
+        return generator_try.run(options)
+    if len(options.words) != 1:
+        raise WrongInput(f"one name is needed, not {len(options.words)}", next_step="codexsandbox generator new mytool")
+    return _new(options.words[0], options.lang, Path(options.folder))
 
 
 def _new(name: str, language: str, folder: Path) -> int:
