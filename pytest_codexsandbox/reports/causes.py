@@ -7,7 +7,7 @@ import msgspec
 
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.journal import CallLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import HARNESS, Journal
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.step import Key
@@ -52,6 +52,12 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(found))
 
     @property
+    def word(self) -> str:
+        """What a check of generators calls it; "" where it is about none."""
+        row = self.first.deciding
+        return row.reason if row is not None and self.first.key.policy == AS_ASKED else ""
+
+    @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:
         """(cell, door, policy) of every result."""
         return tuple(dict.fromkeys((record.key.cell, record.key.door, record.key.policy) for record in self.records))
@@ -93,7 +99,14 @@ def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...]) -> list[Caus
         for members in found.values()
     ]  # fmt: skip
     order = {verdict: place for place, verdict in enumerate(wanted)}
-    return sorted(causes, key=lambda cause: (order[cause.verdict], _severity(cause.direction)))
+    return sorted(causes, key=lambda cause: (*_place(cause, order), -len(cause.cases)))
+
+
+def _place(cause: Cause, order: Mapping[Verdict, int]) -> tuple[int, int]:
+    """If the harness cannot be believed, nothing below it can."""
+    if cause.verdict is Verdict.BROKEN and cause.first.key.promise.partition(".")[0] == HARNESS:
+        return (-1, 0)
+    return (order[cause.verdict], _severity(cause.direction))
 
 
 def _telling_first(records: list[Record]) -> list[Record]:
