@@ -78,7 +78,7 @@ class Journal:
         try:
             return self._encoder.encode(line)
         except UnicodeEncodeError:  # a file name that is not UTF-8
-            return self._encoder.encode(_spelled(msgspec.to_builtins(line, enc_hook=repr)))
+            return self._encoder.encode(spelled(msgspec.to_builtins(line, enc_hook=repr)))
 
     def sync(self) -> None:
         """On the disk, not only in its cache: the plan, before the first effect."""
@@ -251,14 +251,14 @@ class _Reader:
         self.records.append(record)
 
 
-def _spelled(value: Any) -> Any:
+def spelled(value: Any) -> Any:
     """`value` with what UTF-8 cannot say spelled out."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {_spelled(name): _spelled(member) for name, member in value.items()}
+        return {spelled(name): spelled(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_spelled(member) for member in value]
+        return [spelled(member) for member in value]
     return value
 
 

@@ -41,11 +41,15 @@ class Marks(msgspec.Struct, frozen=True):
         return f"# {self.owner}, set aside: "
 
     def begins(self, piece: Piece) -> bool:
-        """By the owner's name alone: another release may have said the rest in other words."""
-        return piece.kind == "comment" and piece.comment.startswith(f"# >>> {self.owner}: ")
+        """By the owner's name and the arrows: another release may have said the rest in other words."""
+        return _is_mark(piece, f"# >>> {self.owner}: ", " >>>")
 
     def ends(self, piece: Piece) -> bool:
-        return piece.kind == "comment" and piece.comment.startswith(f"# <<< {self.owner}: ")
+        return _is_mark(piece, f"# <<< {self.owner}: ", " <<<")
+
+
+def _is_mark(piece: Piece, begin: str, end: str) -> bool:
+    return piece.kind == "comment" and piece.comment.startswith(begin) and piece.comment.endswith(end)
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,7 +64,7 @@ def _planned(text: str, wanted: Wanted, *, new: bool) -> Planned | Refusal:
     result = bom + _composed(rest, found, todo, aside, marks, eol=line_end(body))
     if body and not body.endswith("\n") and result.rstrip().endswith((marks.end, marks.line)):
         result = result.removesuffix(line_end(body))  # the last line was not ended, and the last one is ours
-    return _proved(result, data, wanted) or Planned(
+    return _proved(result, data, wanted, marks) or Planned(
         content=result.encode(), changed=new or result != text, replaced=replaced,
         set_aside=tuple(edit.key for edit in aside),
     )  # fmt: skip
@@ -92,12 +92,13 @@ def _notes(before: tuple[str, ...], made: tuple[Edit, ...]) -> tuple[str, ...]:
     return tuple(notes.values())
 
 
-def _proved(result: str, before: dict[str, Any], wanted: Wanted) -> Refusal | None:
-    """The last look before anything is written: none of this should ever be false."""
+def _proved(result: str, before: dict[str, Any], wanted: Wanted, marks: Marks) -> Refusal | None:
+    """The last look before anything is written: where a file has no place for a key, it ends here."""
     body = result.removeprefix(_BOM)
-    after = tomli.loads(body)
-    marks = Marks(wanted.owner)
-    pieces = cut(body)
+    try:
+        after, pieces = tomli.loads(body), cut(body)
+    except tomli.TOMLDecodeError as problem:
+        return Refusal(what="this file has no place for these keys", why=str(problem))
     sound = (
         all(same(at(after, path), plain(v)) for path, v in asked(wanted).items())
         and same(_theirs(before, wanted), _theirs(after, wanted))
