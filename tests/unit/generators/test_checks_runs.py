@@ -201,6 +201,14 @@ def test_names_that_the_declaration_explains_pass(declaration: Declaration) -> N
     assert reasons(no_leftovers(told, ANY)) == {"left-behind"}
 
 
+def test_names_that_are_explained_are_so_behind_a_linked_codex_home_too() -> None:
+    home = {"@HOME@/.codex": link("real"), "@HOME@/real": FileState(kind="dir"), "@HOME@/real/config.toml": state(USER)}
+    own = {"@HOME@/real/tmp": FileState(kind="dir"), "@HOME@/real/tmp/lock": state(b"")}
+    told = with_files(home, home | own)
+    assert held(no_leftovers(told, Declaration(keeps=("@CODEX_HOME@/tmp/**",))))
+    assert reasons(no_leftovers(told, Declaration(keeps=("@CODEX_HOME@/other/**",)))) == {"left-behind"}
+
+
 def test_the_file_that_was_asked_for_and_its_folder_are_no_leftovers() -> None:
     assert held(no_leftovers(with_files({}, {"@HOME@/.codex": FileState(kind="dir")} | files(GOOD)), ANY))
     dangling = {CONFIG: link("/stage/home/d/none.toml")}
