@@ -43,16 +43,19 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
     config: bytes | None = USER  # of the user, where it shows
     wish: Wish = ONE_ROOT
     link: Literal["", "symlink"] = ""
-    between: Literal["", "loses-end", "key-inside"] = ""  # what another writer does to its file before it shows
+    between: Literal["", "loses-end", "loses-marks", "key-inside"] = (
+        ""  # what another writer does to its file before it shows
+    )
     migrates_from: tuple[str, ...] = ()
     timeout: float = 20.0
     markers: bool = True  # whether it writes the good one's block
 
     def disturbed(self, content: bytes) -> bytes:
         """What the other writer leaves: measured of `codex mcp add`, which takes marks along with what it rewrites."""
-        end = Marks("codexsandbox").end.encode()
-        if self.between == "loses-end":
-            return content.replace(end + b"\n", b"", 1)
+        begin, end = Marks("codexsandbox").begin.encode(), Marks("codexsandbox").end.encode()
+        if self.between in ("loses-end", "loses-marks"):
+            left = content.replace(end + b"\n", b"", 1)
+            return left if self.between == "loses-end" else left.replace(begin + b"\n", b"", 1)
         return content.replace(end, b"check_for_update_on_startup = false\n" + end, 1) if self.between else content
 
     def declaration(self) -> Declaration:
@@ -118,8 +121,10 @@ WRITINGS: Final = (
         ("managed-block.deletes-nothing-of-theirs",), between="loses-end"),
     _of("writings", "gives-up-on-moved-marks", "deletes whatever stands between its marks",
         ("managed-block.deletes-nothing-of-theirs",), between="key-inside"),
+    _of("writings", "looks-for-marks-only", "writes its keys a second time where its marks are gone",
+        ("managed-block.survives-other-writers",), between="loses-marks"),
     _of("writings", "knows-its-own-words-only", "writes a second block beside one of an earlier release",
-        ("generator.migrates",), migrates_from=("earlier-words",)),
+        ("generator.migrates",), migrates_from=("good-earlier",)),
 )  # fmt: skip
 
 GRANTS: Final = (

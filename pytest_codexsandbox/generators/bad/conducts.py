@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.generators.bad.making import Given, Result, Told, at_once, performing, told
+from pytest_codexsandbox.generators.bad.making import Given, Result, Told, at_once, declining, performing, told
 
 REACHED: Final = "REACHED"
 """What one of these prints when it got what it reached for: in a confined run this is never seen."""
@@ -28,6 +28,7 @@ def _failing(run: Told) -> None:
     sys.exit(1)
 
 
+@declining
 def refuses_after_writing(given: Given) -> Result:
     run = told(given)
     at_once(run, run.good)

@@ -4,12 +4,12 @@ import re
 from typing import Final
 
 from pytest_codexsandbox.generators.bad.making import (
-    Declined,
     Generator,
     Given,
     Result,
     Told,
     at_once,
+    declining,
     told,
 )
 from pytest_codexsandbox.reference import request_of
@@ -19,17 +19,14 @@ _VOIDING: Final = re.compile(rb"(?m)^(?:default_permissions|profile) *=.*\n?")
 
 
 def _instead(network: bool | None = None, roots: str = "") -> Generator:
-    """`roots`: `home`, `/` or `first` (the others are forgotten)."""
+    """`roots`: `home`, `/`, or `none` for the last one forgotten."""
 
+    @declining
     def generate(given: Given) -> Result:
         request = request_of(given)
         granted = {"home": (*request.roots, request.home), "/": ("/",), "none": request.roots[:-1]}
-        asked = granted.get(roots, request.roots)
-        try:
-            run = told(given, roots=(), network=(not request.network) if network else request.network)
-        except Declined as problem:
-            return {"refused": True, "reason": str(problem)}
-        at_once(run, _with_roots(run, asked))
+        run = told(given, roots=(), network=(not request.network) if network else request.network)
+        at_once(run, _with_roots(run, granted.get(roots, request.roots)))
         return {}
 
     return generate
@@ -40,6 +37,7 @@ def _with_roots(run: Told, roots: tuple[str, ...]) -> bytes:
     return re.sub(rb"(writable_roots = )\[.*?\]", lambda found: found[1] + as_toml(roots).encode(), run.good)
 
 
+@declining
 def ignores_default_permissions(given: Given) -> Result:
     """It does not look at what voids its policy, and says that all is well."""
     run = told(given, take_over=True)

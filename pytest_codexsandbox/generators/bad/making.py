@@ -1,5 +1,6 @@
 """A bad generator is the good one with one thing spoilt: what it writes, or how it writes it."""
 
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     request: Request
     before: bytes | None
     good: bytes  # what the good one would leave
+    alone: bytes  # and where there is no file
 
     @property
     def path(self) -> Path:
@@ -36,16 +38,30 @@ def told(given: Given, **changes: Any) -> Told:
     request = request_of(given)
     path = where(request.config)
     before = path.read_bytes() if path.exists() else None
-    wanted = Wanted(roots=request.roots, network=request.network, approval=request.approval, platform=request.platform)
-    planned = plan(before, msgspec.structs.replace(wanted, **changes))
-    if isinstance(planned, Refusal):
-        raise Declined(planned.what)
-    return Told(request=request, before=before, good=planned.content)
+    said = Wanted(roots=request.roots, network=request.network, approval=request.approval, platform=request.platform)
+    wanted = msgspec.structs.replace(said, **changes)
+    planned, alone = plan(before, wanted), plan(None, wanted)
+    if isinstance(planned, Refusal) or isinstance(alone, Refusal):
+        raise Declined(planned.what if isinstance(planned, Refusal) else "")
+    return Told(request=request, before=before, good=planned.content, alone=alone.content)
 
 
 def at_once(run: Told, content: bytes) -> None:
     """As the good one writes: the whole file replaced, and only where something changes."""
     rewrite(run.path, lambda now: None if now == content else content, patience=10)
+
+
+def declining(generate: Generator) -> Generator:
+    """What the good one refuses, this one does as well."""
+
+    @functools.wraps(generate)
+    def wrapped(given: Given) -> Result:
+        try:
+            return generate(given)
+        except Declined as problem:
+            return {"refused": True, "reason": str(problem)}
+
+    return wrapped
 
 
 def spoilt(change: Callable[[Told], bytes], **changes: Any) -> Generator:
@@ -56,12 +72,9 @@ def spoilt(change: Callable[[Told], bytes], **changes: Any) -> Generator:
 def performing(act: Callable[[Told], None], **changes: Any) -> Generator:
     """A generator that does something else once it knows what the good one would leave."""
 
+    @declining
     def generate(given: Given) -> Result:
-        try:
-            run = told(given, **changes)
-        except Declined as problem:
-            return {"refused": True, "reason": str(problem)}
-        act(run)
+        act(told(given, **changes))
         return {}
 
     return generate

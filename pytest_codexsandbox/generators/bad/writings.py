@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.generators.bad.making import Given, Result, Told, at_once, performing, spoilt, told
+from pytest_codexsandbox.generators.bad.making import Given, Result, Told, at_once, declining, performing, spoilt, told
 from pytest_codexsandbox.reference import request_of
 from pytest_codexsandbox.reference.block import Marks
 
@@ -63,6 +63,11 @@ def _loses_an_update(run: Told) -> None:
     run.path.write_bytes(run.good)
 
 
+def _block(run: Told) -> bytes:
+    stop = run.good.index(_MARKS.end.encode()) + len(_MARKS.end) + 1
+    return run.good[run.good.index(_MARKS.begin.encode()) : stop]
+
+
 def deletes_what_follows(given: Given) -> Result:
     """Without its end mark the block is taken to reach to the next one, or to the end: the user's tables too."""
     request = request_of(given)
@@ -74,6 +79,7 @@ def deletes_what_follows(given: Given) -> Result:
     return spoilt(lambda run: run.good)(given)
 
 
+@declining
 def gives_up_on_moved_marks(given: Given) -> Result:
     """What stands between its marks is its own, whoever put it there."""
     run = told(given)
@@ -86,17 +92,28 @@ def gives_up_on_moved_marks(given: Given) -> Result:
     return {}
 
 
+@declining
 def knows_its_own_words_only(given: Given) -> Result:
     """A block whose marks are in other words is nobody's to it: it writes a second one."""
     run = told(given)
     if run.before is None or _MARKS.begin.encode() in run.before or b"# >>> codexsandbox: " not in run.before:
         at_once(run, run.good)
         return {}
-    block = run.good[run.good.index(_MARKS.begin.encode()) : run.good.index(_MARKS.end.encode()) + len(_MARKS.end) + 1]
-    at_once(run, block + run.before)
+    at_once(run, _block(run) + run.before)
     return {}
 
 
+@declining
+def looks_for_marks_only(given: Given) -> Result:
+    """After a program that dropped every comment the keys are still there, and come a second time."""
+    run = told(given)
+    before = run.before or b""
+    marked = _MARKS.begin.encode() in before
+    at_once(run, run.good if marked or b"sandbox_mode" not in before else run.alone + before)
+    return {}
+
+
+@declining
 def earlier_words(given: Given) -> Result:
     """What an earlier release wrote: the same block, its marks in other words. No flaw of its own."""
     run = told(given)

@@ -93,6 +93,13 @@ def test_what_another_process_reaches_first_is_named_by_what_comes_right_before(
     assert asked(calls) == [("write", 1, ""), ("fadvise64", 1, "")]
 
 
+def test_a_count_that_another_process_reaches_later_is_taken_only_if_there_is_no_other() -> None:
+    """strace would kill that one as well, and what a parent makes of the death of its child would never be seen."""
+    calls = [call("sigaltstack", pid=2), call("write", TMP, pid=2), call("write", TMP, pid=1)]
+    assert asked(calls)[0] == ("sigaltstack", 1, "")
+    assert asked(calls[1:])[0] == ("write", 1, "")
+
+
 def test_what_cannot_be_singled_out_is_said() -> None:
     calls = [call("write", TMP, pid=1), call("write", TMP, pid=2)]
     found = points(calls, TOPS, frozenset())
