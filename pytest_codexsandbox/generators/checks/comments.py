@@ -109,7 +109,8 @@ def disturbed(before: bytes, after: bytes, ownership: Own, name: str = "afterwar
 def _kept(one: Said, other: Said) -> bool:
     if one.comment.text != other.comment.text:
         return False
-    return not one.bound or (one.anchor, one.comment.place) == (other.anchor, other.comment.place)
+    places = ("free", "above") if one.comment.place == "free" else (one.comment.place,)
+    return not one.bound or (one.anchor == other.anchor and other.comment.place in places)
 
 
 def _fault(one: Said, there: tuple[Said, ...], name: str, diff: str) -> Fault:

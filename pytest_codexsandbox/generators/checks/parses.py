@@ -12,9 +12,9 @@ from pytest_codexsandbox.generators.checks.found import (
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.lines import bytes_of, document
+from pytest_codexsandbox.generators.checks.lines import bytes_of, document, text_of
 from pytest_codexsandbox.generators.checks.owning import own, written_alone
-from pytest_codexsandbox.generators.checks.reading import Reading, read, written
+from pytest_codexsandbox.generators.checks.reading import Reading, at_fault, read, written
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story
 
 CLAIM = "what was written is TOML 1.1"
@@ -72,12 +72,7 @@ def _in_array(content: bytes, markers: tuple[Marker, ...]) -> bool:
 
 
 def _key_at(content: bytes, reading: Reading) -> str:
-    found = document(content)
-    words = reading.place.replace(",", "").split()
-    if len(words) < 2 or not words[1].isdigit():
-        return ""
-    offset = sum(len(line) for line in found.text.splitlines(keepends=True)[: int(words[1]) - 1])
-    statement = found.at(offset)
+    statement = at_fault(text_of(content).removeprefix("\ufeff"), reading.place)
     return f" at {written(statement.path)}" if statement and statement.path else ""
 
 

@@ -180,6 +180,7 @@ def test_a_free_comment_keeps_its_place_among_the_users_own_statements_alone() -
     before = b"# about all\n\na = 1\n"
     assert held(comments_kept(story(before, b"# about all\n\n" + BLOCK + b"a = 1\n"), ANY))
     assert held(comments_kept(story(before, BLOCK + before), ANY))
+    assert held(comments_kept(story(before, BLOCK + b"# about all\na = 1\n"), ANY)), "an empty line is not its own"
     assert reasons(comments_kept(story(before, BLOCK + b"a = 1\n# about all\n"), ANY)) == {"comment-moved"}
 
 
@@ -294,3 +295,21 @@ def test_faults_of_one_kind_are_one_row() -> None:
 
 def test_what_was_no_toml_and_is_none_now_is_told_once() -> None:
     assert "generator.parses" in skips(own_place(story(b"a =\n", BLOCK + b"a =\n"), ANY))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"a = {}\n[a.b]\n", "extends-inline-table"),
+        (b"a = {}\na.b = 1\n", "extends-inline-table"),
+        (b"a.b = 1\na = {}", "extends-inline-table"),
+        (b"a = 1\na = 2\n", "duplicate-key"),
+        (b"a = {}\na = {}\n", "duplicate-key"),
+        (b"[a]\n[a]\n", "duplicate-table"),
+        (b"a.b = 1\n[a]\nc = 1\n", "duplicate-table"),
+        (b'a = "x\nb = 1\n', "unclosed-string"),
+        (b'a = """x\nb = 1\n', "unclosed-string"),
+    ],
+)
+def test_the_cause_of_broken_toml_has_a_word(text: bytes, reason: str) -> None:
+    assert reasons(parses(story(b"", text), ANY)) == {reason}
