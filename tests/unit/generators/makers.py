@@ -46,7 +46,7 @@ def story(before: bytes | None, *after: bytes | None, **words: Any) -> Story:
     texts = after * 3 if len(after) == 1 else after
     given: dict[str, Any] = {
         "generator": "g", "case": Case(id="c", why="w", config=before), "wish": Wish(), "before": files(before),
-        "runs": tuple(run(text) for text in texts), "world": WORLD, "alone": BLOCK, "confined": "bwrap",
+        "runs": tuple(run(text) for text in texts), "world": WORLD, "alone": BLOCK, "confined": "bubblewrap bwrap",
     }  # fmt: skip
     return Story(**(given | words))
 

@@ -276,8 +276,8 @@ def test_a_run_that_does_not_end_is_found(words: dict[str, Any], reason: str) ->
 
 def test_what_is_reached_for_outside_is_found_and_unconfined_proves_nothing() -> None:
     assert reasons(stays_inside(ended(USER, strayed=("~/.ssh/id",)), ANY)) == {"reached-outside"}
-    (one,) = stays_inside(story(USER, GOOD, confined=""), ANY)
-    assert not one.control_held
+    assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined=""), ANY))
+    assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined="the environment c"), ANY))
 
 
 def test_the_wish_says_on_which_platform() -> None:
