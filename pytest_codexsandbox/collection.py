@@ -260,6 +260,6 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
     names = Names(cells=tuple(cell.id for cell in run.cells), promises=(promise.id,), policies=policies)
     sieve = Sieve(run.selection, names)
     for cell in run.cells:
-        for policy in policies:
+        for door, policy in run.sides_of(cell, DOOR, policies):
             if not sieve.why_not(cell=cell.id, policy=policy, promise=promise.id):
-                yield Key(cell=cell.id, door=DOOR, policy=policy, promise=promise.id)
+                yield Key(cell=cell.id, door=door, policy=policy, promise=promise.id)

@@ -31,6 +31,7 @@ from pytest_codexsandbox.model.verdict import Verdict
 CANARIES: Final = ("allow-all", "good")  # acts of rows that are about the harness
 SIGKILLED: Final = 128 + 9
 FOUND: Final = "generator found: {}."  # how fingerprints know the word that a check of a generator has for a cause
+_FOUND: Final = FOUND.partition("{")[0]
 ENFORCES: Final = "effective.does-what-was-asked"
 _ENFORCED: Final = {"leak": "more-than-asked", "denied": "less-than-asked"}  # what the acts of a policy showed
 EXPLAINED: Final = (Verdict.VIOLATES, Verdict.BLOCKED, Verdict.BROKEN)
@@ -94,8 +95,9 @@ def _by_word(record: Record, told: Mapping[str, str], known: Sequence[Fingerprin
     if named:
         found = match(named[0].texts[0], facts=told, fingerprints=named)
     else:
+        own = [one for one in known if one.texts[0].startswith(_FOUND)]
         words = (row.reason, _ENFORCED.get(record.direction, "") if record.key.promise == ENFORCES else "")
-        tried = (match(FOUND.format(word), facts=told, fingerprints=known) for word in words if word)
+        tried = (match(FOUND.format(word), facts=told, fingerprints=own) for word in words if word)
         found = next((one for one in tried if one is not None), None)
     return None if found is None else msgspec.structs.replace(found, quote=row.saw[:QUOTE])
 

@@ -125,7 +125,9 @@ class CodexSandbox:
         environment, subject = bench.environment(cell.environment), bench.subject(cell.subject)
         subject = subject.inside(environment)
         try:
-            seen = bench.door(key.door).observe(environment, subject, POLICIES[key.policy], acts, call)[0]
+            seen = bench.door_of(cell, key.door, key.policy).observe(
+                environment, subject, POLICIES[key.policy], acts, call
+            )[0]
         except Lost as fault:
             raise bench.lost(cell.environment, fault.why or fault.what) from None
         self._run.pending.append(

@@ -196,8 +196,8 @@ class Particular(Protocol):
 class Laying(Protocol):
     """What a door may do besides, before each of its calls."""
 
-    def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[str, ...]:
-        """Put files into the world; their paths, as placeholders: they are nobody's litter."""
+    def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[Given, ...]:
+        """Put files into the world; what was laid, filled: it is nobody's litter."""
 
 
 class Reporter(Protocol):

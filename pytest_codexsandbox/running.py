@@ -1,7 +1,7 @@
 """One run, as each process of it sees it: what was asked for, cells, plan, bench, attempts."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -183,6 +183,12 @@ class Run:
         plan = with_corpus(plan, self.writers) if self.generators else plan
         return choosing.trimmed(plan, self._budget, self.circumstances)
 
+    def sides_of(self, cell: Cell, door: str, policies: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Where a test of the user's own is asked: beside a generator, where a file counts, under what it leads to."""
+        if not cell.subject.generator or self._sides is None:
+            return [(door, policy) for policy in policies]
+        return [side for side in self._sides.of(cell) if side[1] in policies]
+
     @property
     def _sides(self) -> Sides | None:
         if not self.generators:
@@ -270,8 +276,8 @@ class Run:
             self.canaries = Canaries(self._bench, tuple(p for p in self.pairs if p[0].id in self._bench.promises))
         return self._bench
 
-    def _writer(self, cell: Cell) -> "Write":
-        return self.workshop.writer(cell)
+    def _writer(self, cell: Cell, policy: str) -> "Write":
+        return self.workshop.writer(cell, policy)
 
     @cached_property
     def workshop(self) -> "RealWorkshop":

@@ -1,7 +1,8 @@
 """What this machine lacks, found by really starting a sandbox, and the line that fixes it.
 
-Starts the installed Codex under read-only and workspace-write, as this user, and asks pip and npm where a release is
-(without downloading one). Exit code 0 when a sandbox starts, else 1.
+Starts the installed Codex under read-only and workspace-write, as this user, asks pip and npm where a release is
+(without downloading one), and the container engine what is there; where an image stands ready, Codex is started in a
+container as well. Exit code 0 when a sandbox starts on this machine, else 1.
 """
 
 import argparse
@@ -9,19 +10,21 @@ import json
 import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
-from typing import Final, Literal
+from functools import partial
+from typing import Final
 
 import msgspec
 
 from pytest_codexsandbox import proc
+from pytest_codexsandbox.commands import doctor_containers
 from pytest_codexsandbox.commands.asked import INSTALL
+from pytest_codexsandbox.commands.finding import Finding, as_text, words
 from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
-from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
 from pytest_codexsandbox.model.start import Started
@@ -40,20 +43,8 @@ EXAMPLES: Final = (
     "codexsandbox doctor --codex-bin ./target/release/codex",
     "codexsandbox doctor --offline --json",
 )
-Answer = Literal["yes", "no", "skipped"]
 _ASKED_OF_PYPI, _ASKED_OF_NPM = "0.163.0", "0.40.0"
-_WIDTH: Final = 100
 _AGAIN: Final = "codexsandbox doctor   (once more; if it stays so, please report it)"
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the doctor."""
-
-    what: str
-    answer: Answer
-    why: str
-    fix: str = ""
-    needed: bool = False  # without it nothing can be measured
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +74,13 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
         yield from of_codex(spec)
     yield _cache()
     yield from _sources(offline=options.offline)
+    yield from doctor_containers.findings(None if spec is None else partial(in_container, spec))
+
+
+def in_container(spec: SubjectSpec, environment: EnvironmentSpec) -> Finding:
+    cell = Cell(environment=environment, subject=spec)
+    where = f"{environment.distro}, {environment.profile}"
+    return of_start(WORKSPACE_WRITE, lambda: start(cell, WORKSPACE_WRITE), where=where)
 
 
 def of_codex(spec: SubjectSpec) -> Iterator[Finding]:
@@ -90,7 +88,7 @@ def of_codex(spec: SubjectSpec) -> Iterator[Finding]:
     try:
         subject = resolve(spec, cache=cache_folder())
     except CodexSandboxError as error:
-        yield Finding(what="Codex", answer="no", why=_line(error), fix=error.next_step, needed=True)
+        yield Finding(what="Codex", answer="no", why=words(error), fix=error.next_step, needed=True)
         return
     yield Finding(what="Codex", answer="yes", why=f"{subject.version}, {subject.source}, sha256 {subject.digest[:12]}…",
                   needed=True)  # fmt: skip
@@ -108,19 +106,22 @@ def start(cell: Cell, policy: str) -> Started:
             return table.started(cell, "sandbox", policy)
 
 
-def of_start(policy: str, started: Callable[[], Started]) -> Finding:
-    what = f"sandbox, {policy}, {_user()}"
+def of_start(policy: str, started: Callable[[], Started], *, where: str = "") -> Finding:
+    """`where`: in a container, without which this machine can still be measured."""
+    what, needed = ("sandbox in a container", False) if where else (f"sandbox, {policy}, {_user()}", True)
     try:
         state = started()
     except CodexSandboxError as error:
-        return Finding(what=what, answer="no", why=_line(error), fix=error.next_step or _AGAIN, needed=True)
+        return Finding(what=what, answer="no", why=words(error), fix=error.next_step or _AGAIN, needed=needed)
     if state.state == "on":
-        return Finding(what=what, answer="yes", why=", ".join(filter(None, (state.by, state.why))), needed=True)
+        return Finding(
+            what=what, answer="yes", why=", ".join(filter(None, (where, state.by, state.why))), needed=needed
+        )
     known = state.diagnosis
-    why = f"{state.why}; {known.cause}" if known and known.cause else state.why
+    why = ": ".join(filter(None, (where, f"{state.why}; {known.cause}" if known and known.cause else state.why)))
     fix = known.remedy if known else ""
     return Finding(what=what, answer="no", why=why, fix=fix or "codexsandbox diagnose -   (paste what Codex said)",
-                   needed=True)  # fmt: skip
+                   needed=needed)  # fmt: skip
 
 
 def _cache() -> Finding:
@@ -145,7 +146,7 @@ def _sources(*, offline: bool) -> Iterator[Finding]:
     try:
         platform = here()
     except NotHad as error:
-        yield Finding(what="Codex releases", answer="no", why=_line(error), fix=error.next_step)
+        yield Finding(what="Codex releases", answer="no", why=words(error), fix=error.next_step)
         return
     asked = (
         ("PyPI", _ASKED_OF_PYPI, bool(pypi.command()), "python -m ensurepip",
@@ -166,24 +167,9 @@ def _asked(what: str, release: str, fix: str, ask: Callable[[], object]) -> Find
     try:
         ask()
     except CodexSandboxError as error:
-        return Finding(what=what, answer="no", why=_line(error), fix=error.next_step or fix)
+        return Finding(what=what, answer="no", why=words(error), fix=error.next_step or fix)
     return Finding(what=what, answer="yes", why=f"answered for {release}; nothing downloaded")
-
-
-def as_text(findings: tuple[Finding, ...]) -> str:
-    wide = max(len(finding.what) for finding in findings)
-    lines = [f"{'this machine':<{wide}}  there     why"]
-    for finding in findings:
-        head = f"{finding.what:<{wide}}  {finding.answer:<8}  "
-        lines += textwrap.wrap(finding.why, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
-        if finding.fix and finding.answer == "no":
-            lines.append(f"{'':<{wide}}  fix       {finding.fix}")
-    return "\n".join(lines)
 
 
 def _user() -> str:
     return "root" if os.getuid() == 0 else f"uid {os.getuid()}"
-
-
-def _line(error: CodexSandboxError) -> str:
-    return "; ".join(part for part in (error.what, error.why) if part)

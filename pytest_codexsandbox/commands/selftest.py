@@ -1,15 +1,16 @@
-"""Prove that the harness can fail: run Codexes that are known to be bad against every promise.
+"""Prove that the harness can fail: run Codexes and generators that are known to be bad against every promise.
 
-Each subject is an executable that takes Codex's command line and breaks one promise; one of them is good. Prints which
-promise catches which subject. Exit code 1 when a bad one survives, when a promise catches nothing, or when the good one
-is failed. Needs no Codex and no network.
+Each subject is an executable that takes Codex's command line, or a generator of its configuration, and breaks one
+promise; one of each is good. Prints which promise catches which subject. Exit code 1 when a bad one survives, when a
+promise catches nothing, or when the good one is failed. Needs no network; generators are asked where a Codex is
+installed.
 """
 
 import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.commands import kill_matrix
+from pytest_codexsandbox.commands import kill_matrix, selftest_generators
 from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import WrongInput
@@ -31,6 +32,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.session.batteries import group_of
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.rehearsal import rehearse
@@ -43,6 +45,7 @@ EXAMPLES: Final = (
     "codexsandbox selftest --subject follows-links        one subject (may be given again)",
     "codexsandbox selftest --only 'network.*' --json",
 )
+GENERATORS: Final = "generators"
 Pairs = tuple[tuple[Promise, Callable[..., object]], ...]
 Say = Callable[[str], None]
 NO_DOORS: Final[Mapping[str, tuple[Fake, ...]]] = {}
@@ -59,21 +62,45 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     everything = survey.promises(shipped("scenarios"))
     pairs = select(options.only, everything)
-    fakes = about(chosen(options.subject, FAKES), pairs, everything)
+    named, writers = divided(options.subject)
+    fakes = about(named, pairs, everything) if named else ()
+    writers = tuple(one for one in writers if options.only == "*" or options.subject)
     if options.list:
-        print("\n".join(f"{fake.name:<26} {fake.wrong or 'keeps every promise'}" for fake in fakes))
+        print("\n".join(f"{fake.name:<26} {fake.wrong or 'keeps every promise'}" for fake in (*fakes, *writers)))
         return 0
     if not sys.platform.startswith("linux"):
         raise WrongInput("selftest starts processes as Linux does", why=NEEDS_LINUX)
     started = time.monotonic()
     at_doors = {door: through(door, fakes, pairs, everything) for door in OPEN_DOORS}
-    with progress(total=len(fakes) + sum(map(len, at_doors.values()))) as say:
+    with progress(total=len(fakes) + len(writers) + sum(map(len, at_doors.values()))) as say:
         killing, others = kill(fakes, pairs, at_doors, say=say)
-    found = (*faults(killing, whole=not options.subject), *(fault for one in others.values() for fault in at(one)))
+        if writers:
+            others[GENERATORS] = selftest_generators.kill(writers, say=say)
+    found = (*faults(killing, whole=not options.subject), *_elsewhere(others, whole=not options.subject))
     seconds = time.monotonic() - started
     told = as_json if options.json else as_text
     print(told(killing, others, found, seconds, verbose=options.verbose))
     return 1 if found else 0
+
+
+def _elsewhere(others: Mapping[str, Killing], *, whole: bool) -> Iterator[Fault]:
+    """At other doors few subjects are asked; of generators all are."""
+    for name, killing in others.items():
+        yield from _faults(name, killing, whole=whole)
+
+
+def _faults(name: str, killing: Killing, *, whole: bool = False) -> tuple[Fault, ...]:
+    return faults(killing, whole=whole) if name == GENERATORS else at(killing)
+
+
+def divided(names: Sequence[str]) -> tuple[tuple[Fake, ...], tuple[Fake, ...]]:
+    """Stand-ins for Codex, and generators; without names all of them. `good` is one of both."""
+    writers = selftest_generators.fakes() if installed() is not None else ()
+    if not names:
+        return FAKES, writers
+    asked = tuple(one for one in writers if one.name in names)
+    mine = [name for name in names if name == GOOD.name or name not in {one.name for one in asked}]
+    return chosen(mine, FAKES) if mine else (), asked
 
 
 def chosen(names: Iterable[str], fakes: tuple[Fake, ...]) -> tuple[Fake, ...]:
@@ -205,8 +232,16 @@ def as_text(
     killing: Killing, others: Mapping[str, Killing], found: tuple[Fault, ...], seconds: float, *, verbose: bool
 ) -> str:
     matrix = kill_matrix.whole(killing) if verbose else kill_matrix.compact(killing)
-    doors = [f"by {door}: {kill_matrix.counted(one, at(one))}" for door, one in others.items()]
-    return "\n".join([matrix, "", *doors, kill_matrix.closing(killing, found, seconds)])
+    generators = others.get(GENERATORS)
+    told = [matrix] if killing.fakes else []
+    if generators is not None:
+        told += ["", (kill_matrix.whole if verbose else kill_matrix.compact)(generators)]
+    counted = [f"{_door(name)}: {kill_matrix.counted(one, _faults(name, one))}" for name, one in others.items()]
+    return "\n".join([*told, "", *counted, kill_matrix.closing(killing, found, seconds)])
+
+
+def _door(name: str) -> str:
+    return name if name == GENERATORS else f"by {name}"
 
 
 def as_json(

@@ -11,7 +11,7 @@ import msgspec
 
 from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.generator import Written
@@ -54,13 +54,16 @@ class ConfiguredDoor:
         env = {name: value for name, value in (made.env | written.env).items() if name not in written.unset}
         return msgspec.structs.replace(made, env=env)
 
-    def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[str, ...]:
-        """Put the files where Codex finds them; where that is."""
-        files = self._of(world, policy).files
+    def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[Given, ...]:
+        """Put the files where Codex finds them."""
+        files = {world.fill(path): file for path, file in self._of(world, policy).files.items()}
         for path, file in files.items():
-            environment.put(world.fill(path), file.content, file.mode)
+            environment.put(path, file.content, file.mode)
         self._written.pop(world.id, None)
-        return tuple(files)
+        return tuple(
+            Given(kind="file", path=path, content=file.content.decode("utf-8", "replace"), mode=file.mode)
+            for path, file in files.items()
+        )
 
     def observe(
         self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None

@@ -18,10 +18,10 @@ from pytest_codexsandbox.doors.filling import (
     name_word,
     plan_word,
 )
-from pytest_codexsandbox.doors.spoken import spoken
+from pytest_codexsandbox.doors.spoken import Spoken, spoken
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Act, Call, DoneAct, Given, Look
-from pytest_codexsandbox.model.base import FORBIDDEN, PLANTED, SEARCHED
+from pytest_codexsandbox.model.base import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
@@ -32,6 +32,9 @@ __all__ = ["look_key", "observe"]
 
 TEXT_LIMIT: Final = 64 * 1024
 ROW_DETAIL: Final = 2000
+NO_ROOM: Final = ("ENOSPC", "EDQUOT", "SQLITE_FULL")
+NO_ROOM_TEXT: Final = b"No space left on device"
+FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
 DISTURBED: Final = 3  # calls at most: what fails each time was not the machine's other work
 # bubblewrap reads the list of mounts and then goes through it; a container that ends meanwhile takes its mount along.
 VANISHED: Final = re.compile(
@@ -102,7 +105,7 @@ class _Take:
             for path in looked_at(act)
         }
         self._before: dict[str, Look] = {}
-        self._laid: tuple[str, ...] = ()
+        self._laid: tuple[Given, ...] = ()
 
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Everything up to the start: the command, the world as the acts want it, and what is there before."""
@@ -130,7 +133,7 @@ class _Take:
 
     def observation(self, ended: Finished) -> Observation:
         said = spoken(ended.stdout, self._nonce, self._asked())
-        of_probe = len(ended.stdout) - len(said.rest)
+        of_probe, lacked = len(ended.stdout) - len(said.rest), _lacked(ended, said)
         survey = self._survey()
         litter, searched = self._left_behind(survey.litter)
         return Observation(
@@ -139,14 +142,20 @@ class _Take:
             ended=ended.ended, code=ended.code, seconds=ended.seconds,
             stdout_sha256=hashlib.sha256(said.rest).hexdigest(),
             stdout_total=max(ended.stdout_total, len(ended.stdout)) - of_probe,
-            stdout=_bounded(said.rest), stderr=_bounded(ended.stderr), error=said.error or _machine_error(ended),
+            stdout=_bounded(said.rest), stderr=_bounded(ended.stderr),
+            error=said.error or lacked or _machine_error(ended), lacked=lacked,
             ready=said.ready, finished=said.finished, rows={act: _clean(row) for act, row in said.rows.items()},
             before=self._before, after=self._shown(survey.looks),
             arrivals=tuple(f"{rig} {name}" for name, rigs in survey.arrivals.items() for rig in rigs),
             readings=ended.readings,
             survivors=tuple(map(redact, ended.survivors)), litter=litter, searched=searched, world=self.world,
-            given={act_id: act.given for act_id, act in self._filled.items() if act.given},
+            given={act_id: given for act_id, given in self._given() if given},
         )  # fmt: skip
+
+    def _given(self) -> Iterator[tuple[str, tuple[Given, ...]]]:
+        """What was laid, by the act that it was laid for; credentials are left out."""
+        yield from ((act_id, act.given) for act_id, act in self._filled.items())
+        yield CONFIGURED, tuple(msgspec.structs.replace(laid, content=redact(laid.content)) for laid in self._laid)
 
     def not_started(self, call: Call, lacking: NotHad) -> Observation:
         nothing = hashlib.sha256(b"").hexdigest()
@@ -196,7 +205,7 @@ class _Take:
         return tuple(path for path in found if path not in ours), tuple(ours[path] for path in found if path in ours)
 
     def _known(self) -> list[str]:
-        known: set[str] = {self.world.fill(path) for path in self._laid}
+        known: set[str] = {laid.path for laid in self._laid}
         for act in self._filled.values():
             companions = SQLITE_COMPANIONS if act.verb == "sqlite" else ("",)
             known.update(act.path + companion for companion in companions if act.path.startswith("/"))
@@ -219,11 +228,22 @@ def _companions(kind: str) -> tuple[str, ...]:
 
 
 def _machine_error(ended: Finished) -> str:
-    """A call that took too long is an answer of the subject; one that was never started, got lost, or was ended by the
-    kernel because the environment's memory was full is none."""
+    """A call that took too long is an answer of the subject; one that was never started, or got lost, is none."""
+    return ended.error if ended.ended in ("not-started", "lost") else ""
+
+
+def _lacked(ended: Finished, said: Spoken) -> str:
+    """Nor is it one that was ended by the kernel for want of memory, or that found no room on a full disk."""
     if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:
         return f"the environment's memory was full: the kernel ended {ended.oom_kills} of its processes"
-    return ended.error if ended.ended in ("not-started", "lost") else ""
+    if 0 <= ended.room < FULL and _found_no_room(ended, said):
+        return f"the environment's disk is full: {ended.room >> 10} KiB were left when the call ended"
+    return ""
+
+
+def _found_no_room(ended: Finished, said: Spoken) -> bool:
+    by_name = any(row.errno in NO_ROOM for row in said.rows.values())
+    return by_name or any(NO_ROOM_TEXT in text for text in (ended.stderr, said.rest))
 
 
 def _shown(look: Look, path: str) -> Look:

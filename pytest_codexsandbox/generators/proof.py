@@ -7,7 +7,6 @@ have been done at all. What this user cannot do outside either, for a reason tha
 import json
 import os
 import secrets
-import select
 import socket
 import sys
 import time
@@ -19,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox import proc
+from pytest_codexsandbox.errors import Lost
 from pytest_codexsandbox.generators import readable
 from pytest_codexsandbox.generators.confine import (
     NEXT,
@@ -31,7 +31,7 @@ from pytest_codexsandbox.generators.confine import (
 )
 from pytest_codexsandbox.generators.readable import GUEST
 from pytest_codexsandbox.generators.stage import Stage, place
-from pytest_codexsandbox.generators.ward import Job, Limits, warded
+from pytest_codexsandbox.generators.ward import Job, Limits, readable_by, warded
 from pytest_codexsandbox.guest import trespass
 from pytest_codexsandbox.model.command import Command, Finished
 
@@ -132,8 +132,13 @@ def _here(words: str) -> Finished:
 
 def _behind(asked: Confinement, stage: Stage, words: str) -> Finished:
     """As a generator is run: by the warden."""
-    with warded(asked.walls(stage, readable.python()), log=stage.folder / "warden.log", name=asked.by) as ward:
-        return ward.run([Job(command=_command((*_PROGRAM, words)))], Limits())[0]
+    walls = asked.walls(stage, readable.python())
+    try:
+        with warded(walls, log=stage.folder / "warden.log", name=asked.by) as ward:
+            return ward.run([Job(command=_command((*_PROGRAM, words)))], Limits())[0]
+    except (Lost, OSError) as problem:
+        why = problem.why if isinstance(problem, Lost) else str(problem)
+        raise CannotConfine("cannot confine generators here", where=asked.by, why=why, next_step=NEXT) from problem
 
 
 def _command(argv: tuple[str, ...]) -> Command:
@@ -239,8 +244,7 @@ def _heard(child: proc.Child, *, within: float) -> bytes:
     assert child.stdout is not None
     limit, heard = time.monotonic() + within, b""
     while not heard.endswith(b"\n"):
-        ready, _, _ = select.select([child.stdout], [], [], max(0.0, limit - time.monotonic()))
-        data = os.read(child.stdout.fileno(), 100) if ready else b""
+        data = os.read(child.stdout.fileno(), 100) if readable_by(child.stdout.fileno(), limit) else b""
         if not data:
             return heard
         heard += data

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -14,17 +15,15 @@ import msgspec
 from pytest_codexsandbox.errors import CodexSandboxError, Lost, NotHad
 from pytest_codexsandbox.generators import outcomes, placeholders, readable, surroundings
 from pytest_codexsandbox.generators.confine import NEXT, Confinement
+from pytest_codexsandbox.generators.folders import LAUNCHES, Folders
 from pytest_codexsandbox.generators.readable import GUEST, Made
-from pytest_codexsandbox.generators.stage import LAUNCHES, Stage
+from pytest_codexsandbox.generators.stage import Stage
 from pytest_codexsandbox.generators.ward import Call, Job, Limits, Ward, warded
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.generator import Outcome, Request, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 
 _MOST_WARDS: Final = 4
-_STUB: Final = """#!/bin/sh
-exec {python} -I -S {recorder} {folder} {codex} "$@"
-"""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +41,8 @@ class Runner:
     """For one stage. Leaving it ends every warden."""
 
     def __init__(self, stage: Stage, confinement: Confinement) -> None:
-        self.stage, self.confinement = stage, confinement
+        self.stage: Folders = stage
+        self._here, self.confinement = stage, confinement
         self._wards: dict[tuple[str, ...], tuple[Ward, ExitStack]] = {}
         self._stubs = stage.folder / "stubs"
         self._stubs.mkdir(exist_ok=True)
@@ -62,7 +62,7 @@ class Runner:
     def together(self, asked: Sequence[Asked]) -> tuple[Outcome, ...]:
         """All at once on the same files, each with a request and a result of its own. What the stub saw is told only
         where there is but one."""
-        self.stage.strayed()
+        self._before()
         try:
             prepared = [self._prepared(one, number) for number, one in enumerate(asked)]
         except CodexSandboxError as problem:
@@ -81,6 +81,10 @@ class Runner:
             for ended, one, (job, _), result in zip(finished, asked, prepared, results, strict=True)
         )  # fmt: skip
 
+    def _before(self) -> None:
+        """What was there already was nobody's of this run."""
+        self._here.strayed()
+
     def values(self, asked: Asked, number: int = 0) -> dict[str, str]:
         """Placeholder → what stands for it. `number`: of several at once."""
         paths = self.stage.paths_of(number)
@@ -90,18 +94,23 @@ class Runner:
     def _prepared(self, asked: Asked, number: int) -> tuple[Job, Made]:
         values = self.values(asked, number)
         declaration = asked.generator.declaration
-        if declaration.needs_network and self.confinement.by:
+        if declaration.needs_network and self.confinement.bwrap:
             raise NotHad("it needs a network, and has none where it is confined", next_step=NEXT)
         calls_codex = declaration.codex_on_path or asked.generator.spec.words[:1] == (readable.CODEX,)
         if calls_codex and not asked.codex:
             raise NotHad("it calls Codex, and no Codex was given")
-        made = readable.made(asked.generator, codex=asked.codex)
-        stub = self._stub(asked.codex if declaration.codex_on_path else "")
-        request = surroundings.request(asked.wish, values, declaration, codex=f"{stub}/codex", run=asked.run)
+        made = self._made(asked)
+        codex = asked.codex if declaration.codex_on_path else ""
+        stubs = self._stubs_of(codex)
+        request = surroundings.request(asked.wish, values, declaration, codex=f"{stubs}/codex", run=asked.run)
         self.stage.ready(surroundings.as_bytes(request), number)
-        env = surroundings.environment(request, values, declaration, folders=(stub, *made.folders))
-        made = msgspec.structs.replace(made, readable=tuple(sorted({*made.readable, str(self._stubs)})))
+        self._stub(codex, stubs)
+        env = surroundings.environment(request, values, declaration, folders=(stubs, *made.folders))
         return self._job(asked, made, request, values, env, number=number), made
+
+    def _made(self, asked: Asked) -> Made:
+        made = readable.made(asked.generator, codex=asked.codex)
+        return msgspec.structs.replace(made, readable=tuple(sorted({*made.readable, str(self._stubs)})))
 
     def _job(
         self, asked: Asked, made: Made, request: Request, values: Mapping[str, str], env: dict[str, str], *, number: int
@@ -136,7 +145,7 @@ class Runner:
             return tuple(Finished(ended="lost", error=_line(problem)) for _ in prepared)
 
     def _tops(self) -> tuple[str, ...]:
-        return (*self.stage.inside.values(), self.stage.own) if self.stage.is_elsewhere else (str(self.stage.root),)
+        return (*self.stage.inside.values(), self.stage.own) if self.stage.is_elsewhere else (str(self._here.root),)
 
     def _away(self) -> tuple[str, ...]:
         return ("/tmp", "/var/tmp", "/dev/shm", "/run") if self.confinement.bwrap else ()
@@ -144,8 +153,8 @@ class Runner:
     def _strayed(self) -> tuple[str, ...]:
         if not self.confinement.bwrap:
             return ()
-        found = self.stage.strayed()
-        if not self.stage.is_whole():  # a place that something is mounted on was moved: nobody there sees its folders
+        found = self._here.strayed()
+        if not self._here.is_whole():  # a place that something is mounted on was moved: nobody there sees its folders
             self.close()
         return found
 
@@ -160,11 +169,11 @@ class Runner:
             while len(self._wards) >= _MOST_WARDS:
                 self._leave(next(iter(self._wards)))
             stack = ExitStack()
-            walls = self.confinement.walls(self.stage, shown)
+            walls = self.confinement.walls(self._here, shown)
             name = self.by or "unconfined"
-            ward = stack.enter_context(warded(walls, log=self.stage.folder / "warden.log", name=name))
+            ward = stack.enter_context(warded(walls, log=self._here.folder / "warden.log", name=name))
             ward.run([_nothing()], Limits())  # now everything is mounted
-            self.stage.settle()
+            self._here.settle()
             self._wards[shown] = ward, stack
         return self._wards[shown][0]
 
@@ -174,19 +183,23 @@ class Runner:
             with suppress(OSError):
                 found[1].close()
 
-    def _stub(self, codex: str) -> str:
-        """A folder with a `codex` that writes down how it was started."""
-        folder = self._stubs / ("real" if codex else "none")
-        text = _STUB.format(
-            python=shlex.quote(sys.executable), recorder=shlex.quote(str(GUEST / "recorder.py")),
-            folder=shlex.quote(f"{self.stage.own}/{LAUNCHES}"), codex=shlex.quote(codex),
-        )  # fmt: skip
-        program = folder / "codex"
+    def _stubs_of(self, codex: str) -> str:
+        """The folder of a `codex` that writes down how it was started."""
+        return str(self._stubs / ("real" if codex else "none"))
+
+    def _stub(self, codex: str, folder: str) -> None:
+        text = stub(sys.executable, str(GUEST), self.stage.own, codex)
+        program = Path(folder) / "codex"
         if not program.is_file() or program.read_text(encoding="utf-8") != text:
-            folder.mkdir(exist_ok=True)
+            program.parent.mkdir(exist_ok=True)
             program.write_text(text, encoding="utf-8")
             program.chmod(0o755)
-        return str(folder)
+
+
+def stub(python: str, guest: str, own: str, codex: str) -> str:
+    """A program `codex` that writes down how it was started, then becomes `codex`, or ends well where that is ""."""
+    words = (python, "-I", "-S", f"{guest}/recorder.py", f"{own}/{LAUNCHES}", codex)
+    return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
 
 
 def _nothing() -> Job:

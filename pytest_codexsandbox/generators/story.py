@@ -11,6 +11,8 @@ from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.generators import block_cases, blocks, placeholders
 from pytest_codexsandbox.generators.blocks import Block, Unaskable
 from pytest_codexsandbox.generators.confine import UNCONFINED, Confinement
+from pytest_codexsandbox.generators.elsewhere import Elsewhere, Inside
+from pytest_codexsandbox.generators.folders import Folders
 from pytest_codexsandbox.generators.running import Asked, Runner
 from pytest_codexsandbox.generators.stage import Stage, place
 from pytest_codexsandbox.model.generator import (
@@ -25,6 +27,7 @@ from pytest_codexsandbox.model.generator import (
     Written,
 )
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
+from pytest_codexsandbox.ports import Environment
 
 RUNS: Final = 3
 ALONE: Final = Case(id="nothing", why="there is no file", config=None)
@@ -34,16 +37,23 @@ EMPTY: Final = Case(id="empty", why="the file is empty", config=b"")
 class Workshop:
     """Tells stories on one stage, one after the other. Not for several threads at once."""
 
-    def __init__(self, folder: Path, confinement: Confinement) -> None:
+    def __init__(self, folder: Path, confinement: Confinement, *, environment: Environment | None = None) -> None:
+        """`environment`: where generators run instead of here (--codex-generator-in); it confines them."""
         self.folder, self.confinement = folder, confinement
-        self._stage = Stage(place(folder))
-        self._runner = Runner(self._stage, confinement)
+        self._stage: Folders
+        self._runner: Runner
+        if environment is None:
+            self._stage = stage = Stage(place(folder))
+            self._runner = Runner(stage, confinement)
+        else:
+            self._stage = inside = Inside(environment)
+            self._runner = Elsewhere(environment, inside)
         self._alone: dict[tuple[bytes, str], Outcome] = {}
 
     @property
     def confined(self) -> str:
         """By what; "" it is not."""
-        return self.confinement.by
+        return self._runner.by
 
     def close(self) -> None:
         self._runner.close()
@@ -152,9 +162,11 @@ def _joined(told: Sequence[Outcome]) -> Outcome:
 
 
 @contextmanager
-def workshop(folder: Path, confinement: Confinement = UNCONFINED) -> Iterator[Workshop]:
+def workshop(
+    folder: Path, confinement: Confinement = UNCONFINED, *, environment: Environment | None = None
+) -> Iterator[Workshop]:
     """`folder`: of the run, outside the temp directory. Leaving ends whatever runs and removes what was laid."""
-    opened = Workshop(folder, confinement)
+    opened = Workshop(folder, confinement, environment=environment)
     try:
         yield opened
     finally:

@@ -85,8 +85,7 @@ class Ward:
                     view = view[self._child.stdin.write(view) :]
             reading = self._child.stdout.fileno()
             while True:
-                ready, _, _ = select.select([reading], [], [], max(0.0, end - time.monotonic()))
-                if not ready:
+                if not readable_by(reading, end):
                     raise self._gone("it did not answer in time")
                 data = os.read(reading, 1 << 20)
                 if not data:
@@ -102,6 +101,13 @@ class Ward:
             said = log.read().decode("utf-8", "replace").strip()
         self.lost = f"{why}\n{said}".strip()
         return Lost("the process that keeps generators has ended", where=self._name, why=self.lost)
+
+
+def readable_by(fd: int, limit: float) -> bool:
+    """Whether something can be read before `limit`, by the clock that only goes on."""
+    asked = select.poll()
+    asked.register(fd, select.POLLIN)
+    return bool(asked.poll(max(0.0, limit - time.monotonic()) * 1000))
 
 
 def _words(call: Call | None) -> dict[str, Any] | None:

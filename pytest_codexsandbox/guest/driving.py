@@ -30,6 +30,7 @@ class Codex:
             )
         except OSError as problem:
             fault(f"{argv[0]}: {problem.strerror}")
+        self.spoke = False  # on stderr: its own last words are told better than by us
         self._erring = threading.Thread(target=self._pass_on, args=(self.process.stderr,), daemon=True)
         self._erring.start()
 
@@ -38,6 +39,7 @@ class Codex:
         while data := stream.read(1 << 16):
             os.write(2, data[:room])
             room = max(0, room - len(data))
+            self.spoke = True
 
     def ended(self) -> None:
         """All that it said has been passed on."""
@@ -62,8 +64,9 @@ class Codex:
     def end_as_it_did(self, why: str) -> NoReturn:
         """It has ended before it told how the command ended: as it ends, we end."""
         self.ended()
-        told(why)
         code = self.process.returncode
+        if not self.spoke or not code:
+            told(why)
         if code < 0:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None

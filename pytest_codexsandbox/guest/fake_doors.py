@@ -20,7 +20,7 @@ else:  # beside the file that was started
 
 Perform = Callable[[list[str]], int]
 Options = dict[str, Any]
-_CHANNEL = re.compile(r"then exec <(\S+) >(\S+); else ")  # of guest/channel.py
+_CHANNEL = re.compile(r"then exec (<.+? >.+?); else ")  # of guest/channel.py
 _CUT = 64 * 1024  # bytes of stderr that are told
 _MODES = {"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess"}
 
@@ -61,7 +61,7 @@ def unwrapped(command: list[str]) -> tuple[list[str], str, str]:
     found = _CHANNEL.search(command[2]) if command[:2] == ["/bin/sh", "-c"] and is_probe(command[3:]) else None
     if not found:
         return command, "", ""
-    given, said = (shlex.split(word)[0] for word in found.groups())
+    given, said = (word[1:] for word in shlex.split(found[1]))
     return command[3:], given, said
 
 

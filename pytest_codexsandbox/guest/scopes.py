@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import channel, kin, memory, witness
+from pytest_codexsandbox.guest import channel, kin, memory, room, witness
 from pytest_codexsandbox.guest.loop import Loop, Timer
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
@@ -275,6 +275,7 @@ class Scope:
             "readings": self._readings,
             "survivors": self._survivors,
             "oom_kills": memory.oom_kills() - self._oom_kills,
+            "room": room.least((self._command["cwd"], "/tmp")),
             "cpu_seconds": self._usage.ru_utime + self._usage.ru_stime if self._usage else 0.0,
             "memory_kb": self._usage.ru_maxrss if self._usage else 0,
         }

@@ -61,6 +61,8 @@ def _lay_one(entry: Mapping[str, Any], name: str, here: int) -> None:
             os.mkdir(name, 0o755, dir_fd=here)
         except FileExistsError:
             pass
+    elif kind == "gone":
+        os.rmdir(name, dir_fd=here)
     elif kind == "symlink":
         os.symlink(entry["to"], name, dir_fd=here)
     elif kind == "hardlink":
@@ -202,6 +204,16 @@ def _behind(path: str, home: str) -> str:
 
 
 # ---- the end
+def empty(tops: Mapping[str, str]) -> list[str]:
+    """Each is there, with nothing in it; what could not be removed, and why."""
+    for top in tops.values():
+        os.makedirs(top, mode=0o755, exist_ok=True)
+    failed = clear(tops)
+    for top in tops.values():  # one may have lain in another
+        os.makedirs(top, mode=0o755, exist_ok=True)
+    return failed
+
+
 def clear(tops: Mapping[str, str]) -> list[str]:
     """Empty them; what could not be removed, and why."""
     failed: list[str] = []
@@ -237,9 +249,12 @@ def _told(words: Mapping[str, Any]) -> Any:
     ops: Dict[str, Callable[[], Any]] = {  # noqa: UP006
         "lay": lambda: lay(words["tops"], [_decoded(one) for one in words["entries"]]),
         "snapshot": lambda: {name: _encoded(one) for name, one in snapshot(words["tops"]).items()},
-        "clear": lambda: clear(words["tops"]),
+        "empty": lambda: empty(words["tops"]),
     }
-    return ops[words["op"]]()
+    try:
+        return {"told": ops[words["op"]]()}
+    except (OSError, ValueError) as problem:
+        return {"wrong": str(problem)}
 
 
 def _decoded(entry: Mapping[str, Any]) -> dict[str, Any]:

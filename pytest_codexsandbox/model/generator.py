@@ -98,6 +98,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     offline: bool = True  # whether it can be run without a network at all
     keeps: tuple[str, ...] = ()  # files of its own beside the configuration: placeholder paths, with * and **
     install: dict[str, str] = {}  # what brings it: {npm = "add-mcp==1.2.3"} or {pypi = "mcpm==2.0"}
+    node: str = ""  # the versions of Node.js that it runs with, as a range: `>=20`
     megabytes: int = 0  # that the installation takes on the disk; 0 where nobody said it
     second_writer: bool = False  # one that writes into files of other generators: what those must survive
     real: bool = False  # a tool that people use, as it was published: `--codex-generator=real` runs it

@@ -63,6 +63,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     stdout: str  # what the probe did not say, latin-1, bounded
     stderr: str
     error: str = ""
+    lacked: str = ""  # what the environment ran out of (memory, disk): how such a call ended is no finding
     ready: bool = False  # the probe said that it runs
     finished: bool = False  # the probe said that it did all that it was asked
     rows: dict[str, DoneAct] = {}

@@ -1,6 +1,7 @@
 """The closing screen of a run: head, matrix, legend, counts, then one block for each cause. Pure text."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,9 +11,13 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
 from pytest_codexsandbox.reports import breadth, causes, facts
 from pytest_codexsandbox.reports.escape import ascii_only, clipped
+from pytest_codexsandbox.reports.generated import measured, paste
 from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.paint import LONGEST, Paint
 from pytest_codexsandbox.reports.places import places
+from pytest_codexsandbox.reports.readme_line import ASCII, summaries
+from pytest_codexsandbox.reports.readme_line import SIGNS as SIGNS_OF_ANSWERS
+from pytest_codexsandbox.reports.readme_line import line as readme_line
 from pytest_codexsandbox.reports.screen_causes import Teller, again
 from pytest_codexsandbox.reports.screen_matrix import matrix
 
@@ -33,7 +38,7 @@ def render(
     teller = Teller(
         paint=paint, calls=causes.Calls(journal), places=places(journal.plan.cells, table.sides),
         titles={promise.id: promise.title for promise in journal.plan.promises}, again=journal.run.invocation,
-        folder=folder, verbosity=verbosity,
+        folder=folder, verbosity=verbosity, paste=partial(paste, journal),
     )  # fmt: skip
     found = causes.loud(states)
     lines = [
@@ -42,6 +47,7 @@ def render(
         "",
         *_legend(states, paint),
         *_counts(journal, states, paint),
+        *_generators(journal, states, paint),
         *_breadth(journal, states, paint),
         *_posture(journal, paint),
         *_grey(causes.quiet(states), teller),
@@ -71,6 +77,14 @@ def _legend(states: Mapping[Key, Record], paint: Paint) -> list[str]:
 
 def _counts(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     return [paint.bold(line) for line in paint.wrapped(facts.counts(journal, states))]
+
+
+def _generators(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
+    """A line for each, as its README may have it."""
+    told = summaries(journal, measured(journal, states), facts.incomplete(journal, states))
+    return [
+        line for one in told for line in paint.wrapped(readme_line(one, ASCII if paint.ascii else SIGNS_OF_ANSWERS))
+    ]
 
 
 def _breadth(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:

@@ -30,7 +30,7 @@ from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, grou
 from pytest_codexsandbox.session.places import PlacedErrand, Places
 
 UNCONFINED = "unconfined"
-WriterOf = Callable[[Cell], Write]
+WriterOf = Callable[[Cell, str], Write]
 T = TypeVar("T")
 
 
@@ -107,13 +107,14 @@ class Bench:
         made: Door = self._once(("door", name), plugged("doors", name))
         return made
 
-    def door_of(self, cell: Cell, name: str) -> Door:
-        """As a cell has it: beside a generator, a policy is asked for by what that writes, and by nothing else."""
+    def door_of(self, cell: Cell, name: str, policy: str) -> Door:
+        """As a cell has it: beside a generator, a policy is asked for by what that writes, and by nothing else. It has
+        written when this returns: calls run in whatever thread, generators one after the other."""
         door = self.door(name)
         if not cell.subject.generator or door.is_control or self._writer is None:
             return door
-        write = self._writer(cell)
-        return self._once(("door", name, cell.id), lambda: cast(ConfiguredDoor, door).configured(write))
+        write = self._writer(cell, policy)
+        return self._once(("door", name, cell.id, policy), lambda: cast(ConfiguredDoor, door).configured(write))
 
     # ---- observations
     def seen(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
@@ -248,7 +249,7 @@ class Bench:
         asked = POLICIES[policy] if policy else POLICIES["danger-full-access"]
         environment = self.environment(cell.environment)
         subject = self.subject(cell.subject).inside(environment)
-        return partial(self.door_of(cell, door).observe, environment, subject, asked, acts, call)
+        return partial(self.door_of(cell, door, policy).observe, environment, subject, asked, acts, call)
 
     def _call(self, promises: tuple[Promise, ...], group: str) -> Call:
         own = promises[0] if group != SHARED and promises else None
@@ -268,6 +269,9 @@ class Bench:
         lost = next((one for one in observations if one.ended == "lost"), None)
         if lost is not None:  # how such a call ended is no finding, neither of the subject nor of the control
             raise self.lost(cell.environment, lost.error)
+        lacking = next((one.lacked for one in observations if one.lacked), "")
+        if lacking:
+            raise MachineFault("this machine has not enough for the call", where=cell.environment.id, why=lacking)
         return observations
 
     def _observed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:

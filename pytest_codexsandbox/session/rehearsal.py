@@ -117,7 +117,7 @@ def _exempt(bench: Bench, key: Key, promise: Promise) -> Started:
     return Started(state="on", why="exempt: a canary restrains itself")
 
 
-def run_promise(trial: RealTrial, function: Callable[..., object]) -> Judged:
+def run_promise(trial: RealTrial | RealWriting, function: Callable[..., object]) -> Judged:
     """Call the scenario's function as pytest would, and judge."""
     outcome, message = "passed", ""
     try:

@@ -16,7 +16,6 @@ from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Case, Claim, Declaration, Expect, Files, Finding, Story, Wish, Written
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.told import told_files, told_runs
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Write
@@ -72,15 +71,10 @@ class RealWorkshop:
         self._asking.close()
         self._teller.close()
 
-    def writer(self, cell: Cell) -> Write:
-        """What asks a door of this cell for a policy: the generator's words for the wish that leads to it."""
-        wishes = self._writers.wishes(cell)
-
-        def write(world: World, policy: Policy) -> Written:
-            story = self._plain(cell, wishes[policy.id])
-            return _there(cell, story, world)
-
-        return write
+    def writer(self, cell: Cell, policy: str) -> Write:
+        """What asks a door of this cell for a policy: the generator's words, told now."""
+        story = self._plain(cell, self._writers.wishes(cell)[policy])
+        return lambda world, policy: _there(cell, story, world)
 
     # ---- what a Writing asks
     def declaration(self, cell: Cell) -> Declaration:

@@ -28,7 +28,7 @@ def test_the_doctor_starts_a_sandbox_under_two_policies_and_says_what_it_saw(
 ) -> None:
     code = main(["doctor", "--offline", "--json"])
     shown = json.loads(capsys.readouterr().out)
-    started = {one["what"].split(", ")[1]: one for one in shown["findings"] if one["what"].startswith("sandbox")}
+    started = {one["what"].split(", ")[1]: one for one in shown["findings"] if one["what"].startswith("sandbox, ")}
     assert set(started) == {"read-only", "workspace-write"}
     assert code == (0 if all(one["answer"] == "yes" for one in started.values()) else 1)
     assert all(one["why"] and (one["answer"] == "yes" or one["fix"]) for one in started.values())

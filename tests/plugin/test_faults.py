@@ -221,3 +221,30 @@ def test_a_run_whose_starts_are_all_known_to_fail_is_no_success(matrix: Matrix, 
     assert counts["expected"] and counts["unconfined"] and not counts["violates"] + counts["stale"], run.out
     assert run.code == 11, run.out
     assert "exit 11: no sandbox was on in the whole run" in run.out
+
+
+@pytest.mark.parametrize(
+    ("lacks", "told"),
+    [
+        ("exit=101, room=4096, stderr=b'registry: No space left on device'", "disk is full: 4 KiB were left"),
+        ("ended='signal', signal=9, oom_kills=2", "memory was full: the kernel ended 2 of its processes"),
+    ],
+)
+def test_what_the_machine_ran_out_of_is_no_finding(matrix: Matrix, lacks: str, told: str) -> None:
+    """Sixteen calls of Codex at once end as on a machine that has no room for them."""
+    text = (
+        "import msgspec\nfrom pytest_codexsandbox.environments.hand_environment import HandEnvironment\n"
+        "run = HandEnvironment.run_together\n\n\n"
+        "def lacking(self, commands):\n"
+        "    done = run(self, commands)\n"
+        "    if len(commands) < 2 or 'sandbox' not in commands[0].argv:\n"
+        "        return done\n"
+        f"    words = dict(stdout=b'', {lacks})\n"
+        "    return (*done[:-1], msgspec.structs.replace(done[-1], **words))\n\n\n"
+        "HandEnvironment.run_together = lacking\n"
+    )
+    run = matrix.run("--codex-only=process.sixteen-calls-at-once", files={"conftest.py": text})
+    assert run.code == 10, run.out
+    (record,) = [one for key, one in run.journal.states().items() if key.promise == "process.sixteen-calls-at-once"]
+    assert record.verdict.value == "broken"
+    assert told in record.reason

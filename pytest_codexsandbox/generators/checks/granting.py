@@ -80,6 +80,20 @@ def granted(found: Sequence[Layer], world: Mapping[str, str]) -> Grants:
     return msgspec.structs.replace(_by_mode(mode, whole, ""), by="")
 
 
+def said(found: Sequence[Layer]) -> Grants:
+    """The roots and the network that the user has granted in any words, in force or not."""
+    whole: dict[str, Any] = {}
+    for layer in found:
+        whole = merged(whole, layer.data)
+    table, profiles = whole.get("sandbox_workspace_write"), whole.get("permissions")
+    permitted = [_permitted(name, whole, "") for name in (profiles if isinstance(profiles, dict) else ())]
+    now = granted(found, {})
+    return Grants(
+        roots=(*_strings(_at(table, "writable_roots")), *(root for one in permitted for root in one.roots)),
+        network=now.network or _at(table, "network_access") is True or any(one.network for one in permitted),
+    )
+
+
 def _by_mode(mode: Any, whole: Mapping[str, Any], layer: str) -> Grants:
     known: Mode = mode if mode in _MODES else ""
     if known != "workspace-write":

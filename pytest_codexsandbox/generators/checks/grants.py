@@ -9,7 +9,7 @@ from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.agree import wanted
 from pytest_codexsandbox.generators.checks.argv import speaks
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
-from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, Layer, granted, layers, place
+from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, Layer, granted, layers, place, said
 from pytest_codexsandbox.generators.checks.owning import written_alone
 from pytest_codexsandbox.generators.checks.reading import comparable, read
 from pytest_codexsandbox.model.generator import Declaration, Expect, Finding, Story
@@ -42,10 +42,11 @@ def exceeded(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: Expect
     if now.mode == "danger-full-access" != expect.sandbox and was.mode != "danger-full-access":
         yield Fault(reason="no-sandbox", saw=f"the sandbox is off; {expect.sandbox} was asked")
         return
-    if now.network and expect.network is not True and (not was.network or (speaking and story.wish.network is False)):
-        word = "network-left-on" if was.network else "network-added"
+    users = said(before)
+    if now.network and expect.network is not True and (not users.network or (speaking and story.wish.network is False)):
+        word = "network-left-on" if users.network else "network-added"
         yield Fault(reason=word, saw=f"the network is on ({now.by} in the {now.layer}); it was not asked for")
-    yield from _wider(was, now, expect, world)
+    yield from _wider(users, now, expect, world)
     if speaking and expect.sandbox == "workspace-write":
         yield from _missing(now, expect, world)
 
@@ -58,10 +59,10 @@ def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: Story) -
     return any(comparable(one.get(key, "")) != comparable(other.get(key, "")) for key in SPEAKS)
 
 
-def _wider(was: Grants, now: Grants, expect: Expect, world: Mapping[str, str]) -> Iterator[Fault]:
+def _wider(users: Grants, now: Grants, expect: Expect, world: Mapping[str, str]) -> Iterator[Fault]:
     """A root that is neither the user's own, nor asked for, nor inside of one that is."""
     asked = [place(root, world) for root in _asked(expect, world)]
-    known = [*asked, world.get("WORKSPACE", "/"), *(place(root, world) for root in was.roots)]
+    known = [*asked, world.get("WORKSPACE", "/"), *(place(root, world) for root in users.roots)]
     for root in now.roots:
         at = place(root, world)
         if not any(seen.is_inside(at, one) for one in known):

@@ -13,7 +13,7 @@ from pytest_codexsandbox.generators.checks.found import (
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.lines import bytes_of, document
+from pytest_codexsandbox.generators.checks.lines import Statement, bytes_of, document
 from pytest_codexsandbox.generators.checks.owning import Own, own, written_alone
 from pytest_codexsandbox.generators.checks.reading import Path, everywhere, kind, leaves, read, written
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
@@ -94,15 +94,22 @@ def _undeclared(before: bytes, after: seen.After, ownership: Own) -> Iterator[Fa
     """What the declaration does not speak of, the generator may not write: a captured key shows itself here too."""
     if ownership.how != "declared":
         return
-    known = leaves(read(before).data)
+    # Of statements and not of a parser: what the user wrote is known in a file too that no parser reads.
+    known = document(before).statements
     for path in leaves(read(after.content).data):
-        if path in known or ownership.owns(path) or any(one[: len(path)] == path for one in known):
+        if ownership.owns(path) or any(_is_of(one, path) for one in known):
             continue
         captured = next((path[cut:] for cut in range(1, len(path)) if ownership.owns(path[cut:])), None)
         word = "captured" if captured else "not-declared"
         what = f"{written(captured)} captured by a table" if captured else "not among the keys that it declares"
         saw = f"{after.name}: it wrote {written(path)}: {what}"
         yield Fault(reason=word, saw=saw, diff=difference(before, after.content))
+
+
+def _is_of(statement: Statement, path: Path) -> bool:
+    """Whether it set this path: an array of tables by its headers, an inline table by one key for all."""
+    inside = statement.kind == "key" and path[: len(statement.path)] == statement.path
+    return inside or statement.path[: len(path)] == path
 
 
 def _control(asked: dict[Path, Any], ownership: Own) -> Control:

@@ -51,7 +51,25 @@ def values_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
 
 def users(content: bytes, ownership: Own) -> dict[Path, Any]:
     """What the user has set, and the generator may not change."""
-    return {path: value for path, value in leaves(read(content).data).items() if not ownership.owns(path)}
+    block = _in_the_block(content, ownership)
+    return {
+        path: value
+        for path, value in leaves(read(content).data).items()
+        if not ownership.owns(path) and not any(path[: len(one)] == one for one in block)
+    }
+
+
+def _in_the_block(content: bytes, ownership: Own) -> list[Path]:
+    """Between its marks the generator's keys are its own in whatever table its block has come to stand."""
+    found = document(content)
+    spans = ownership.inside(found)
+    return [
+        one.path
+        for one in found.statements
+        if one.kind == "key"
+        and any(start <= one.start < end for start, end in spans)
+        and any(ownership.owns(one.path[cut:]) for cut in range(len(one.path)))
+    ]
 
 
 def _nothing_to_keep(text: bytes, ownership: Own) -> str:

@@ -8,12 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.generators.strain.at_once import at_once
+from pytest_codexsandbox.generators.strain import at_once, killed, others, shapes, together
 from pytest_codexsandbox.generators.strain.bench import StrainBench
-from pytest_codexsandbox.generators.strain.killed import killed
-from pytest_codexsandbox.generators.strain.others import keeps_theirs, survives
-from pytest_codexsandbox.generators.strain.shapes import migrates
-from pytest_codexsandbox.generators.strain.together import together
 from pytest_codexsandbox.generators.writers import WRITERS
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Finding
@@ -23,8 +19,8 @@ __all__ = ("STRAINS", "Strain", "StrainBench", "named")
 
 Strain = Callable[[StrainBench], tuple[Finding, ...]]
 STRAINS: Final[Mapping[str, Strain]] = {
-    "at-once": at_once, "killed": killed, "together": together, "survives": survives, "keeps-theirs": keeps_theirs,
-    "migrates": migrates,
+    "at-once": at_once.at_once, "killed": killed.killed, "together": together.together, "survives": others.survives,
+    "keeps-theirs": others.keeps_theirs, "migrates": shapes.migrates,
 }  # fmt: skip
 
 

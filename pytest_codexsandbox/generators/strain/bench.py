@@ -1,6 +1,6 @@
 """What a strain is given, and the one stage on which it plays: files laid, generators run, the file looked at."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,7 @@ from pytest_codexsandbox.generators.stage import Stage, place
 from pytest_codexsandbox.generators.strain import tracing
 from pytest_codexsandbox.generators.strain.looking import content
 from pytest_codexsandbox.generators.strain.tracing import Tracer
-from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Files, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Files, Finding, Outcome, Story, Wish
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
 
 NOTHING: Final = Case(id="nothing", why="there is no file", config=None)
@@ -63,9 +63,10 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def said(self) -> str:
+        """How it ended, and its own last words on one line."""
         one = self.outcome
-        words = one.reason or one.error or one.stderr.strip()[-200:] or "not a word"
-        return f"{one.ended} {one.code}: {words}"
+        words = one.reason or one.error or one.stderr.strip()[-300:] or one.stdout.strip()[-300:] or "not a word"
+        return f"{one.ended} {one.code}: {' '.join(words.split())[:300]}"
 
 
 class Rig:
@@ -157,6 +158,21 @@ def rig(bench: StrainBench) -> Iterator[Rig]:
         yield opened
     finally:
         opened.close()
+
+
+def shown(found: Sequence[Finding], world: Mapping[str, str]) -> tuple[Finding, ...]:
+    """With placeholders for our folders: the same words in every run."""
+
+    def plain(text: str) -> str:
+        for name, path in sorted(world.items(), key=lambda item: -len(item[1])):
+            text = text.replace(path, f"@{name}@")
+        return text
+
+    return tuple(
+        msgspec.structs.replace(one, saw=plain(one.saw), diff=plain(one.diff), skipped=plain(one.skipped),
+                                control=plain(one.control))
+        for one in found
+    )  # fmt: skip
 
 
 def cannot(bench: StrainBench) -> str:

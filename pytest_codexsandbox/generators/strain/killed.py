@@ -8,14 +8,15 @@ import msgspec
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, difference, findings, skipped
 from pytest_codexsandbox.generators.checks.reading import comparable, read
 from pytest_codexsandbox.generators.strain import tracing
-from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig
-from pytest_codexsandbox.generators.strain.killing import Point, points, spread, stable_paths
-from pytest_codexsandbox.generators.strain.syscalls import Call, Trace
+from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig, shown
+from pytest_codexsandbox.generators.strain.killing import MOST, MOST_SLOW, Point, points, spread, stable_paths
+from pytest_codexsandbox.generators.strain.syscalls import CHANGING, Call, Trace
 from pytest_codexsandbox.model.generator import Finding
 
 CLAIM: Final = (
     "killed at any call that changes a file, it leaves the old file or the new one, and the next run is right"
 )
+_SLOW: Final = 1.0  # seconds of a run
 _TRIES: Final = 3  # threads may come to it in another order
 
 
@@ -46,19 +47,21 @@ def killed(bench: StrainBench) -> tuple[Finding, ...]:
     if why:
         return skipped(CLAIM, why)
     with rig(bench) as stage:
-        first, calls = _counted(stage)
-        second, more = _counted(stage)
-        plain = _fresh(stage)
-        why = _cannot(first, second, plain, calls, stage)
-        if why:
-            return skipped(CLAIM, why)
-        known = Untroubled(
-            old=stage.config(stage.lay()), new=plain.config, same_bytes=first.config == second.config == plain.config
-        )
-        found = points(calls, stage.tops, stable_paths(calls, more))
-        asked = spread([one for one in found if one.reachable])
-        strikes = [_strike(stage, point) for point in asked]
-    return judged(known, strikes, found)
+        return shown(_played(stage), stage.world())
+
+
+def _played(stage: Rig) -> tuple[Finding, ...]:
+    plain = _fresh(stage)
+    quick = plain.outcome.seconds < _SLOW
+    (first, calls), (second, more) = (_counted(stage, tracing.ALL if quick else CHANGING) for _ in range(2))
+    why = _cannot(first, second, plain, calls, stage)
+    if why:
+        return skipped(CLAIM, why)
+    same_bytes = first.config == second.config == plain.config
+    known = Untroubled(old=stage.config(stage.lay()), new=plain.config, same_bytes=same_bytes)
+    found = points(calls, stage.tops, stable_paths(calls, more))
+    asked = spread([one for one in found if one.reachable], MOST if quick else MOST_SLOW)
+    return judged(known, [_strike(stage, point) for point in asked], found)
 
 
 def judged(known: Untroubled, strikes: Sequence[Strike], found: Sequence[Point]) -> tuple[Finding, ...]:
@@ -72,9 +75,9 @@ def _fresh(stage: Rig) -> Play:
     return stage.play()
 
 
-def _counted(stage: Rig) -> tuple[Play, tuple[Call, ...]]:
+def _counted(stage: Rig, names: Sequence[str]) -> tuple[Play, tuple[Call, ...]]:
     stage.lay()
-    play = stage.play(prefix=stage.bench.strace().words(stage.log(), calls=tracing.ALL))
+    play = stage.play(prefix=stage.bench.strace().words(stage.log(), calls=names))
     return play, tracing.kept(stage.log()).calls
 
 

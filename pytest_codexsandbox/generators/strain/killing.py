@@ -1,7 +1,8 @@
 """Where a generator is killed: each call that changes a file, named so that strace can find it again. Pure.
 
-strace counts the calls of one name in each process by itself, of one path where it is told one (`-P`). A call that
-another process would reach first, by that count, is named by something else that its process does right before it.
+strace counts the calls of one name in each process by itself, of one path where it is told one (`-P`), and kills every
+process that comes to this count. So a call is named by a count that no other process ever reaches; where there is none,
+by what else its process does right before it; and if need be by a count that others reach only later, and die as well.
 """
 
 from collections import Counter
@@ -13,7 +14,8 @@ import msgspec
 from pytest_codexsandbox.generators.strain import syscalls
 from pytest_codexsandbox.generators.strain.syscalls import Call
 
-MOST: Final = 16
+MOST: Final = 16  # kills of one generator
+MOST_SLOW: Final = 6
 _NEVER: Final = ("exit_group", "exit", "rt_sigreturn", "vfork", "execve")  # of no use, or not there a second time
 
 
@@ -38,48 +40,83 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         """The process died in such a call, on such a path."""
         return any(
             call.pid in trace.killed and not call.done and call.name == self.name
-            and (not self.path or self.path in call.words)
+            and (not self.path or self.path in call.compared)
             for call in trace.calls
         )  # fmt: skip
+
+
+class Place(msgspec.Struct, frozen=True):
+    """By which name, at which count, on which path a process is found at a call."""
+
+    name: str
+    count: int
+    path: str = ""
 
 
 def points(calls: Sequence[Call], tops: Sequence[str], stable: frozenset[str]) -> tuple[Point, ...]:
     """One for each call that changes something below `tops`. `stable`: paths that another run uses too."""
     changing = {id(call) for call in syscalls.below(calls, tops)}
     wheres = [at for at, call in enumerate(calls) if id(call) in changing]
+    counts = _Counts(calls)
     return tuple(
-        _point(calls, at, number, since=wheres[number - 1] if number else -1, stable=stable)
+        _point(counts, at, number, since=wheres[number - 1] if number else -1, stable=stable)
         for number, at in enumerate(wheres)
     )
 
 
-def _point(calls: Sequence[Call], at: int, number: int, *, since: int, stable: frozenset[str]) -> Point:
-    target = calls[at]
-    for path in (*(path for path in target.words if path in stable), ""):
-        count = _count(calls, at, path)
-        if _is_first(calls, at, count, path):
-            return Point(target=target, number=number, name=target.name, count=count, path=path)
-    for before in range(at - 1, since, -1):
-        one = calls[before]
-        if one.pid == target.pid and one.name not in _NEVER and _is_first(calls, before, _count(calls, before, ""), ""):
-            return Point(target=target, number=number, name=one.name, count=_count(calls, before, ""))
+def _point(counts: "_Counts", at: int, number: int, *, since: int, stable: frozenset[str]) -> Point:
+    target = counts.calls[at]
+    for alone in (counts.is_only, counts.is_first):
+        for where, path in _candidates(counts.calls, at, since, stable):
+            if alone(where, path):
+                place = counts.place(where, path)
+                return Point(target=target, number=number, name=place.name, count=place.count, path=path)
     return Point(target=target, number=number)
 
 
-def _alike(calls: Sequence[Call], at: int, path: str) -> Iterator[Call]:
-    """The calls up to this one that strace counts with it, of whichever process."""
-    name = calls[at].name
-    return (one for one in calls[: at + 1] if one.name == name and (not path or path in one.words))
+def _candidates(calls: Sequence[Call], at: int, since: int, stable: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """The call itself, on its path or on any; then what its process did since the last change, backwards."""
+    for path in (*(path for path in calls[at].compared if path in stable), ""):
+        yield at, path
+    for before in range(at - 1, since, -1):
+        if calls[before].pid == calls[at].pid and calls[before].name not in _NEVER:
+            yield before, ""
 
 
-def _count(calls: Sequence[Call], at: int, path: str) -> int:
-    return sum(one.pid == calls[at].pid for one in _alike(calls, at, path))
+class _Counts:
+    """How many calls that strace takes for alike each process has made, and makes altogether."""
 
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self.calls = calls
+        self._made: list[int] = []  # of each call: how many of its name its process had made with it
+        self._all: dict[str, Counter[int]] = {}
+        for call in calls:
+            of_name = self._all.setdefault(call.name, Counter())
+            of_name[call.pid] += 1
+            self._made.append(of_name[call.pid])
 
-def _is_first(calls: Sequence[Call], at: int, count: int, path: str) -> bool:
-    """Whether no other process has made as many of them before."""
-    made = Counter(one.pid for one in _alike(calls, at, path))
-    return all(number < count for pid, number in made.items() if pid != calls[at].pid)
+    def place(self, at: int, path: str) -> Place:
+        call = self.calls[at]
+        return Place(call.name, self._alike(at, path, at + 1)[call.pid] if path else self._made[at], path)
+
+    def is_only(self, at: int, path: str) -> bool:
+        """Whether no other process ever makes as many."""
+        every = self._alike(at, path, len(self.calls)) if path else self._all[self.calls[at].name]
+        return self._is_most(at, path, every)
+
+    def is_first(self, at: int, path: str) -> bool:
+        """Whether no other process has made as many before."""
+        return self._is_most(at, path, self._alike(at, path, at + 1))
+
+    def _is_most(self, at: int, path: str, made: Counter[int]) -> bool:
+        count = self.place(at, path).count
+        return all(number < count for pid, number in made.items() if pid != self.calls[at].pid)
+
+    def _alike(self, at: int, path: str, end: int) -> Counter[int]:
+        name = self.calls[at].name
+        return Counter(
+            one.pid for one in self.calls[:end] if one.name == name and (not path or path in one.compared)
+        )  # fmt: skip
 
 
 def spread(found: Sequence[Point], most: int = MOST) -> tuple[Point, ...]:
@@ -92,5 +129,5 @@ def spread(found: Sequence[Point], most: int = MOST) -> tuple[Point, ...]:
 def stable_paths(*traces: Sequence[Call]) -> frozenset[str]:
     """Those that every run names: the name of a temporary file may be another each time. Relative ones are nothing
     that strace could be told."""
-    named = [{word for call in calls for word in call.words if word.startswith("/")} for calls in traces]
+    named = [{word for call in calls for word in call.compared if word.startswith("/")} for calls in traces]
     return frozenset(set.intersection(*named)) if named else frozenset()

@@ -4,7 +4,7 @@ What lay there before that last run is what somebody wrote: it must be there aft
 asked for. The checks are those of every story; what is new is only how it begins.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -13,14 +13,14 @@ from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.again import does_not_grow, second_run_same
 from pytest_codexsandbox.generators.checks.found import Control, Fault, difference, findings, skipped
 from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
-from pytest_codexsandbox.generators.checks.lines import document
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.owning import own
 from pytest_codexsandbox.generators.checks.parses import parses
 from pytest_codexsandbox.generators.checks.places import own_place
-from pytest_codexsandbox.generators.checks.reading import comparable, leaves, read, written
+from pytest_codexsandbox.generators.checks.reading import leaves, read
 from pytest_codexsandbox.generators.checks.values import values_kept
-from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig
+from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig, shown
+from pytest_codexsandbox.generators.strain.remaining import comments, comments_remain, values_remain
 from pytest_codexsandbox.generators.writers import NEEDS_MARKS
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story, Wish
 
@@ -50,24 +50,26 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def survives(bench: StrainBench) -> tuple[Finding, ...]:
-    visit, why = _visited(bench)
-    return skipped(RIGHT, why) if visit is None else right(visit, bench.declaration)
+    return _judged(bench, RIGHT, right)
 
 
 def keeps_theirs(bench: StrainBench) -> tuple[Finding, ...]:
-    visit, why = _visited(bench)
-    return skipped(THEIRS, why) if visit is None else kept(visit, bench.declaration)
+    return _judged(bench, THEIRS, kept)
+
+
+def _judged(
+    bench: StrainBench, claim: str, judge: Callable[[Visit, Declaration], tuple[Finding, ...]]
+) -> tuple[Finding, ...]:
+    why = cannot(bench)
+    if why:
+        return skipped(claim, why)
+    with rig(bench) as stage:
+        visit, why = _visit(stage)
+        world = stage.world()
+    return shown(skipped(claim, why) if visit is None else judge(visit, bench.declaration), world)
 
 
 # ---- playing
-def _visited(bench: StrainBench) -> tuple[Visit | None, str]:
-    why = cannot(bench)
-    if why:
-        return None, why
-    with rig(bench) as stage:
-        return _visit(stage)
-
-
 def _visit(stage: Rig) -> tuple[Visit | None, str]:
     bench, other = stage.bench, stage.bench.neighbour()
     alone = stage.alone().config
@@ -123,7 +125,7 @@ def right(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
     if unasked:
         return skipped(RIGHT, unasked)
     more = [one for check in _MORE for one in check(visit.story, declaration) if not one.skipped]
-    return (*_named(visit, essential), *_named(visit, more), *_same_values(visit, declaration))
+    return (*_named(visit, essential), *_named(visit, more), *_same_values(visit))
 
 
 def kept(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
@@ -173,7 +175,8 @@ def _declined(visit: Visit) -> Fault:
 
 def _reason(visit: Visit) -> str:
     run = visit.story.first
-    return (run.reason or run.stderr.strip() or run.stdout.strip() or f"exit {run.code}, not a word")[:200]
+    words = run.reason or run.stderr.strip() or run.stdout.strip() or f"exit {run.code}, not a word"
+    return " ".join(words.split())[:300]
 
 
 def _left_alone(visit: Visit) -> tuple[Finding, ...]:
@@ -187,62 +190,30 @@ def _left_alone(visit: Visit) -> tuple[Finding, ...]:
     return findings(THEIRS, faults, control=_really(visit), saw=f"it declined and left every byte: {_reason(visit)}")
 
 
-def _same_values(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
+def _same_values(visit: Visit) -> tuple[Finding, ...]:
     """What it sets has the values that it had before the other one came."""
-    claim = f"after {visit.name}: what it sets has the same values as before"
     asked, ours = leaves(read(visit.story.alone or b"").data), leaves(read(visit.ours).data)
-    due = {path: ours[path] for path in asked if path in ours}
-    after = seen.results(visit.story)
-    faults = [fault for one in after for fault in changed_values(due, one.content, one.name)]
-    held = bool(due) and any(changed_values(due, b"", "")) and not any(changed_values(due, visit.ours, ""))
-    control = Control(
-        f"{visit.name} has changed the file; values that are not there are missed", held and visit.changed
-    )
-    return findings(claim, faults, control=control, saw=f"{len(due)} keys, each with its value") if due else ()
-
-
-def changed_values(due: dict[tuple[str, ...], object], content: bytes, name: str) -> Iterator[Fault]:
-    reading = read(content)
-    now = leaves(reading.data)
-    if not reading.loads:
-        return  # said by the check that parses
-    for path, value in due.items():
-        if path not in now or comparable(now[path]) != comparable(value):
-            saw = f"{name}: {written(path)} is {now.get(path, 'not there')!r}, and was {value!r}"
-            yield Fault(reason="value-changed", saw=saw, direction="wrong-claim")
+    return values_remain(
+        f"after {visit.name}: what it sets has the same values as before",
+        {path: ours[path] for path in asked if path in ours}, visit.story, example=visit.ours, was="before",
+        more=_really(visit),
+    )  # fmt: skip
 
 
 def _comments_stay(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
-    """By their words, wherever they stand: the other one may have moved them."""
+    """The other one may have moved them."""
     claim = f"after {visit.name}: the comments of the user and of {visit.name} are still there"
     theirs = comments_of_others(visit, declaration)
-    if not theirs:
-        return ()
-    after = seen.results(visit.story)
-    faults = [fault for one in after for fault in gone(theirs, one.content, one.name)]
-    held = any(gone(theirs, b"", "")) and not any(gone(theirs, visit.theirs or b"", ""))
-    control = Control(f"{visit.name} has changed the file; a file without comments is noticed", held and visit.changed)
-    return findings(claim, faults, control=control, saw=f"{len(theirs)} are there")
+    return comments_remain(claim, theirs, visit.story, example=visit.theirs or b"", more=_really(visit))
 
 
 def comments_of_others(visit: Visit, declaration: Declaration) -> tuple[str, ...]:
     """Neither marks, nor what the generator itself wrote."""
     marks = [text.strip() for one in own(visit.story, declaration).markers for text in (one.begin, one.end) if text]
-    mine = {one.text.strip() for one in document(visit.story.alone or b"").comments}
-    known = {one.text.strip() for one in document(visit.story.case.config or b"").comments}
-    before = {one.text.strip() for one in document(visit.ours).comments}
+    mine, known = comments(visit.story.alone or b""), comments(visit.story.case.config or b"")
+    before = comments(visit.ours)
     return tuple(
         text
-        for one in document(visit.theirs or b"").comments
-        if (text := one.text.strip()) not in mine and not any(mark in text for mark in marks)
-        and (text in known or text not in before)
-    )  # fmt: skip
-
-
-def gone(theirs: Sequence[str], content: bytes, name: str) -> Iterator[Fault]:
-    there = [one.text.strip() for one in document(content).comments]
-    for text in theirs:
-        if text in there:
-            there.remove(text)
-        else:
-            yield Fault(reason="comment-lost", saw=f"{name}: {text[:80]!r} is gone")
+        for text in comments(visit.theirs or b"")
+        if text not in mine and not any(mark in text for mark in marks) and (text in known or text not in before)
+    )

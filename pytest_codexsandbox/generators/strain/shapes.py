@@ -14,14 +14,18 @@ from pytest_codexsandbox.generators.checks.again import second_run_same
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, difference, findings, listed, skipped
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.owning import Own, own
+from pytest_codexsandbox.generators.checks.parses import CLAIM as LOADS
 from pytest_codexsandbox.generators.checks.parses import parses
+from pytest_codexsandbox.generators.checks.places import CLAIM as PLACES
 from pytest_codexsandbox.generators.checks.places import own_place
 from pytest_codexsandbox.generators.checks.reading import Path, comparable, everywhere, leaves, read, written
 from pytest_codexsandbox.generators.checks.values import users
-from pytest_codexsandbox.generators.strain.bench import Rig, StrainBench, cannot, rig
+from pytest_codexsandbox.generators.strain.bench import Rig, StrainBench, cannot, rig, shown
+from pytest_codexsandbox.generators.strain.remaining import comments, comments_remain, first_of, values_remain
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
 
 TAKEN: Final = "a file in an older shape says the same afterwards as an empty one, and the user's words in it stay"
+_ESSENTIAL: Final = (LOADS, PLACES)
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +44,8 @@ def migrates(bench: StrainBench) -> tuple[Finding, ...]:
         return skipped(TAKEN, why)
     with rig(bench) as stage:
         move, why = _moved(stage)
-    return skipped(TAKEN, why) if move is None else judged(move, bench.declaration)
+        world = stage.world()
+    return shown(skipped(TAKEN, why) if move is None else judged(move, bench.declaration), world)
 
 
 def _moved(stage: Rig) -> tuple[Move | None, str]:
@@ -62,23 +67,30 @@ def _moved(stage: Rig) -> tuple[Move | None, str]:
 def judged(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
     if seen.refused(move.story.first):
         return _declined(move)
-    found = [
-        one
-        for check in (parses, own_place, one_marker_pair, second_run_same)
-        for one in check(move.story, declaration)
-    ]  # fmt: skip
-    essential = next((one.skipped for one in found[:2] if one.skipped), "")
-    if essential:
-        return skipped(TAKEN, essential)
+    found = (
+        *parses(move.story, declaration), *own_place(move.story, _may_give_back(move, declaration)),
+        *one_marker_pair(move.story, declaration), *second_run_same(move.story, declaration),
+    )  # fmt: skip
+    unasked = next((one.skipped for one in found if one.skipped and one.claim in _ESSENTIAL), "")
+    if unasked:
+        return skipped(TAKEN, unasked)
     rows = [_named(move, one) for one in found if not one.skipped]
-    return (*rows, *_same_as_alone(move), *_users_words(move, declaration))
+    return (*rows, *_same_as_alone(move), *_users_words(move, declaration), *_comments_stay(move))
+
+
+def _may_give_back(move: Move, declaration: Declaration) -> Declaration:
+    """A key of the user's that the older one had captured may be written where it was before."""
+    if declaration.owns is None:
+        return declaration
+    theirs = tuple(written(path) for path in users(move.users, move.older_owns))
+    return msgspec.structs.replace(declaration, owns=(*declaration.owns, *theirs))
 
 
 def _named(move: Move, one: Finding) -> Finding:
-    changed = move.older != move.users
+    more = _older(move)
     return msgspec.structs.replace(
-        one, claim=f"from {move.name}: {one.claim}", control=f"the file is in the older shape; {one.control}",
-        control_held=one.control_held and changed,
+        one, claim=f"from {move.name}: {one.claim}", control=f"{more.text}; {one.control}",
+        control_held=one.control_held and more.held,
     )  # fmt: skip
 
 
@@ -87,7 +99,7 @@ def _declined(move: Move) -> tuple[Finding, ...]:
     run = move.story.first
     after = seen.config(run.files, move.story.world).content
     loads = read(move.older).loads
-    why = (run.reason or run.stderr.strip() or run.stdout.strip())[:200]
+    why = " ".join((run.reason or run.stderr.strip() or run.stdout.strip()).split())[:300]
     faults = []
     if loads:
         faults.append(Fault(reason="declines-older-shape", saw=f"it declines: {why}", direction="denied"))
@@ -95,47 +107,50 @@ def _declined(move: Move) -> tuple[Finding, ...]:
         diff = difference(move.older, after)
         faults.append(Fault(reason="declined-and-wrote", saw=f"it declined, and wrote: {why}", diff=diff))
     saw = f"{move.name} left no TOML ({read(move.older).fault}); it declined, and left every byte: {why}"
-    control = Control("the file is in the older shape", move.older != move.users)
-    return findings(TAKEN, faults, control=control, saw=saw)
+    return findings(TAKEN, faults, control=_older(move), saw=saw)
 
 
 def _same_as_alone(move: Move) -> tuple[Finding, ...]:
+    """But for what the user had set to something else before any of it."""
+    alone = move.story.alone or b""
+    theirs = users(move.users, move.older_owns)
+    due = {path: value for path, value in leaves(read(alone).data).items() if path not in theirs}
     claim = f"from {move.name}: what it sets has the values that it has where there was no file"
-    due = {
-        path: value for path, value in leaves(read(move.story.alone or b"").data).items()
-        if path not in users(move.users, move.older_owns)
-    }  # fmt: skip
-    faults = [fault for one in seen.results(move.story) for fault in differing(due, one.content, one.name)]
-    held = bool(due) and any(differing(due, b"", "")) and not any(differing(due, move.story.alone or b"", ""))
-    control = Control("a file without these values is noticed", held)
-    return findings(claim, faults, control=control, saw=f"{len(due)} keys have them") if due else ()
+    return values_remain(claim, due, move.story, example=alone, was="where there was no file", more=_older(move))
 
 
-def differing(due: dict[Path, Any], content: bytes, name: str) -> Iterator[Fault]:
-    reading = read(content)
-    now = leaves(reading.data)
-    for path, value in due.items():
-        if reading.loads and (path not in now or comparable(now[path]) != comparable(value)):
-            saw = f"{name}: {written(path)} is {now.get(path, 'not there')!r}; where there was no file it is {value!r}"
-            yield Fault(reason="value-changed", saw=saw, direction="wrong-claim")
+def _comments_stay(move: Move) -> tuple[Finding, ...]:
+    """Those that the older one had left."""
+    left = comments(move.older)
+    theirs = tuple(text for text in comments(move.users) if text in left)
+    claim = f"from {move.name}: the user's comments that it had left stay"
+    return comments_remain(claim, theirs, move.story, example=move.older, more=_older(move))
+
+
+def _older(move: Move) -> Control:
+    return Control("the file is in the older shape", move.older != move.users)
 
 
 def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
     claim = f"from {move.name}: the user's words that it had left stay"
     theirs = _theirs(move, own(move.story, declaration))
-    if not theirs:
-        return ()
     there, lost = placed(theirs, move.older)
     after = seen.results(move.story)
-    faults = [fault for one in after for fault in missing(there, one.content, one.name, move)]
+    if not there or not all(read(one.content).loads for one in after):
+        return ()
+    faults = first_of(after, lambda one: missing(there, one.content, one.name, move))
     controls = (
         Control("a file without them is noticed", bool(there) and any(missing(there, b"", "", move))),
-        Control("the file in the older shape itself passes", not any(missing(there, move.older, "", move))),
+        Control("the file that had them passes", not any(missing(there, _with_them(move), "", move))),
     )
     gone = f"; {move.name} itself had lost {listed([written(path) for path in lost])}" if lost else ""
     moved = [written(path) for path, place in there.items() if place != path]
     captured = f"; {move.name} had captured {listed(moved)}" if moved else ""
     return findings(claim, faults, control=all_hold(controls), saw=f"{len(there)} are there{captured}{gone}")
+
+
+def _with_them(move: Move) -> bytes:
+    return move.older if read(move.older).loads else move.users
 
 
 def _theirs(move: Move, ownership: Own) -> dict[Path, Any]:
@@ -145,15 +160,13 @@ def _theirs(move: Move, ownership: Own) -> dict[Path, Any]:
 
 
 def placed(theirs: dict[Path, Any], older: bytes) -> tuple[dict[Path, Path], tuple[Path, ...]]:
-    """Each key of the user's and where the older one has put it, and those that it has lost. Of a file that does not
-    load any more every key is taken to stand at its own place: its text may still be there."""
+    """Each key of the user's and where the older one has put it, and those that it has lost. In a file that does not
+    load any more a key is taken to stand at its own place if its word is there."""
     reading = read(older)
-    if not reading.loads:
-        return {path: path for path in theirs}, ()
     found: dict[Path, Path] = {}
     for path, value in theirs.items():
-        place = _place_of(path, value, reading.data)
-        if place is not None:
+        place = _place_of(path, value, reading.data) if reading.loads else path
+        if place is not None and (reading.loads or path[-1].encode() in older):
             found[path] = place
     return found, tuple(path for path in theirs if path not in found)
 
@@ -168,11 +181,8 @@ def _place_of(path: Path, value: Any, data: dict[str, Any]) -> Path | None:
 
 def missing(there: dict[Path, Path], content: bytes, name: str, move: Move) -> Iterator[Fault]:
     """At its own place, or, where the older one had captured it, still there."""
-    reading = read(content)
     values = leaves(read(move.users).data)
-    if not reading.loads:
-        return  # said by the check that parses
-    now = dict(everywhere(reading.data))
+    now = dict(everywhere(read(content).data))
     for path, place in there.items():
         good = [at for at in {path, place} if at in now and comparable(now[at]) == comparable(values[path])]
         if not good:

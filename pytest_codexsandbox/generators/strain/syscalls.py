@@ -40,7 +40,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     name: str
     paths: tuple[str, ...] = ()  # absolute where that is known
-    words: tuple[str, ...] = ()  # of open files and as they were said: what strace compares with `-P`
+    words: tuple[str, ...] = ()  # of open files, and as they were said
     args: str = ""  # as it stands there, for flags
     at: float = 0.0  # when, by the clock that strace has
     done: bool = True  # it came back
@@ -48,6 +48,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     def has(self, *flags: str) -> bool:
         return any(re.search(rf"\b{flag}\b", self.args) for flag in flags)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """What strace compares with `-P`: of two paths only one, where a call has no folders beside them."""
+        if self.name in ("rename", "link"):
+            return self.words[:1]
+        return self.words[1:] if self.name in ("symlink", "symlinkat") else self.words
 
     @property
     def makes(self) -> bool:

@@ -14,7 +14,7 @@ from pytest_codexsandbox.generators.strain.syscalls import CHANGING, Trace
 ALL: Final = ("all",)
 _LARGEST: Final = 64 * 1024 * 1024
 _LOG: Final = "calls"
-_AT_ONCE: Final = 12  # delays in one process: a generator that writes line by line shall end as well
+_MOST_DELAYS: Final = 6  # of each call of a process: a generator that writes line by line shall end in time as well
 
 
 class Tracer(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Tracer(msgspec.Struct, frozen=True, kw_only=True):
         """Time passes between what a generator reads and what it makes of it."""
         slowed = ("write", "pwrite64", "rename", "renameat", "renameat2", "ftruncate", "link", "linkat", "unlink")
         some = ",".join(f"?{name}" for name in slowed)
-        return self.words(log, inject=f"{some}:delay_enter={milliseconds * 1000}:when=1..{_AT_ONCE}")
+        return self.words(log, inject=f"{some}:delay_enter={milliseconds * 1000}:when=1..{_MOST_DELAYS}")
 
 
 def tracer() -> Tracer:

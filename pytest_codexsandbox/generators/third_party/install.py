@@ -52,6 +52,8 @@ def install(
     package = package_of(declaration)
     if package is None:
         return Installed()
+    if declaration.node:
+        npm.check_node(declaration.node, who=declaration.name, run=run)
     store = Store(cache)
     entry = cached(store, package)
     if entry is None:
@@ -83,9 +85,9 @@ def ready(declaration: Declaration, installed: Installed) -> Declaration:
 
 
 def cached(store: Store, package: Package) -> Entry | None:
-    """The entry, held by this process. One that has changed is as good as none."""
+    """The entry, held by this process. One that has changed, or is of another lock, is as good as none."""
     entry = store.find(package.key, package.fits)
-    if entry is None or not hold(entry):
+    if entry is None or entry.origin.integrity != _lock_digest(package) or not hold(entry):
         return None
     try:
         return entry if sha256_of(Path(entry.program)) == entry.digest else None
@@ -99,7 +101,7 @@ def _brought(package: Package, declaration: Declaration, store: Store, progress:
         entry = cached(store, package)  # somebody else may have brought it while we waited
         if entry is None:
             damaged = store.find(package.key, package.fits)
-            if damaged is not None:
+            if damaged is not None and damaged.origin.integrity == _lock_digest(package):
                 store.discard(damaged)
             room_for(2_000_000 * max(declaration.megabytes, 1), store.folder)
             progress.say(f"installing {package} from {package.registry}")
@@ -120,9 +122,14 @@ def _put(package: Package, store: Store, staging: Path, run: Run) -> Entry:
     origin = Origin(
         release=package.key, arch=package.fits, source=package.source,
         url=f"{package.source}:{package.name}=={package.version}",
-        integrity=f"lock sha256:{sha256_of(lock)}" if lock else "",
+        integrity=_lock_digest(package),
     )  # fmt: skip
     return store.put(place, binary=first, files=files, origin=origin)
+
+
+def _lock_digest(package: Package) -> str:
+    """Of the versions that are written down; "" where none are."""
+    return f"lock sha256:{sha256_of(package.lock())}" if package.lock().is_file() else ""
 
 
 def _installed(package: Package, entry: Entry) -> Installed:

@@ -26,12 +26,12 @@ def locked(package: Package, *, run: Run = proc.run) -> str:
         aside.mkdir()
         if package.source == "npm":
             npm.bring(package, place, aside, lock=None, run=run)
-            return _of_npm((place / "package-lock.json").read_text(encoding="utf-8"))
+            return of_npm((place / "package-lock.json").read_text(encoding="utf-8"))
         pypi.bring(package, place, aside, lock=None, run=run)
-        return _of_pip((aside / pypi.REPORT).read_text(encoding="utf-8"))
+        return of_pip((aside / pypi.REPORT).read_text(encoding="utf-8"))
 
 
-def _of_npm(text: str) -> str:
+def of_npm(text: str) -> str:
     """Without what `npm ci` does not read, and without addresses: any registry may serve it, the hash decides."""
     lock: dict[str, Any] = json.loads(text)
     for entry in lock["packages"].values():
@@ -40,7 +40,7 @@ def _of_npm(text: str) -> str:
     return json.dumps(lock, indent=1, sort_keys=True) + "\n"
 
 
-def _of_pip(report: str) -> str:
+def of_pip(report: str) -> str:
     found = {one["metadata"]["name"]: one["metadata"]["version"] for one in json.loads(report)["install"]}
     return "".join(f"{name}=={version}\n" for name, version in sorted(found.items(), key=lambda pair: pair[0].lower()))
 

@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion
+
 from pytest_codexsandbox import environ
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.fetch import NotReached, NotThere, wrong_bytes
 from pytest_codexsandbox.generators.third_party.package import Package
 from pytest_codexsandbox.model.command import Command, Finished
@@ -47,6 +50,24 @@ def commands(package: Package, folder: Path) -> dict[str, tuple[str, ...]]:
 
 def node() -> str:
     return _program("node")
+
+
+def check_node(versions: str, *, who: str, run: Run) -> None:
+    """NotHad where the Node.js of this machine is another one: a tool that cannot start says nothing about files."""
+    try:
+        wanted = SpecifierSet(versions)
+    except InvalidSpecifier as problem:
+        raise WrongInput(f"node = {versions!r} is no range of versions", where=f"generator {who}",
+                         next_step='node = ">=20"') from problem  # fmt: skip
+    asked = Command(argv=(node(), "--version"), cwd="/", env=environ.copied(), timeout=30.0, why="node, its version")
+    told = run(asked).stdout.decode(errors="replace").strip().removeprefix("v")
+    try:
+        fits = wanted.contains(told, prereleases=True)
+    except InvalidVersion:
+        fits = False
+    if not fits:
+        raise NotHad(f"{who} needs Node.js {versions}", why=f"{asked.argv[0]} is {told or 'silent'}",
+                     next_step="put a newer one first on PATH")  # fmt: skip
 
 
 def _program(name: str) -> str:

@@ -4,6 +4,7 @@ from pytest_codexsandbox.generators.writers.saving import Given, line_of, marks,
 
 _SERVER = '\n[mcp_servers.theirs]\ncommand = "theirs"\nstartup_timeout_sec = 12.5\n'
 _TABLE = '[mcp_servers.inside]\ncommand = "inside"\n'
+_DOTTED = 'mcp_servers.inside.command = "inside"\n'
 _KEY = "hide_agent_reasoning = true\n"
 
 
@@ -12,8 +13,14 @@ def _appended(text: str, given: Given) -> str:
 
 
 def _table(text: str, given: Given) -> str:
+    """Under a header of its own; as a dotted key where keys follow that a header would take to itself."""
     found = line_of(text, marks(given)[1])
-    return text if found is None else text[: found[0]] + _TABLE + text[found[0] :]
+    if found is None:
+        return text
+    rest = (line.strip() for line in text[found[1] :].splitlines())
+    follows = next((line for line in rest if line and not line.startswith("#")), "")
+    table = _TABLE if not follows or follows.startswith("[") else _DOTTED
+    return text[: found[0]] + table + text[found[0] :]
 
 
 def _key(text: str, given: Given) -> str:

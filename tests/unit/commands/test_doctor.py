@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.commands.doctor import Finding, _cache, as_text, of_start
+from pytest_codexsandbox.commands.doctor import _cache, of_start
+from pytest_codexsandbox.commands.doctor_containers import findings, of_images
+from pytest_codexsandbox.commands.finding import Finding, as_text
+from pytest_codexsandbox.commands.images_table import Row, Variant
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.start import Started
@@ -43,7 +46,7 @@ def test_a_fix_is_shown_where_something_is_missing_only() -> None:
     shown = as_text((there, missing))
     assert "never shown" not in shown
     assert shown.splitlines()[-1].strip() == "fix       do this"
-    assert all(len(line) <= 100 for line in shown.splitlines())
+    assert all(len(line) <= 80 for line in shown.splitlines())  # what a terminal of unknown width is taken for
 
 
 def test_a_cache_below_a_folder_that_may_not_be_looked_into_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,3 +59,28 @@ def test_a_cache_below_a_folder_that_may_not_be_looked_into_is_a_no(monkeypatch:
     monkeypatch.setattr("os.access", lambda path, mode: False)
     found = _cache()
     assert (found.answer, found.why) == ("no", "/proc/closed/cache cannot be written")
+
+
+def test_in_a_container_a_sandbox_is_not_needed() -> None:
+    found = of_start("workspace-write", lambda: Started(state="off", why="no mark"), where="debian-bookworm, open")
+    assert (found.answer, found.needed, found.why) == ("no", False, "debian-bookworm, open: no mark")
+
+
+def _row(name: str, state: str) -> Row:
+    return Row(name=name, state=state, provider="", pin="", made="", variants=(Variant(bwrap="none"),))  # type: ignore[arg-type]
+
+
+def test_images_are_there_when_one_is_ready() -> None:
+    found = of_images((_row("busybox", "ready"), _row("arch", "to make"), _row("fedora-43", "not had")))
+    assert (found.answer, found.why.count("1"), "ready: busybox" in found.why) == ("yes", 2, True)
+    none = of_images((_row("arch", "to make"),))
+    assert none.answer == "no"
+    assert none.fix.startswith("codexsandbox images build ")
+
+
+def test_an_engine_that_is_not_there_is_a_no_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    (found,) = findings(None)
+    assert (found.what, found.answer, found.needed) == ("containers", "no", False)
+    assert "does not answer" in found.why
+    assert found.fix

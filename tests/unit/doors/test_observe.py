@@ -52,6 +52,35 @@ def test_the_probe_is_held_by_its_nonce_and_known_by_its_words() -> None:
     assert seen.argv == command.argv and seen.seconds == 0.5 and seen.world == environment.worlds[0]
 
 
+NO_ROOM = b"failed to create registry: No space left on device (os error 28)\n"
+
+
+@pytest.mark.parametrize(
+    ("stderr", "room", "told"),
+    [
+        (NO_ROOM, 8192, "the environment's disk is full: 8 KiB were left when the call ended"),
+        (NO_ROOM, 0, "the environment's disk is full: 0 KiB were left when the call ended"),
+        (NO_ROOM, 1 << 30, ""),  # a limit of the subject's own
+        (NO_ROOM, -1, ""),
+        (b"", 8192, ""),
+    ],
+)
+def test_a_disk_that_is_full_is_no_finding(stderr: bytes, room: int, told: str) -> None:
+    seen = one(ScriptedEnvironment(good(stderr=stderr, room=room)), {"a.b/w": WRITE})
+    assert (seen.error, seen.lacked) == (told, told)
+
+
+@pytest.mark.parametrize("errno", ["ENOSPC", "EDQUOT", "SQLITE_FULL"])
+def test_an_act_that_finds_no_room_on_a_full_disk_is_no_finding(errno: str) -> None:
+    def answer(command: Command) -> Finished:
+        said = talk(command).replace(b'w", "ok": true', b'w", "ok": false, "errno": "%s"' % errno.encode())
+        return Finished(ended="exit", stdout=said, room=4096)
+
+    seen = one(ScriptedEnvironment(answer), {"a.b/w": WRITE})
+    assert [row.errno for row in seen.rows.values()] == ["", "", errno]
+    assert "disk is full" in seen.lacked
+
+
 GONE = b'bwrap: Can\'t bind mount /oldroot/ on /newroot/: Unable to apply mount flags: remount "/newroot/run/x": '
 
 

@@ -219,3 +219,10 @@ def test_a_broken_file_grants_nothing_that_could_be_read() -> None:
     assert "no TOML" in skips(grants_no_more(story(b"", b"a =\n"), ANY))
     assert skips(grants_no_more(ended(b"", code=3, reason="no"), Declaration(refuse_exit=(3,))))
     assert WORLD["ROOT0"] == ROOT0
+
+
+def test_what_the_user_granted_in_words_that_were_not_in_force_is_the_users() -> None:
+    before = b'[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = ["/mine"]\n'
+    told = story(before, WW.encode() + before, wish=asked(network=None))
+    assert held(grants_no_more(told, ANY))
+    assert reasons(grants_no_more(story(before, WW.encode() + before, wish=asked()), ANY)) == {"network-left-on"}

@@ -238,3 +238,20 @@ def test_other_ends_of_lines_and_a_mark_that_moves_are_found(before: bytes, afte
 )
 def test_lines_that_end_as_they_did_pass(before: bytes, after: bytes) -> None:
     assert held(line_ends_kept(story(before, after), ANY))
+
+
+# ---- what stands between its own marks
+
+
+def test_a_block_that_was_captured_may_be_taken_from_there() -> None:
+    before = b"[tui]\nnotifications = true\n" + BLOCK + b"# of mine\n"
+    assert held(values_kept(story(before, BLOCK + b"[tui]\nnotifications = true\n# of mine\n"), ANY))
+    assert reasons(values_kept(story(before, BLOCK), ANY)) == {"key-lost"}
+    inside = BLOCK.replace(b"# END", b"mine = 1\n# END")
+    assert reasons(values_kept(story(inside, BLOCK), ANY)) == {"key-lost"}, "a key of the user's inside of the block"
+
+
+def test_what_a_broken_file_held_is_known_when_it_is_repaired() -> None:
+    owner = Declaration(owns=("sandbox_mode", "sandbox_workspace_write"))
+    before = BLOCK + BLOCK + b"model = 1\ninline = {a = 1}\n[[t]]\nb = 1\n"
+    assert held(own_place(story(before, BLOCK + b"model = 1\ninline = {a = 1}\n[[t]]\nb = 1\n"), owner))

@@ -136,6 +136,18 @@ def test_an_installation_that_was_changed_is_brought_anew(cache: Path, spoil: st
     assert Path(again.commands["tool"][1]).read_text() == "console.log('tool')\n"
 
 
+def test_what_was_brought_by_other_versions_is_brought_anew(cache: Path) -> None:
+    lock_of(TOOL, '{"lockfileVersion": 3}')
+    old = install(TOOL, cache, run=Npm())
+    lock_of(TOOL, '{"lockfileVersion": 3, "packages": {}}')
+    run = Npm()
+    new = install(TOOL, cache, run=run)
+    assert len(run.asked) == 1
+    assert new.facts["lock"] != old.facts["lock"]
+    assert Path(old.folder).is_dir()  # somebody may be at work with it
+    assert install(TOOL, cache, run=never) == new
+
+
 # ---- or not at all
 @pytest.mark.parametrize(
     ("code", "summary", "kind", "words"),
@@ -230,6 +242,35 @@ def test_without_npm_it_says_so(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(NotHad, match="npm cannot be found"):
         install(TOOL, cache, run=never)
+
+
+class Node:
+    """Says its version, and nothing else is ever started."""
+
+    def __init__(self, said: bytes) -> None:
+        self.said = said
+
+    def __call__(self, command: Command) -> Finished:
+        assert command.argv == ("/usr/bin/node", "--version")
+        return Finished(ended="exit", stdout=self.said)
+
+
+@pytest.mark.parametrize("said", [b"v18.19.0\n", b"", b"no version"])
+def test_a_node_that_a_tool_cannot_run_with_is_told_before_anything_is_brought(cache: Path, said: bytes) -> None:
+    with pytest.raises(NotHad, match=r"tool needs Node\.js >=20"):
+        install(msgspec.structs.replace(TOOL, node=">=20"), cache, run=Node(said))
+    assert not cache.exists()
+
+
+def test_a_node_that_it_runs_with_is_no_hindrance(cache: Path) -> None:
+    install(TOOL, cache, run=Npm())
+    wanting = msgspec.structs.replace(TOOL, node=">=20")
+    assert install(wanting, cache, run=Node(b"v22.1.0\n")).folder
+
+
+def test_a_range_that_is_none_is_a_wrong_declaration(cache: Path) -> None:
+    with pytest.raises(WrongInput, match="no range of versions"):
+        install(msgspec.structs.replace(TOOL, node="new"), cache, run=never)
 
 
 def test_a_wrong_limit_is_said_before_the_download(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,43 @@
+"""`codexsandbox doctor` where there is an engine: it starts Codex in a container of an image that stands ready."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.commands.doctor import in_container
+from pytest_codexsandbox.commands.doctor_containers import environment, findings
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.images import Images
+from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.releases.catalogue import installed
+from tests.docker.containers import DISTRO
+
+
+@pytest.fixture(autouse=True)
+def ready() -> None:
+    wanted = environment(DISTRO).container
+    assert wanted is not None
+    with Engine() as engine:
+        Images(engine, cache_folder()).have(wanted)
+
+
+def test_an_engine_an_image_and_a_sandbox_are_found() -> None:
+    spec = installed()
+    assert spec is not None
+    found = {one.what: one for one in findings(partial(in_container, spec))}
+    assert [(name, one.answer) for name, one in found.items()] == [
+        ("containers", "yes"), ("images", "yes"), ("sandbox in a container", "yes"),
+    ]  # fmt: skip
+    assert DISTRO in found["images"].why
+    assert "a write outside is refused" in found["sandbox in a container"].why
+
+
+def test_a_codex_whose_sandbox_does_not_start_there_is_a_no(tmp_path: Path) -> None:
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    (*_, found) = findings(partial(in_container, SubjectSpec(label="none", path=str(program), source="path")))
+    assert (found.what, found.answer, found.needed) == ("sandbox in a container", "no", False)
+    assert found.fix

@@ -1,0 +1,32 @@
+"""How much room there is, as the hand tells it beside the end of each call."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.guest import room
+
+
+def _told(monkeypatch: pytest.MonkeyPatch, **words: int) -> None:
+    usual = {"f_bavail": 10, "f_frsize": 4096, "f_files": 1000, "f_favail": 900} | words
+    monkeypatch.setattr(os, "statvfs", lambda place: type("Told", (), usual))
+
+
+def test_the_fullest_place_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"f_frsize": 1, "f_files": 0, "f_favail": 0}
+    rooms = {"/a": 7, "/b": 3}
+    monkeypatch.setattr(os, "statvfs", lambda place: type("Told", (), {**told, "f_bavail": rooms[place]}))
+    assert room.least(["/a", "/b"]) == 3
+
+
+def test_who_may_make_no_file_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    _told(monkeypatch, f_favail=3)
+    assert room.least(["/a"]) == 0
+    _told(monkeypatch, f_files=0, f_favail=0)  # btrfs counts none
+    assert room.least(["/a"]) == 40960
+
+
+def test_a_place_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+    assert room.least([str(tmp_path / "nowhere")]) == -1
+    assert room.least([str(tmp_path / "nowhere"), str(tmp_path)]) > 0
