@@ -8,7 +8,7 @@ import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.reference import Planned, Refusal, Wanted, plan, planning
+from pytest_codexsandbox.reference import Planned, Refusal, Wanted, edits, plan, planning
 from pytest_codexsandbox.reference.block import Marks
 from pytest_codexsandbox.reference.pieces import NotToml, cut
 
@@ -114,6 +114,7 @@ def test_keys_go_into_the_braces_of_an_inline_table() -> None:
     (BLOCK.replace(END, b'[mcp_servers.z]\ncommand = "z"\n' + END), BLOCK + b'[mcp_servers.z]\ncommand = "z"\n'),
     (BLOCK.replace(b"\n", b"\r\n") + USER, BLOCK.replace(b"\n", b"\r\n") + USER),
     (b"# licence\n" + BLOCK + USER, b"# licence\n" + BLOCK + USER),
+    (END + b"\r\n[a]", BLOCK.replace(b"\n", b"\r\n") + b"[a]"),
     (BLOCK.rstrip(b"\n"), BLOCK.rstrip(b"\n")),
     (USER + BLOCK.rstrip(b"\n"), BLOCK + USER),
 ])  # fmt: skip
@@ -189,7 +190,7 @@ def test_every_path_reads_as_it_was_asked(roots: list[str]) -> None:
 ])  # fmt: skip
 def test_a_mistake_of_its_own_is_not_written(monkeypatch: pytest.MonkeyPatch, damage: Callable[[str], str]) -> None:
     """The result is looked at before anybody gets it, whatever made it."""
-    genuine = planning.applied
+    genuine = edits.applied
     monkeypatch.setattr(planning, "applied", lambda text, changes: damage(genuine(text, changes)))
     assert "this file" in refused(USER)
 
