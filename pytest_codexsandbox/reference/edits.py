@@ -27,7 +27,7 @@ class Edits(msgspec.Struct, frozen=True, kw_only=True):
     left: dict[Path, Value]  # what has no place in the user's words, and goes into the block
 
 
-def edits(text: str, data: dict[str, Any], values: dict[Path, Value], marks: Marks) -> Edits:
+def edits(text: str, data: dict[str, Any], values: dict[Path, Value], marks: Marks, *, eol: str) -> Edits:
     """`text` without anything of ours in it, and `data`, what it means."""
     pieces = cut(text)
     made: list[Edit] = []
@@ -37,9 +37,9 @@ def edits(text: str, data: dict[str, Any], values: dict[Path, Value], marks: Mar
         if there is MISSING:
             missing[path] = value
         elif not same(there, plain(value)):
-            made.append(_replaced(text, pieces, path, value, there, marks))
+            made.append(_replaced(text, pieces, path, value, there, marks, eol=eol))
     inside = {path[1]: value for path, value in missing.items() if path[0] == WORKSPACE}
-    added = _added(text, pieces, inside, marks) if inside else None
+    added = _added(text, pieces, inside, marks, eol=eol) if inside else None
     if added is None:
         return Edits(edits=tuple(made), left=missing)
     return Edits(edits=(*made, added), left={path: v for path, v in missing.items() if path[0] != WORKSPACE})
@@ -98,7 +98,9 @@ def same(one: Any, other: Any) -> bool:
     return repr(one) == repr(other)
 
 
-def _replaced(text: str, pieces: tuple[Piece, ...], path: Path, value: Value, old: Any, marks: Marks) -> Edit:
+def _replaced(
+    text: str, pieces: tuple[Piece, ...], path: Path, value: Value, old: Any, marks: Marks, *, eol: str
+) -> Edit:
     pair = _spot(text, pieces, path)
     was = text[pair.begin : pair.end]
     comments = comments_in(was)
@@ -106,7 +108,6 @@ def _replaced(text: str, pieces: tuple[Piece, ...], path: Path, value: Value, ol
     if comments and not isinstance(value, tuple):
         raise NotToml(f"{'.'.join(path)} is no value that Codex knows, and has comments in it")
     if comments:  # they stay with their key
-        eol = line_end(text)
         head = new[:-1] + ("," if new != "[]" else "")
         new = head + "".join(f"{eol}  {comment}" for comment in comments) + f"{eol}]"
     key = as_key(path)
@@ -133,12 +134,12 @@ def _inline(text: str, pieces: tuple[Piece, ...]) -> Pair:
     return next(pair for pair in pairs if pair.key == (WORKSPACE,) and text[pair.begin] == "{")
 
 
-def _added(text: str, pieces: tuple[Piece, ...], values: dict[str, Value], marks: Marks) -> Edit | None:
+def _added(text: str, pieces: tuple[Piece, ...], values: dict[str, Value], marks: Marks, *, eol: str) -> Edit | None:
     """Keys for a table that the user has opened with a header or in braces. None: it is open at the root."""
     lines = [f"{name} = {as_toml(value)}" for name, value in values.items()]
     for piece in pieces:
         if piece.kind == "header" and piece.table == (WORKSPACE,):
-            return _below(text, piece, [f"{line}  {marks.line}" for line in lines])
+            return _below(text, piece, [f"{line}  {marks.line}" for line in lines], eol=eol)
     try:
         begin = _inline(text, pieces).begin + 1
     except StopIteration:
@@ -148,8 +149,7 @@ def _added(text: str, pieces: tuple[Piece, ...], values: dict[str, Value], marks
     return Edit(begin=begin, end=begin, text=f" {', '.join(lines)}{more}", notes=notes)
 
 
-def _below(text: str, header: Piece, lines: list[str]) -> Edit:
-    eol = line_end(text)
+def _below(text: str, header: Piece, lines: list[str], *, eol: str) -> Edit:
     joined = eol.join(lines)
     last = header.stop == len(text) and not text.endswith("\n")
     return Edit(begin=header.stop, end=header.stop, text=eol + joined if last else joined + eol)

@@ -56,7 +56,7 @@ def _planned(text: str, wanted: Wanted, *, new: bool) -> Planned | Refusal:
     refusal = obstacle(data, wanted)
     if refusal:
         return refusal
-    todo = edits(rest, data, asked(wanted), marks)
+    todo = edits(rest, data, asked(wanted), marks, eol=line_end(body))
     replaced = tuple(edit.key for edit in todo.edits if edit.key)
     if replaced and wanted.conflicts == "refuse":
         return Refusal(what=f"the file says something else itself: {', '.join(replaced)}", next_step="agree with it")

@@ -1,12 +1,14 @@
 """The exemplary generator's pure half: what it makes of a file, and what it refuses."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.reference import Planned, Refusal, Wanted, plan
+from pytest_codexsandbox.reference import Planned, Refusal, Wanted, edits, plan, planning
 from pytest_codexsandbox.reference.block import Marks
 from pytest_codexsandbox.reference.pieces import NotToml, cut
 
@@ -112,6 +114,7 @@ def test_keys_go_into_the_braces_of_an_inline_table() -> None:
     (BLOCK.replace(END, b'[mcp_servers.z]\ncommand = "z"\n' + END), BLOCK + b'[mcp_servers.z]\ncommand = "z"\n'),
     (BLOCK.replace(b"\n", b"\r\n") + USER, BLOCK.replace(b"\n", b"\r\n") + USER),
     (b"# licence\n" + BLOCK + USER, b"# licence\n" + BLOCK + USER),
+    (END + b"\r\n[a]", BLOCK.replace(b"\n", b"\r\n") + b"[a]"),
     (BLOCK.rstrip(b"\n"), BLOCK.rstrip(b"\n")),
     (USER + BLOCK.rstrip(b"\n"), BLOCK + USER),
 ])  # fmt: skip
@@ -178,6 +181,18 @@ def test_every_path_reads_as_it_was_asked(roots: list[str]) -> None:
     assert isinstance(made, Planned) or any(".." in root for root in wanted)
     if isinstance(made, Planned):
         assert tomli.loads(made.content.decode())["sandbox_workspace_write"]["writable_roots"] == list(wanted)
+
+
+@pytest.mark.parametrize("damage", [
+    lambda text: text.replace('model = "x"', 'model = "y"'), lambda text: text.replace("1.0", "1"),
+    lambda text: text.replace("workspace-write", "read-only"), lambda text: text + END.decode() + "\n",
+    lambda text: 'profile = "p"\n' + text, lambda text: text.replace("[mcp", "[[mcp"),
+])  # fmt: skip
+def test_a_mistake_of_its_own_is_not_written(monkeypatch: pytest.MonkeyPatch, damage: Callable[[str], str]) -> None:
+    """The result is looked at before anybody gets it, whatever made it."""
+    genuine = edits.applied
+    monkeypatch.setattr(planning, "applied", lambda text, changes: damage(genuine(text, changes)))
+    assert "this file" in refused(USER)
 
 
 def test_two_owners_of_different_keys_stand_in_one_file() -> None:
