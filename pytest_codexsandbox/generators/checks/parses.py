@@ -9,11 +9,12 @@ from pytest_codexsandbox.generators.checks.found import (
     all_hold,
     difference,
     findings,
+    listed,
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.lines import bytes_of, document
-from pytest_codexsandbox.generators.checks.owning import own
+from pytest_codexsandbox.generators.checks.lines import Statement, bytes_of, document
+from pytest_codexsandbox.generators.checks.owning import Own, own
 from pytest_codexsandbox.generators.checks.reading import Reading, read, written
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story
 
@@ -29,9 +30,13 @@ def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
         return skipped(claim, why)
     markers = own(story, declaration).markers
     after = seen.results(story)
+    faults = of_first_run(_broken(story, one, markers) for one in after)
+    if not read(before).loads:
+        ownership = own(story, declaration)
+        faults = faults or of_first_run(wiped(before, one.content, ownership, one.name) for one in after)
     return findings(
         claim,
-        of_first_run(_broken(story, one, markers) for one in after),
+        faults,
         control=_control(after[-1].content, markers, before),
         saw="left as it was" if seen.untouched(story) else f"{len(read(after[-1].content).data)} keys at the root",
     )
@@ -62,6 +67,22 @@ def spoilt(before: bytes, after: bytes, markers: tuple[Marker, ...], name: str =
         yield Fault(reason=reason, saw=f"{name}: {what}{_key_at(after, reading)}", diff=difference(before, after))
 
 
+def wiped(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
+    """Who repairs a broken file may drop what broke it; every other key of the user's is still written there, in its
+    table or, where another block had captured it, elsewhere."""
+    found, there = document(before), {one.path[-1:] for one in document(after).statements}
+    spared, blocks = _statement_at(before, read(before)), ownership.inside(found)
+    gone = [
+        written(one.path)
+        for one in found.statements
+        if one.kind == "key" and one != spared and one.path[-1:] not in there and not ownership.owns(one.path)
+        and not any(start <= one.start < end for start, end in blocks)
+    ]  # fmt: skip
+    if gone and after != before:
+        saw = f"{name}: the file was broken, and of the user's is gone: {listed(gone)}"
+        yield Fault(reason="broken-and-wiped", saw=saw, diff=difference(before, after))
+
+
 def _in_array(content: bytes, markers: tuple[Marker, ...]) -> bool:
     """A comment inside of brackets that is the line of a marker: the block was put into somebody's array."""
     found = document(content)
@@ -70,13 +91,17 @@ def _in_array(content: bytes, markers: tuple[Marker, ...]) -> bool:
 
 
 def _key_at(content: bytes, reading: Reading) -> str:
+    statement = _statement_at(content, reading)
+    return f" at {written(statement.path)}" if statement and statement.path else ""
+
+
+def _statement_at(content: bytes, reading: Reading) -> Statement | None:
+    """Where the parser stopped."""
     found = document(content)
     words = reading.place.replace(",", "").split()
     if len(words) < 2 or not words[1].isdigit():
-        return ""
-    offset = sum(len(line) for line in found.text.splitlines(keepends=True)[: int(words[1]) - 1])
-    statement = found.at(offset)
-    return f" at {written(statement.path)}" if statement and statement.path else ""
+        return None
+    return found.at(sum(len(line) for line in found.text.splitlines(keepends=True)[: int(words[1]) - 1]))
 
 
 def _control(after: bytes, markers: tuple[Marker, ...], before: bytes) -> Control:
