@@ -1,5 +1,6 @@
 """P2, the half that needs no Codex: what was written is TOML 1.1."""
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 
 from pytest_codexsandbox.generators.checks import seen
@@ -70,6 +71,7 @@ def spoilt(before: bytes, after: bytes, markers: tuple[Marker, ...], name: str =
 def wiped(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
     """Who repairs a broken file may drop what broke it; every other key of the user's is still written there, in its
     table or, where another block had captured it, elsewhere."""
+    before = _as_utf_8(before)
     found, there = document(before), {one.path[-1:] for one in document(after).statements}
     spared, blocks = _statement_at(before, read(before)), ownership.inside(found)
     gone = [
@@ -81,6 +83,13 @@ def wiped(before: bytes, after: bytes, ownership: Own, name: str = "afterwards")
     if gone and after != before:
         saw = f"{name}: the file was broken, and of the user's is gone: {listed(gone)}"
         yield Fault(reason="broken-and-wiped", saw=saw, diff=difference(before, after))
+
+
+def _as_utf_8(content: bytes) -> bytes:
+    """What Codex cannot read and a generator may have turned into what it can."""
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace").encode()
+    return content
 
 
 def _in_array(content: bytes, markers: tuple[Marker, ...]) -> bool:
