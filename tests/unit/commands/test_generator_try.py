@@ -14,6 +14,7 @@ from pytest_codexsandbox.matrix.cases import shipped_cases
 from pytest_codexsandbox.matrix.generated import writers
 from pytest_codexsandbox.model.generator import Claim
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.paint import Paint
 from tests.unit.reports import generating, journals
@@ -38,7 +39,7 @@ def case(*records: Record) -> Case:
     return Case(name="01-placement-0", why="It broke a file.", records=records, story=story, claim=claim.claim)
 
 
-def key(promise: str) -> generating.Key:
+def key(promise: str) -> Key:
     return next(one for one in generating.keys("mytool") if one.promise == promise)
 
 

@@ -54,6 +54,7 @@ def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
         ({"code": 1}, ANY, "no-reason"),
         ({"after": GOOD, "error": "the result is no JSON"}, ANY, "result-malformed"),
         ({"after": GOOD}, Declaration(platforms=("darwin",)), "should-have-declined"),
+        ({"after": GOOD, "expect": Expect(refuses=True)}, ANY, "should-have-declined"),
     ],
 )
 def test_an_exit_that_is_not_what_was_done_is_found(
@@ -281,5 +282,6 @@ def test_what_is_reached_for_outside_is_found_and_unconfined_proves_nothing() ->
 
 def test_the_wish_says_on_which_platform() -> None:
     darwin = story(USER, GOOD, wish=Wish(platform="darwin"))
-    assert reasons(agrees(darwin, ANY)) == {"should-have-declined"}
+    assert reasons(agrees(darwin, Declaration(platforms=("wsl",)))) == {"should-have-declined"}
     assert held(agrees(darwin, Declaration(platforms=("darwin",))))
+    assert held(agrees(darwin, ANY)), "a declaration that is silent promises nothing of other platforms"
