@@ -16,7 +16,7 @@ from pytest_codexsandbox.generators.checks.found import (
 )
 from pytest_codexsandbox.generators.checks.lines import Statement, bytes_of, document
 from pytest_codexsandbox.generators.checks.owning import Own, own, written_alone
-from pytest_codexsandbox.generators.checks.reading import Reading, read, written
+from pytest_codexsandbox.generators.checks.reading import Path, Reading, read, written
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story
 
 CLAIM = "what was written is TOML 1.1"
@@ -32,13 +32,16 @@ def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     markers = own(story, declaration).markers
     after = seen.results(story)
     faults = of_first_run(_broken(story, one, markers) for one in after)
+    controls = [_control(after[-1].content, markers, before)]
     if not read(before).loads:
         ownership = own(story, declaration)
         faults = faults or of_first_run(wiped(before, one.content, ownership, one.name) for one in after)
+        noticed = any(wiped(before, b"# empty\n", ownership)) or not _users(_as_utf_8(before), ownership)
+        controls.append(Control("an emptied file is noticed", noticed))
     return findings(
         claim,
         faults,
-        control=_control(after[-1].content, markers, before),
+        control=all_hold(controls),
         saw="left as it was" if seen.untouched(story) else f"{len(read(after[-1].content).data)} keys at the root",
     )
 
@@ -73,18 +76,23 @@ def spoilt(before: bytes, after: bytes, markers: tuple[Marker, ...], name: str =
 def wiped(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
     """Who repairs a broken file may drop what broke it; every other key of the user's is still written there, in its
     table or, where another block had captured it, elsewhere."""
-    before = _as_utf_8(before)
-    found, there = document(before), {one.path[-1:] for one in document(after).statements}
-    spared, blocks = _statement_at(before, read(before)), ownership.inside(found)
-    gone = [
-        written(one.path)
-        for one in found.statements
-        if one.kind == "key" and one != spared and one.path[-1:] not in there and not ownership.owns(one.path)
-        and not any(start <= one.start < end for start, end in blocks)
-    ]  # fmt: skip
+    there = {one.path[-1:] for one in document(after).statements}
+    gone = [written(path) for path in _users(_as_utf_8(before), ownership) if path[-1:] not in there]
     if gone and after != before:
         saw = f"{name}: the file was broken, and of the user's is gone: {listed(gone)}"
         yield Fault(reason="broken-and-wiped", saw=saw, diff=difference(before, after))
+
+
+def _users(broken: bytes, ownership: Own) -> list[Path]:
+    """The user's keys, but for the one at which the parser stopped."""
+    found = document(broken)
+    spared, blocks = _statement_at(broken, read(broken)), ownership.inside(found)
+    return [
+        one.path
+        for one in found.statements
+        if one.kind == "key" and one != spared and not ownership.owns(one.path)
+        and not any(start <= one.start < end for start, end in blocks)
+    ]  # fmt: skip
 
 
 def _as_utf_8(content: bytes) -> bytes:
