@@ -122,6 +122,18 @@ def test_a_broken_file_is_left_alone_by_one_that_says_so() -> None:
     assert held(parses(story(broken, BLOCK + b"a = 2\n"), ANY)), "repaired"
 
 
+def test_who_repairs_a_broken_file_by_emptying_it_is_found() -> None:
+    broken = b"a = 1\na = 2\n[t]\nb = 1\n"
+    assert reasons(parses(story(broken, BLOCK), ANY)) == {"broken-and-wiped"}
+    assert reasons(parses(story(broken, BLOCK + b"a = 1\n"), ANY)) == {"broken-and-wiped"}
+    assert held(parses(story(broken, BLOCK + b"a = 1\n[t]\nb = 1\n"), ANY))
+    wide = "a = 1\nb = 2\n".encode("utf-16")
+    assert reasons(parses(story(wide, BLOCK), ANY)) == {"broken-and-wiped"}
+    assert held(parses(story(wide, BLOCK + b"a = 1\nb = 2\n"), ANY))
+    assert held(parses(story(b"a = 1\nbad = \n", BLOCK + b"a = 1\n"), ANY)), "what broke it may go"
+    assert held(parses(story(BLOCK + BLOCK + b"a = 1\n", BLOCK + b"a = 1\n"), ANY)), "its own block, once too often"
+
+
 # ---- P4
 
 
