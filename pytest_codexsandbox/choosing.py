@@ -48,11 +48,12 @@ def here() -> dict[str, EnvironmentSpec]:
 
 
 def expanded(
-    matrix: MatrixFile, subjects: Sequence[SubjectSpec], known: Known, *, pairs: int | None, hosts: Sequence[str]
-) -> Expanded:
+    matrix: MatrixFile, subjects: Sequence[SubjectSpec], known: Known, *, pairs: int | None, hosts: Sequence[str],
+    generators: Sequence[str] = (),
+) -> Expanded:  # fmt: skip
     return expand(
         matrix, environments=here(), subjects=tuple(subjects), pairs=pairs, left=known.left, hosts=hosts,
-        picked=known.picked,
+        picked=known.picked, generators=generators,
     )  # fmt: skip
 
 

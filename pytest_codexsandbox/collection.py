@@ -1,7 +1,7 @@
 """What is collected: the shipped scenarios, one item for each planned key, whatever the user's ini says."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +27,7 @@ ROOT: Final = "codex-scenarios"
 MARKER: Final = "codex"
 DOOR: Final = "sandbox"
 TRIAL: Final = "trial"
+WRITING: Final = "codex_writing"
 UNWANTED: Final = "not-selected"  # stands for the key of a test that --codex-only or --codex-skip leaves out
 
 
@@ -59,14 +60,16 @@ class Collection:
             return None
         with usage_errors():
             self.run.base_plan()  # a wrong option is said before anything is collected
-            return pytest.CollectReport(collector.nodeid, "passed", None, list(scenario_modules(collector)))
+            found: list[pytest.Item | pytest.Collector] = list(scenario_modules(collector, files=self.run.files))
+            return pytest.CollectReport(collector.nodeid, "passed", None, found)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         found = declared(metafunc.function)
         with refusing.remembering(self.config):
-            if found is not None and TRIAL in metafunc.fixturenames and is_shipped(metafunc):
-                parametrize(metafunc, TRIAL, self.run.keys_of(found))
+            asked = next((name for name in (TRIAL, WRITING) if name in metafunc.fixturenames), "")
+            if found is not None and asked and is_shipped(metafunc):
+                parametrize(metafunc, asked, self.run.keys_of(found))
             elif asks_for_a_trial(metafunc):
                 raise _not_yours(metafunc.definition.nodeid)
             elif "codex_sandbox" in metafunc.fixturenames:
@@ -125,7 +128,9 @@ class Collection:
         """Standing items that the paths which were given do not hold, or hold in part only."""
         planned = {key for key in self.run.base_plan().keys if is_standing(key.promise) and place(key) in wanted}
         missing = planned - {item.stash[KEY] for item in self._standing}
-        return [item for item in standing_items(session) if item.stash[KEY] in missing] if missing else []
+        return (
+            [item for item in standing_items(session, self.run.files) if item.stash[KEY] in missing] if missing else []
+        )
 
     def _count_as_selected(self, kept: list[pytest.Item]) -> None:
         """What `-k` deselected and is here again is not among the deselected: pytest's own counts add up as well."""
@@ -147,6 +152,8 @@ class Collection:
             not_applicable={str(key): base.not_applicable[str(key)] for key in keys if str(key) in base.not_applicable},
             not_planned=base.not_planned,
             coverage=base.coverage,
+            cases=base.cases,
+            generators=base.generators,
         )
 
 
@@ -154,17 +161,20 @@ def paths_given(config: pytest.Config) -> bool:
     return config.args_source is pytest.Config.ArgsSource.ARGS
 
 
-def scenario_modules(session: pytest.Session, topics: tuple[str, ...] = ()) -> Iterator[ScenarioModule]:
+def scenario_modules(
+    session: pytest.Session, topics: tuple[str, ...] = (), *, files: Set[str]
+) -> Iterator[ScenarioModule]:
+    """`files`: those that promise anything in this run."""
     root = shipped("scenarios")
     for path in sorted(root.rglob(FILES)):
         name = path.relative_to(root).as_posix()
-        if not topics or name.split("/")[0] in topics:
+        if str(path) in files and (not topics or name.split("/")[0] in topics):
             yield ScenarioModule.from_parent(session, path=path, nodeid=f"{ROOT}/{name}")
 
 
-def standing_items(session: pytest.Session) -> Iterator[pytest.Item]:
+def standing_items(session: pytest.Session, files: Set[str]) -> Iterator[pytest.Item]:
     """Start, control and canary beside a user's own tests, which do not collect them."""
-    for module in scenario_modules(session, STANDING):
+    for module in scenario_modules(session, STANDING, files=files):
         for item in session.genitems(module):
             mark(item)
             yield item
@@ -251,6 +261,6 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
     names = Names(cells=tuple(cell.id for cell in run.cells), promises=(promise.id,), policies=policies)
     sieve = Sieve(run.selection, names)
     for cell in run.cells:
-        for policy in policies:
+        for door, policy in run.sides_of(cell, DOOR, policies):
             if not sieve.why_not(cell=cell.id, policy=policy, promise=promise.id):
-                yield Key(cell=cell.id, door=DOOR, policy=policy, promise=promise.id)
+                yield Key(cell=cell.id, door=door, policy=policy, promise=promise.id)

@@ -15,7 +15,8 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.act import Act, Call, DoneAct, Look
 from pytest_codexsandbox.model.ids import is_promise
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.promise import Kind, Promise, Severity
+from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.promise import Kind, Over, Promise, Severity
 from pytest_codexsandbox.model.verdict import Direction
 
 ATTRIBUTE: Final = "__codex_promise__"
@@ -62,6 +63,59 @@ class Trial(Protocol):
         """Whether the policy grants network."""
 
 
+class Writing(Protocol):
+    """One promise about a generator: what it did to one user's files, three times, and what the real Codex makes of it.
+
+    Every method adds rows of evidence, each with its own control; what cannot be asked of this generator is n/a, and
+    says why.
+    """
+
+    case: str
+
+    def holds(self) -> None:
+        """What the check of this promise finds (generators/checks). Control: it sees a fault put into this file."""
+
+    def loads(self) -> None:
+        """The real Codex starts a thread with the file. Control: it refuses the same file with a torn line behind."""
+
+    def claims(self) -> None:
+        """The real Codex says that it will enforce what was asked for. Control: with another policy it says another."""
+
+    def enforces(self) -> None:
+        """And does, in a process that was started after the file was written. Control: the same acts unconfined."""
+
+    def replaces_at_once(self) -> None:
+        """No reader sees half a file. Control: a writer that takes its time is seen."""
+
+    def survives(self) -> None:
+        """After another program wrote the same file (the case), the next run is right again."""
+
+    def keeps_theirs(self) -> None:
+        """And takes nothing away that the user or the other program wrote."""
+
+    def migrates(self) -> None:
+        """A file in an older shape (the case) becomes what an empty one becomes, and the user's words stay."""
+
+    def loses_nothing_together(self) -> None:
+        """Two different requests at once: the file is that of one of them or of both, and whole."""
+
+    def survives_being_killed(self) -> None:
+        """Killed at each call that changes a file: the old one or the new one is there, and it loads."""
+
+    def standing_evidence(self) -> None:
+        """For the topic trust only: the confinement, and the generators whose answer is known."""
+
+
+def generator_promise(
+    id: str, *, severity: Severity, source: str, over: Over, requires: tuple[str, ...] = ()
+) -> Callable[[F], F]:
+    """Declare what the decorated test promises of whatever writes Codex's configuration. `over`: its cases."""
+    return promise(
+        id, kind="generator", severity=severity, needs="nothing", source=source, policies=(AS_ASKED,), over=over,
+        requires=requires,
+    )  # fmt: skip
+
+
 def promise(
     id: str,
     *,
@@ -74,6 +128,7 @@ def promise(
     call: Call | None = None,
     requires: tuple[str, ...] = (),
     cases: tuple[str, ...] = ("",),
+    over: Over = "",
 ) -> Callable[[F], F]:
     """Declare what the decorated test promises. Nothing starts; planning reads it."""
     if not is_promise(id):
@@ -83,7 +138,8 @@ def promise(
         words: Any = {"needs": needs}
         declared = Promise(
             id=id, kind=kind, severity=severity, source=source, policies=policies, acts=dict(acts or {}), call=call,
-            requires=requires, cases=cases, title=sentence(function.__name__), summary=first_paragraph(function),
+            requires=requires, cases=cases, over=over, title=sentence(function.__name__),
+            summary=first_paragraph(function),
             **words,
         )  # fmt: skip
         setattr(function, ATTRIBUTE, declared)

@@ -19,16 +19,21 @@ from pytest_codexsandbox.diagnosis.derived import (
 )
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.judge import START
+from pytest_codexsandbox.diagnosis.match import QUOTE, match
 from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
-from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.diagnosis.measured import with_measured
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
 
 CANARIES: Final = ("allow-all", "good")  # acts of rows that are about the harness
 SIGKILLED: Final = 128 + 9
+FOUND: Final = "generator found: {}."  # how fingerprints know the word that a check of a generator has for a cause
+_FOUND: Final = FOUND.partition("{")[0]
+ENFORCES: Final = "effective.does-what-was-asked"
+_ENFORCED: Final = {"leak": "more-than-asked", "denied": "less-than-asked"}  # what the acts of a policy showed
 EXPLAINED: Final = (Verdict.VIOLATES, Verdict.BLOCKED, Verdict.BROKEN)
 
 
@@ -66,6 +71,9 @@ def _found(
     known: Sequence[Fingerprint],
 ) -> Diagnosis:
     particular = [known for known in known if not _bare(known)]
+    by_word = _by_word(record, told, known)
+    if by_word is not None:
+        return by_word
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
     return (
         match(text, facts=told, fingerprints=particular if _of_harness(record) else known)
@@ -76,6 +84,22 @@ def _found(
         or match(_said_aside(observations), facts=told, fingerprints=particular)
         or _quoted(HARNESS if record.verdict is Verdict.BROKEN else UNKNOWN, record)
     )
+
+
+def _by_word(record: Record, told: Mapping[str, str], known: Sequence[Fingerprint]) -> Diagnosis | None:
+    """Of a generator: its check has a word for what it found, and that word comes before any text."""
+    row = record.deciding
+    if record.key.policy != AS_ASKED or record.verdict is not Verdict.VIOLATES or row is None:
+        return None
+    named = [one for one in known if one.id == row.reason]  # how a sandbox started is told by a fingerprint's own id
+    if named:
+        found = match(named[0].texts[0], facts=told, fingerprints=named)
+    else:
+        own = [one for one in known if one.texts[0].startswith(_FOUND)]
+        words = (row.reason, _ENFORCED.get(record.direction, "") if record.key.promise == ENFORCES else "")
+        tried = (match(FOUND.format(word), facts=told, fingerprints=own) for word in words if word)
+        found = next((one for one in tried if one is not None), None)
+    return None if found is None else msgspec.structs.replace(found, quote=row.saw[:QUOTE])
 
 
 def _lines(record: Record, observations: Sequence[Observation]) -> Iterator[str]:

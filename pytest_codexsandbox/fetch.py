@@ -40,11 +40,13 @@ class NotThere(NotHad):
     """The registry answered, and it has no such thing."""
 
 
-def wrong_bytes(where: str, why: str) -> CodexSandboxError:
+def wrong_bytes(
+    where: str, why: str, *, instead: str = "use --codex-bin with a binary of your own"
+) -> CodexSandboxError:
     """Nobody's absence, and no reason to try elsewhere."""
     return CodexSandboxError(
         "the downloaded bytes are not the ones that the registry announced", where=where, why=why,
-        next_step="a proxy or mirror changed them: ask its owner, or use --codex-bin with a binary of your own",
+        next_step=f"a proxy or mirror changed them: ask its owner, or {instead}",
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from pytest_codexsandbox.session.rehearsal import has, lacking, lacking_there, m
 from pytest_codexsandbox.session.sides import ending, look_of
 from pytest_codexsandbox.session.standing import control_words, control_worked
 from pytest_codexsandbox.session.trial import RealTrial
+from pytest_codexsandbox.session.writing import RealWriting
 
 TRIAL = pytest.StashKey[RealTrial]()
 NOT_APPLICABLE = pytest.StashKey[str]()
@@ -124,7 +125,9 @@ class CodexSandbox:
         environment, subject = bench.environment(cell.environment), bench.subject(cell.subject)
         subject = subject.inside(environment)
         try:
-            seen = bench.door(key.door).observe(environment, subject, POLICIES[key.policy], acts, call)[0]
+            seen = bench.door_of(cell, key.door, key.policy).observe(
+                environment, subject, POLICIES[key.policy], acts, call
+            )[0]
         except Lost as fault:
             raise bench.lost(cell.environment, fault.why or fault.what) from None
         told = redact_bytes(stdin)  # for the journal, and for whoever shows the call again
@@ -167,3 +170,15 @@ def open_sandbox(request: pytest.FixtureRequest) -> Iterator[CodexSandbox]:
     if trial.started.state in ("failed", "unknown"):
         pytest.skip(f"blocked: {trial.started.why}")
     yield CodexSandbox(of(request.config), trial)
+
+
+def open_writing(request: pytest.FixtureRequest) -> RealWriting:
+    """Of the item's key: nothing is told yet; every method of it tells what it needs."""
+    run, key = of(request.config), _key(request)
+    reason = run.plan.not_applicable.get(str(key), "") if run.plan is not None else ""
+    if reason:
+        _not_applicable(request, reason)
+    cell, promise = run.bench.cells[key.cell], run.bench.promises[key.promise]
+    made = RealWriting(key, promise, cell=cell, workshop=run.workshop)
+    request.node.stash[TRIAL] = made
+    return made

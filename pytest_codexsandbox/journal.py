@@ -17,12 +17,14 @@ from pytest_codexsandbox.model import ledger
 from pytest_codexsandbox.model.journal import (
     SCHEMA,
     CallLine,
+    ClaimLine,
     EndLine,
     EnvironmentLine,
     Line,
     PlanLine,
     ResultLine,
     RunLine,
+    StoryLine,
     SubjectLine,
 )
 from pytest_codexsandbox.model.record import Record
@@ -76,7 +78,7 @@ class Journal:
         try:
             return self._encoder.encode(line)
         except UnicodeEncodeError:  # a file name that is not UTF-8
-            return self._encoder.encode(_spelled(msgspec.to_builtins(line, enc_hook=repr)))
+            return self._encoder.encode(spelled(msgspec.to_builtins(line, enc_hook=repr)))
 
     def sync(self) -> None:
         """On the disk, not only in its cache: the plan, before the first effect."""
@@ -166,6 +168,8 @@ class _Reader:
         self.environments: list[EnvironmentLine] = []
         self.subjects: list[SubjectLine] = []
         self.calls: list[CallLine] = []
+        self.stories: list[StoryLine] = []
+        self.claims: list[ClaimLine] = []
         self.records: list[Record] = []
         self._planned: frozenset[Any] = frozenset()
         self._seen: dict[Any, int] = {}
@@ -179,7 +183,8 @@ class _Reader:
             raise _wrong(self.path, "the journal has no plan", "the run ended before it had planned anything")
         return ledger.Journal(
             run=self.run, plan=self.plan, environments=tuple(self.environments), subjects=tuple(self.subjects),
-            calls=tuple(self.calls), records=tuple(self.records), end=self.end, torn=self.torn,
+            calls=tuple(self.calls), stories=tuple(self.stories), claims=tuple(self.claims),
+            records=tuple(self.records), end=self.end, torn=self.torn,
         )  # fmt: skip
 
     def _decoded(self, lines: list[bytes]) -> Iterator[tuple[int, Line]]:
@@ -201,6 +206,10 @@ class _Reader:
                 self._result(number, line)
             case CallLine():
                 self.calls.append(line)
+            case StoryLine():
+                self.stories.append(line)
+            case ClaimLine():
+                self.claims.append(line)
             case EnvironmentLine():
                 self.environments.append(line)
             case SubjectLine():
@@ -242,14 +251,14 @@ class _Reader:
         self.records.append(record)
 
 
-def _spelled(value: Any) -> Any:
+def spelled(value: Any) -> Any:
     """`value` with what UTF-8 cannot say spelled out."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {_spelled(name): _spelled(member) for name, member in value.items()}
+        return {spelled(name): spelled(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_spelled(member) for member in value]
+        return [spelled(member) for member in value]
     return value
 
 

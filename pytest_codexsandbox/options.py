@@ -18,6 +18,13 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
      "Codex releases to measure, e.g. 0.136.0,0.163.0 (default: the preset's)"),
     ("bin", {"action": "append", "metavar": "[LABEL=]PATH[@AS-VERSION]"}, "linelist",
      "a Codex binary of your own; LABEL is its name in the matrix, @0.170.0 its place among the releases"),
+    ("generator", {"action": "append", "metavar": "[NAME=]SPEC"}, "linelist",
+     "a program that writes Codex's configuration, e.g. 'mytool render --out @CONFIG@': cmd: (the default), "
+     "py:pkg:func, ep:NAME, launch:…, chain:A,B, or a name that is shipped; real: all third-party ones"),
+    ("generator-in", {"metavar": "CELL"}, "string",
+     "run generators inside this cell's environment, where they cannot be confined here"),
+    ("generator-unconfined", {"action": "store_true", "default": None}, "bool",
+     "run generators with nothing around them (it stands in the report)"),
     ("only", {"action": "append", "metavar": "GLOB[,GLOB…]"}, "linelist",
      "only what matches: cell ids, promise ids (sqlite.*) and policies"),
     ("skip", {"action": "append", "metavar": "GLOB[,GLOB…]"}, "linelist",

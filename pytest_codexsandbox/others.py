@@ -12,7 +12,7 @@ import pytest
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.combine import EXCLUDED
 from pytest_codexsandbox.matrix.expand import Expanded
-from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import PlannedNothing
 
@@ -68,11 +68,16 @@ def _theirs(config: pytest.Config, hook: str) -> Iterator[None]:
         raise WrongInput("a hook that is not ours failed", where=hook, why=why) from fault
 
 
+def _program(cell: Cell) -> SubjectSpec:
+    """Whatever writes its configuration."""
+    return msgspec.structs.replace(cell.subject, generator="")
+
+
 def _check(cells: Iterable[object], before: Iterable[Cell]) -> None:
     """Ids are public: two things with one id could not be told apart, in this run or between two."""
     known: dict[str, object] = {cell.id: cell for cell in before}
     known |= {cell.environment.id: cell.environment for cell in before}
-    known |= {f"codex-{cell.subject.label}": cell.subject for cell in before}
+    known |= {f"codex-{cell.subject.label}": _program(cell) for cell in before}
     seen: set[str] = set()
     for cell in cells:
         if not isinstance(cell, Cell):
@@ -81,7 +86,7 @@ def _check(cells: Iterable[object], before: Iterable[Cell]) -> None:
             raise _wrong(f"the cell {cell.id} is there twice")
         seen.add(cell.id)
         label = f"codex-{cell.subject.label}"
-        for name, what in ((cell.id, cell), (cell.environment.id, cell.environment), (label, cell.subject)):
+        for name, what in ((cell.id, cell), (cell.environment.id, cell.environment), (label, _program(cell))):
             if known.setdefault(name, what) != what:
                 raise _wrong(f"{name} is not what it was: what is something else needs another name")
     if not seen:

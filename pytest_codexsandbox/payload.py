@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.journal import spelled
 from pytest_codexsandbox.model.journal import Line, ResultLine
 from pytest_codexsandbox.model.record import Record
 
@@ -21,7 +22,14 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
 def put(report: object, payload: Payload) -> None:
     """As text: it survives every way in which a report may travel."""
-    setattr(report, ATTRIBUTE, msgspec.json.encode(payload).decode())
+    setattr(report, ATTRIBUTE, _encoded(payload).decode())
+
+
+def _encoded(payload: Payload) -> bytes:
+    try:
+        return msgspec.json.encode(payload)
+    except UnicodeEncodeError:  # words of a file that is not UTF-8
+        return msgspec.json.encode(spelled(msgspec.to_builtins(payload)))
 
 
 def get(report: object) -> Payload | None:

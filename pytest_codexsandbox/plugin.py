@@ -13,6 +13,7 @@ from pytest_codexsandbox import hookspecs, options, refusing
 if TYPE_CHECKING:
     from pytest_codexsandbox.fixtures import CodexSandbox
     from pytest_codexsandbox.session.trial import RealTrial
+    from pytest_codexsandbox.session.writing import RealWriting
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -59,6 +60,14 @@ def trial(request: pytest.FixtureRequest) -> "RealTrial":
     from pytest_codexsandbox.fixtures import open_trial
 
     return open_trial(request)
+
+
+@pytest.fixture
+def codex_writing(request: pytest.FixtureRequest) -> "RealWriting":
+    """What a generator did to one user's files: what the shipped scenarios about generators assert over."""
+    from pytest_codexsandbox.fixtures import open_writing
+
+    return open_writing(request)
 
 
 @pytest.fixture

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pytest_codexsandbox.model.act import Act, Call, Given, Look
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.entrance import Entrance
+from pytest_codexsandbox.model.generator import Written
 from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.stock import Stock
@@ -167,6 +168,36 @@ class Door(Protocol):
         self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
     ) -> tuple[Observation, ...]:
         """Perform the acts in one fresh world (one observation for each of `call.copies`)."""
+
+
+Write = Callable[[World, Policy], Written]
+"""What a generator writes when it is asked for a policy in a world."""
+
+
+class ConfiguredDoor(Door, Protocol):
+    """A door at which a generator's words count."""
+
+    def configured(self, write: Write) -> Door:
+        """The same, where a policy is asked for by what a generator writes, and by nothing else."""
+
+
+@runtime_checkable
+class Particular(Protocol):
+    """What a door may say besides: which Codexes it does not lead to. There its promises are not applicable."""
+
+    needs: tuple[str, ...]
+    """Fields of Capabilities that must be true; a build that has lost one, and is newer, is red."""
+
+    def lacks(self, able: Capabilities) -> str:
+        """Why else this Codex runs no command here, known beforehand; "" where nothing is known against it."""
+
+
+@runtime_checkable
+class Laying(Protocol):
+    """What a door may do besides, before each of its calls."""
+
+    def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[Given, ...]:
+        """Put files into the world; what was laid, filled: it is nobody's litter."""
 
 
 class Reporter(Protocol):

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import shlex
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,7 @@ from pytest_codexsandbox.running import Run, of
 from pytest_codexsandbox.session.batteries import act_id
 from pytest_codexsandbox.session.rehearsal import judged
 from pytest_codexsandbox.session.trial import RealTrial
+from pytest_codexsandbox.session.writing import RealWriting
 
 USER: Final = "user"  # the suite of a user's own tests
 _LONGEST: Final = 4000  # characters of a message
@@ -109,7 +111,9 @@ class Recording:
             return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
         return None
 
-    def _judge(self, trial: RealTrial, key: Key, outcome: str, message: str) -> Record:
+    def _judge(self, trial: RealTrial | RealWriting, key: Key, outcome: str, message: str) -> Record:
+        if isinstance(trial, RealWriting) and (found := trial.unasked(outcome)):
+            return found
         result = judged(trial, outcome=outcome, message=message)
         blocked = result.verdict is Verdict.BLOCKED
         return Record(
@@ -144,22 +148,29 @@ class Recording:
             record = msgspec.structs.replace(record, repro=self._write_repro(trial, record))
         return record
 
-    def _write_repro(self, trial: RealTrial, record: Record) -> str:
+    def _write_repro(self, trial: RealTrial | RealWriting, record: Record) -> str:
         """A script for the first row that did not hold; a folder that cannot be written costs the script alone."""
+        if isinstance(trial, RealWriting):
+            return self._put_repro(record, again_by_hand(trial, str(self.run.writers.generator(trial.cell).spec)))
         bad = next((row for row in record.evidence if not row.held), None)
         seen = next((seen for seen in trial.seen if bad is None or seen.id == bad.call), trial.seen[0])
         promise = trial.promise
         acts = {act_id(promise, name): act for name, act in promise.acts.items()}
+        chosen = {bad.act: acts[bad.act]} if bad and bad.act in acts else acts
+        stdin = trial.stdin.get(seen.id, promise.call.stdin if promise.call else b"")
+        try:
+            entrance = self.run.bench.entrance(self.run.bench.cells[record.key.cell].environment)
+            script = repro_script(seen, acts=chosen, stdin=stdin, entrance=entrance, about=str(record.key))
+        except CodexSandboxError:
+            return ""
+        return self._put_repro(record, script)
+
+    def _put_repro(self, record: Record, script: str) -> str:
         target = self.run.folder / repro_name(record.key)
         try:
             target.parent.mkdir(mode=0o700, exist_ok=True)
-            chosen = {bad.act: acts[bad.act]} if bad and bad.act in acts else acts
-            stdin = trial.stdin.get(seen.id, promise.call.stdin if promise.call else b"")
-            entrance = self.run.bench.entrance(self.run.bench.cells[record.key.cell].environment)
-            target.write_text(
-                repro_script(seen, acts=chosen, stdin=stdin, entrance=entrance, about=str(record.key)), encoding="utf-8"
-            )
-        except (OSError, CodexSandboxError):
+            target.write_text(script, encoding="utf-8")
+        except OSError:
             return ""
         return str(repro_name(record.key))
 
@@ -178,6 +189,15 @@ def lost_capability(key: Key, reason: str) -> Record:
         remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build says of itself.",
     )  # fmt: skip
     return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
+
+
+def again_by_hand(trial: RealWriting, spec: str) -> str:
+    """A script that shows a generator's case again, in private folders and confined as here."""
+    version = trial.cell.subject.release
+    words = ["codexsandbox", "generator", "try", "--case", trial.case or "01-none"]
+    words += ["--codex-release", version] if version else []
+    words += ["--", f"{trial.cell.subject.generator}={spec}"]
+    return f"#!/bin/sh\n# {trial.key}\ncd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(words)}\n"
 
 
 def repro_name(key: Key) -> Path:

@@ -1,12 +1,12 @@
 """One run, as each process of it sees it: what was asked for, cells, plan, bench, attempts."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pytest
@@ -18,24 +18,27 @@ from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.fetch import Progress
+from pytest_codexsandbox.generators.readable import need_programs
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.expand import Expanded
+from pytest_codexsandbox.matrix.generated import DOOR, Writers, axis, sides, with_corpus, writers
 from pytest_codexsandbox.matrix.load import MatrixFile, load
-from pytest_codexsandbox.matrix.plan import make
+from pytest_codexsandbox.matrix.nearest import known as known_names
+from pytest_codexsandbox.matrix.plan import Sides, make
 from pytest_codexsandbox.matrix.select import Selection, shipped_part
 from pytest_codexsandbox.matrix.survey import promises as survey
-from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
-from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.registry import cache_folder, names, shipped
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.resolve import resolve
@@ -44,6 +47,10 @@ from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
 from pytest_codexsandbox.settings import Settings, settings
 from pytest_codexsandbox.telling import tell
+
+if TYPE_CHECKING:
+    from pytest_codexsandbox.ports import Write
+    from pytest_codexsandbox.session.workshop import RealWorkshop
 
 RUN: Final = pytest.StashKey["Run"]()
 FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
@@ -75,12 +82,31 @@ class Run:
 
     @cached_property
     def pairs(self) -> tuple[tuple[Promise, Callable[..., object]], ...]:
-        """The shipped promises; those that everything leans on come first."""
-        return tuple(sorted(survey(shipped("scenarios")), key=lambda pair: pair[0].topic not in STANDING))
+        """The shipped promises; those that everything leans on come first. Of generators only where there is one."""
+        there = [pair for pair in survey(shipped("scenarios")) if self.generators or not pair[0].of_generators]
+        return tuple(sorted(there, key=lambda pair: pair[0].topic not in STANDING))
+
+    @cached_property
+    def generators(self) -> tuple[str, ...]:
+        """As they were asked for: on the command line, else in the matrix file."""
+        return self.settings.generators or self.matrix.generators
 
     @cached_property
     def promises(self) -> dict[str, Promise]:
         return {promise.id: promise for promise, _ in self.pairs}
+
+    @cached_property
+    def writers(self) -> Writers:
+        base = self.config.invocation_params.dir if self.settings.generators else Path.cwd()
+        found = writers(self.generators, beside=self.matrix.catalogue.beside, base=base)
+        if not self.settings.generator_in:
+            need_programs(found)
+        return found
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """Of scenarios that promise anything here."""
+        return frozenset(function.__code__.co_filename for _, function in self.pairs)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -109,8 +135,9 @@ class Run:
     def expanded(self) -> Expanded:
         asked = self.settings
         found = choosing.expanded(
-            self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts
-        )
+            self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts,
+            generators=axis(self.generators, self.writers) if self.generators else (),
+        )  # fmt: skip
         return others.changed(self.config, found)
 
     @cached_property
@@ -156,8 +183,23 @@ class Run:
         plan = make(
             self.matrix.name, found.cells, tuple(self.promises.values()), doors=self.matrix.doors, selection=selection,
             policies=self.matrix.policies, not_planned=found.not_planned, coverage=found.coverage,
+            sides=self._sides,
         )  # fmt: skip
+        plan = with_corpus(plan, self.writers) if self.generators else plan
         return choosing.trimmed(plan, self._budget, self.circumstances)
+
+    def sides_of(self, cell: Cell, door: str, policies: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Where a test of the user's own is asked: beside a generator, where a file counts, under what it leads to."""
+        if not cell.subject.generator or self._sides is None:
+            return [(door, policy) for policy in policies]
+        return [side for side in self._sides.of(cell) if side[1] in policies]
+
+    @cached_property
+    def _sides(self) -> Sides | None:
+        if not self.generators:
+            return None
+        self._inside()  # a wrong word is said before anything starts
+        return sides(self.writers, doors=self.matrix.doors, policies=self.matrix.policies)
 
     @cached_property
     def _keys(self) -> dict[str, list[Key]]:
@@ -169,15 +211,16 @@ class Run:
     def keys_of(self, promise: Promise) -> list[Key]:
         return self._keys.get(promise.id, [])
 
-    def order(self) -> Callable[[Key], tuple[int, int, bool, int, str]]:
+    def order(self) -> Callable[[Key], tuple[int, int, int, bool, int, str]]:
         """The plan's order: cell, door, policy; the standing promises first, then the scenarios' own order."""
         cells = {cell.id: number for number, cell in enumerate(self.cells)}
         promises = {promise: number for number, promise in enumerate([*self.promises, *self.user_promises])}
-        policies = {policy: number for number, policy in enumerate(POLICIES)}
+        doors = {door: number for number, door in enumerate(dict.fromkeys((*self.matrix.doors, *names("doors"), DOOR)))}
+        policies = {policy: number for number, policy in enumerate(NAMED)}
 
-        def place(key: Key) -> tuple[int, int, bool, int, str]:
-            topic = key.promise.partition(".")[0]
-            return (cells[key.cell], policies[key.policy], topic not in STANDING, promises[key.promise], key.case)
+        def place(key: Key) -> tuple[int, int, int, bool, int, str]:
+            where = cells[key.cell], doors[key.door], policies[key.policy]
+            return (*where, key.promise.partition(".")[0] not in STANDING, promises[key.promise], key.case)
 
         return place
 
@@ -233,13 +276,42 @@ class Run:
                 timeout_scale=self.settings.timeout_scale, worker=self.worker, fingerprints=self.fingerprints,
             )  # fmt: skip
             say = partial(tell, self.config)
-            self._bench = Bench(self.plan, options, emit=self.pending.append, resolve=self.resolve, say=say)
+            self._bench = Bench(
+                self.plan, options, emit=self.pending.append, resolve=self.resolve, say=say, writer=self._writer
+            )
             self.canaries = Canaries(self._bench, tuple(p for p in self.pairs if p[0].id in self._bench.promises))
         return self._bench
+
+    def _writer(self, cell: Cell, policy: str) -> "Write":
+        return self.workshop.writer(cell, policy)
+
+    @cached_property
+    def workshop(self) -> "RealWorkshop":
+        """Of generators: none runs before it is proved that they are confined, or said that they need not be."""
+        from pytest_codexsandbox.session.opening import open_workshop  # dear, and only for generators
+
+        asked = self.settings
+        folder = self.worlds / (self.worker or "main") / "generators"
+        return open_workshop(
+            self.bench, self.writers, folder=folder, unconfined=asked.generator_unconfined, emit=self.pending.append,
+            inside=self._inside(),
+        )  # fmt: skip
+
+    def _inside(self) -> EnvironmentSpec | None:
+        """The environment of the cell that was named for generators to run in."""
+        name = self.settings.generator_in
+        specs = {cell.environment.id: cell.environment for cell in self.cells}
+        named = specs | {cell.id: cell.environment for cell in self.cells}
+        if name and (name not in named or named[name].backend == "local"):
+            there = [one for one, spec in specs.items() if spec.backend != "local"]
+            why = known_names(name, there) if there else "no cell of this run is in a container"
+            raise WrongInput(f"generators cannot run in {name!r}", where="--codex-generator-in", why=why)
+        return named[name] if name else None
 
     def resolve(self, spec: SubjectSpec, *, cache: Path, progress: Progress | None = None) -> Subject:
         """The binary, asked what it can do with the run's own patience. What could not be had once is not asked for
         again: a dead network takes its time."""
+        spec = msgspec.structs.replace(spec, generator="")  # whatever writes its configuration, it is the same program
         if spec in self._not_had:
             raise self._not_had[spec].with_traceback(None)
         scale = self.settings.timeout_scale
@@ -257,6 +329,8 @@ class Run:
         """End what was started, once; what is left of it afterwards is a leak of ours."""
         if self._bench is not None:
             bench, self._bench = self._bench, None
+            if "workshop" in self.__dict__:
+                self.__dict__.pop("workshop").close()
             bench.close()
             write_leaks(self.folder, self.worker, bench.leaks())
 

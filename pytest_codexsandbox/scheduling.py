@@ -28,12 +28,17 @@ class Owners:
     user's own parametrization puts there. The longest id that fits is it: one may end like another."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:
-        by_id = {cell.id: cell.environment.id for cell in cells}
+        by_id = {cell.id: _owner(cell) for cell in cells}
         self._marks = [(f"-{id}-", by_id[id]) for id in sorted(by_id, key=len, reverse=True)]
 
     def environment_of(self, nodeid: str) -> str:
         words = f"-{nodeid.partition('[')[2]}"
         return next((environment for mark, environment in self._marks if mark in words), "")
+
+
+def _owner(cell: Cell) -> str:
+    """One environment, one worker. Stories of generators are told outside of it: each generator may have its own."""
+    return f"{cell.environment.id} {cell.subject.generator}".rstrip()
 
 
 class EnvironmentScheduler:

@@ -13,6 +13,7 @@ from pytest_codexsandbox.options import FLAG, dest, ini, preset_of_ini, report_d
 
 FORMATS: Final = ("html", "markdown", "json")
 DEFAULT_PRESET: Final = "local"
+_SWITCHES: Final = ("strict", "generator-unconfined")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     pairs: int | None = None  # 0: every combination; None: as the matrix file says
     budget: Budget | None = None
     docker_hosts: tuple[str, ...] = ()
+    generators: tuple[str, ...] = ()  # [NAME=]SPEC
+    generator_in: str = ""
+    generator_unconfined: bool = False
 
 
 def settings(config: pytest.Config) -> Settings:
@@ -58,6 +62,9 @@ def settings(config: pytest.Config) -> Settings:
         pairs=asking.pairs(_either(config, "pairs")),
         budget=asking.budget(_either(config, "budget")),
         docker_hosts=asking.hosts(_words(config, "docker-hosts")),
+        generators=_lines(config, "generator"),
+        generator_in=str(_either(config, "generator-in") or ""),
+        generator_unconfined=bool(_either(config, "generator-unconfined")),
     )
 
 
@@ -74,7 +81,7 @@ def _scale(config: pytest.Config) -> float:
 
 def _either(config: pytest.Config, name: str) -> Any:
     given = config.getoption(dest(name))
-    return given if given is not None else (ini(config, name) if name == "strict" else _first(ini(config, name)))
+    return given if given is not None else (ini(config, name) if name in _SWITCHES else _first(ini(config, name)))
 
 
 def _lines(config: pytest.Config, name: str) -> tuple[str, ...]:

@@ -7,8 +7,12 @@ from typing import Any, Final
 from pytest_codexsandbox import asking, choosing
 from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.generators.readable import need_programs
+from pytest_codexsandbox.matrix import generated
 from pytest_codexsandbox.matrix.expand import Expanded
+from pytest_codexsandbox.matrix.generated import Writers, axis
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile
+from pytest_codexsandbox.matrix.plan import Sides
 from pytest_codexsandbox.matrix.select import Selection, split
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -24,6 +28,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     listed: dict[str, Any] = {"action": "append", "default": []}
     parser.add_argument("--codex-release", **listed, metavar="V[,V…]", help="these releases, not the preset's")
     parser.add_argument("--codex-bin", **listed, metavar="[LABEL=]PATH[@AS-VERSION]", help="a binary of your own")
+    parser.add_argument(
+        "--codex-generator", action="append", default=[], metavar="[NAME=]SPEC",
+        help="a program that writes Codex's configuration (docs/reference/generators.md)",
+    )  # fmt: skip
     parser.add_argument("--codex-only", **listed, metavar="GLOB[,GLOB…]", help="only these cells, promises, policies")
     parser.add_argument("--codex-skip", **listed, metavar="GLOB[,GLOB…]", help="without these")
     parser.add_argument("--codex-pairs", metavar="2|3|all", help="cells that hold every pair, every triple; every cell")
@@ -43,7 +51,27 @@ def known(options: argparse.Namespace, matrix: MatrixFile) -> Known:
 
 
 def expanded(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Expanded:
-    return choosing.expanded(matrix, subjects(options, matrix), known, pairs=pairs(options), hosts=hosts(options))
+    texts = generators(options, matrix)
+    return choosing.expanded(
+        matrix, subjects(options, matrix), known, pairs=pairs(options), hosts=hosts(options),
+        generators=axis(texts, writers(options, matrix)) if texts else (),
+    )  # fmt: skip
+
+
+def generators(options: argparse.Namespace, matrix: MatrixFile) -> tuple[str, ...]:
+    return tuple(options.codex_generator) or matrix.generators
+
+
+def writers(options: argparse.Namespace, matrix: MatrixFile) -> Writers:
+    found = generated.writers(generators(options, matrix), beside=matrix.catalogue.beside, base=Path.cwd())
+    need_programs(found)
+    return found
+
+
+def sides(options: argparse.Namespace, matrix: MatrixFile) -> Sides | None:
+    if not generators(options, matrix):
+        return None
+    return generated.sides(writers(options, matrix), doors=matrix.doors, policies=matrix.policies)
 
 
 def hosts(options: argparse.Namespace) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Show or prune the cache of Codex releases.
+"""Show or prune the cache: Codex releases, and the tools that write their configuration.
 
 `list` shows what is there, the least recently used first. `prune` removes from that end until the rest fits the
 limit ($CODEXSANDBOX_CACHE_LIMIT, else 10GB); a release that a run uses at the moment stays. What killed downloads

@@ -77,8 +77,7 @@ def _asked(options: argparse.Namespace, cache: Path) -> list[SubjectSpec]:
     if names or binaries:
         return [*(SubjectSpec(label=name, release=name) for name in dict.fromkeys(names)), *binaries]
     store, installed = Store(cache), catalogue.installed()
-    cached = {name for entry in store.entries() for name in store.names(entry)}
-    cached |= {installed.release} if installed else set()
+    cached = {*store.releases(), *({installed.release} if installed else ())}
     return [SubjectSpec(label=name, release=name) for name in sorted(cached, key=order)]
 
 

@@ -55,16 +55,18 @@ def _fitting(fakes: tuple[Fake, ...]) -> Iterator[tuple[Fake, ...]]:
 
 
 def closing(killing: Killing, found: tuple[Fault, ...], seconds: float) -> str:
+    lines = [_folded_fault(fault) for fault in found]
+    return "\n".join([*lines, f"{counted(killing, found)}, {len(found)} faults, {seconds:.1f} s"])
+
+
+def counted(killing: Killing, found: tuple[Fault, ...]) -> str:
     bad = [fake for fake in killing.fakes if fake.kind != "good" and killing.asked(fake)]
     unasked = len([fake for fake in killing.fakes if not killing.asked(fake)])
-    survivors = {fault.who for fault in found if fault.kind == "survivor"}
+    names = {fake.name for fake in killing.fakes}
+    survivors = {fault.who for fault in found if fault.kind == "survivor" and fault.who.partition(" by ")[0] in names}
     asked = sum(len(records) for records in killing.records.values())
-    lines = [_folded_fault(fault) for fault in found]
-    lines.append(
-        f"{len(killing.fakes)} subjects, {asked} checks: {len(bad) - len(survivors)} of {len(bad)} bad subjects "
-        f"caught, {f'{unasked} not asked here, ' if unasked else ''}{len(found)} faults, {seconds:.1f} s"
-    )
-    return "\n".join(lines)
+    caught = f"{len(bad) - len(survivors)} of {len(bad)} bad subjects caught"
+    return f"{len(killing.fakes)} subjects, {asked} checks: {caught}{f', {unasked} not asked here' if unasked else ''}"
 
 
 def _row(name: str, told: str) -> list[str]:

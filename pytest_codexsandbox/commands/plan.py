@@ -64,10 +64,12 @@ def run(options: argparse.Namespace) -> int:
 
 def planned(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Plan:
     expanded = asked.expanded(options, matrix, known)
-    promises = [promise for promise, _ in survey.promises(shipped("scenarios"))]
+    there = [promise for promise, _ in survey.promises(shipped("scenarios"))]
+    promises = [one for one in there if asked.generators(options, matrix) or not one.of_generators]
     plan = make(
         matrix.preset, expanded.cells, promises, doors=matrix.doors, policies=matrix.policies,
-        selection=asked.selection(options, matrix), not_planned=expanded.not_planned, coverage=expanded.coverage,
+        sides=asked.sides(options, matrix), selection=asked.selection(options, matrix),
+        not_planned=expanded.not_planned, coverage=expanded.coverage,
     )  # fmt: skip
     return asked.trimmed(options, plan, known)
 

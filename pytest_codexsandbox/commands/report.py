@@ -9,19 +9,22 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.registry import plugged
-from pytest_codexsandbox.reports import terminal
+from pytest_codexsandbox.reports import by_generator, terminal
 from pytest_codexsandbox.reports.written import FILES, put
 
 EXAMPLES: Final = (
     "codexsandbox report .codexsandbox/2026-11-18T09-41-00",
     "codexsandbox report old.ndjson --format html -o old.html",
     "codexsandbox report old.ndjson --format html,markdown,json -o reports/",
+    "codexsandbox report old.ndjson --by generator",
     "codexsandbox report old.ndjson --format markdown >> $GITHUB_STEP_SUMMARY",
 )
 _SUFFIXES: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
@@ -35,6 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="F[,F…]",
         help="terminal, html, markdown, json (default: by the name of FILE, else terminal)",
     )
+    parser.add_argument("--by", choices=("generator",), help="a block for each generator, with a line for its README")
     parser.add_argument("-o", "--output", metavar="FILE|DIR", help="where to; several formats need a folder")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="every promise a line, every cause in full")
 
@@ -48,13 +52,19 @@ def run(options: argparse.Namespace) -> int:
         )
     journal = read(options.journal)
     folder = _folder(options.journal)
+
+    def render(name: str, *, screen: bool) -> str:
+        if options.by:
+            return _by_generator(name, journal, screen=screen)
+        return _rendered(name, journal, folder, options.verbose, screen=screen)
+
     if target is None:
-        _say(_rendered(formats[0], journal, folder, options.verbose, screen=True))
+        _say(render(formats[0], screen=True))
         return 0
     several = len(formats) > 1 or target.is_dir() or options.output.endswith(os.sep)
     for name in formats:
         path = target / FILES[name] if several else target
-        _write(path, _rendered(name, journal, folder, options.verbose, screen=False))
+        _write(path, render(name, screen=False))
         print(f"{name}: {path}")
     return 0
 
@@ -80,11 +90,29 @@ def _folder(journal: str) -> Path:
 def _rendered(name: str, journal: Journal, folder: Path, verbosity: int, *, screen: bool) -> str:
     if name != "terminal":
         return str(plugged("reporters", name)(journal, folder))
-    colour = screen and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return terminal.render(
-        journal, width=shutil.get_terminal_size((_WIDTH, 24)).columns if screen else _WIDTH, color=colour,
-        ascii=screen and not _unicode(), verbosity=verbosity, folder=folder,
+    return terminal.render(journal, verbosity=verbosity, folder=folder, **_screen(screen=screen))
+
+
+def _by_generator(name: str, journal: Journal, *, screen: bool) -> str:
+    match name:
+        case "markdown":
+            return by_generator.markdown_of(journal)
+        case "json":
+            return msgspec.json.format(msgspec.json.encode(by_generator.as_data(by_generator.blocks(journal)))).decode()
+        case "terminal":
+            return by_generator.render(journal, **_screen(screen=screen))
+    raise WrongInput(
+        f"--by generator is not made as {name}", where="--format", why="known: terminal, markdown, json",
+        next_step="the html report has its generators without --by",
     )  # fmt: skip
+
+
+def _screen(*, screen: bool) -> dict[str, Any]:
+    return {
+        "width": shutil.get_terminal_size((_WIDTH, 24)).columns if screen else _WIDTH,
+        "color": screen and sys.stdout.isatty() and "NO_COLOR" not in os.environ,
+        "ascii": screen and not _unicode(),
+    }
 
 
 def _unicode() -> bool:

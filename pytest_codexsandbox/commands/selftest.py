@@ -1,15 +1,16 @@
-"""Prove that the harness can fail: run Codexes that are known to be bad against every promise.
+"""Prove that the harness can fail: run Codexes and generators that are known to be bad against every promise.
 
-Each subject is an executable that takes Codex's command line and breaks one promise; one of them is good. Prints which
-promise catches which subject. Exit code 1 when a bad one survives, when a promise catches nothing, or when the good one
-is failed. Needs no Codex and no network.
+Each subject is an executable that takes Codex's command line, or a generator of its configuration, and breaks one
+promise; one of each is good. Prints which promise catches which subject. Exit code 1 when a bad one survives, when a
+promise catches nothing, or when the good one is failed. Needs no network; generators are asked where a Codex is
+installed.
 """
 
 import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,11 +18,12 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.commands import kill_matrix
+from pytest_codexsandbox.commands import kill_matrix, selftest_generators
 from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.matrix.plan import WHOLE, rides
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -30,10 +32,11 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.session.batteries import group_of
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.rehearsal import rehearse
-from pytest_codexsandbox.subjects import FAKES, GOOD, Fake, subject
+from pytest_codexsandbox.subjects import AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, Fake, subject
 from pytest_codexsandbox.subjects.killing import OWN, STANDING, Fault, Killing, faults, is_wanted
 
 EXAMPLES: Final = (
@@ -42,8 +45,10 @@ EXAMPLES: Final = (
     "codexsandbox selftest --subject follows-links        one subject (may be given again)",
     "codexsandbox selftest --only 'network.*' --json",
 )
+GENERATORS: Final = "generators"
 Pairs = tuple[tuple[Promise, Callable[..., object]], ...]
 Say = Callable[[str], None]
+NO_DOORS: Final[Mapping[str, tuple[Fake, ...]]] = {}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -57,19 +62,45 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     everything = survey.promises(shipped("scenarios"))
     pairs = select(options.only, everything)
-    fakes = about(chosen(options.subject, FAKES), pairs, everything)
+    named, writers = divided(options.subject)
+    fakes = about(named, pairs, everything) if named else ()
+    writers = tuple(one for one in writers if options.only == "*" or options.subject)
     if options.list:
-        print("\n".join(f"{fake.name:<26} {fake.wrong or 'keeps every promise'}" for fake in fakes))
+        print("\n".join(f"{fake.name:<26} {fake.wrong or 'keeps every promise'}" for fake in (*fakes, *writers)))
         return 0
     if not sys.platform.startswith("linux"):
         raise WrongInput("selftest starts processes as Linux does", why=NEEDS_LINUX)
     started = time.monotonic()
-    with progress(total=len(fakes)) as say:
-        killing = kill(fakes, pairs, say=say)
-    found = faults(killing, whole=not options.subject)
+    at_doors = {door: through(door, fakes, pairs, everything) for door in OPEN_DOORS}
+    with progress(total=len(fakes) + len(writers) + sum(map(len, at_doors.values()))) as say:
+        killing, others = kill(fakes, pairs, at_doors, say=say)
+        if writers:
+            others[GENERATORS] = selftest_generators.kill(writers, say=say)
+    found = (*faults(killing, whole=not options.subject), *_elsewhere(others, whole=not options.subject))
     seconds = time.monotonic() - started
-    print(as_json(killing, found, seconds) if options.json else as_text(killing, found, seconds, options.verbose))
+    told = as_json if options.json else as_text
+    print(told(killing, others, found, seconds, verbose=options.verbose))
     return 1 if found else 0
+
+
+def _elsewhere(others: Mapping[str, Killing], *, whole: bool) -> Iterator[Fault]:
+    """At other doors few subjects are asked; of generators all are."""
+    for name, killing in others.items():
+        yield from _faults(name, killing, whole=whole)
+
+
+def _faults(name: str, killing: Killing, *, whole: bool = False) -> tuple[Fault, ...]:
+    return faults(killing, whole=whole) if name == GENERATORS else at(killing)
+
+
+def divided(names: Sequence[str]) -> tuple[tuple[Fake, ...], tuple[Fake, ...]]:
+    """Stand-ins for Codex, and generators; without names all of them. `good` is one of both."""
+    writers = selftest_generators.fakes() if installed() is not None else ()
+    if not names:
+        return FAKES, writers
+    asked = tuple(one for one in writers if one.name in names)
+    mine = [name for name in names if name == GOOD.name or name not in {one.name for one in asked}]
+    return chosen(mine, FAKES) if mine else (), asked
 
 
 def chosen(names: Iterable[str], fakes: tuple[Fake, ...]) -> tuple[Fake, ...]:
@@ -83,7 +114,11 @@ def chosen(names: Iterable[str], fakes: tuple[Fake, ...]) -> tuple[Fake, ...]:
 
 def select(glob: str, pairs: Pairs) -> Pairs:
     """The promises that match. Standing ones about the harness itself are proved by this command as a whole."""
-    found = tuple(pair for pair in pairs if fnmatchcase(pair[0].id, glob) and pair[0].topic not in OWN)
+    found = tuple(
+        pair
+        for pair in pairs
+        if fnmatchcase(pair[0].id, glob) and pair[0].topic not in OWN and not pair[0].of_generators
+    )
     if not found:
         raise WrongInput(f"no promise matches {glob!r}", why="ids are topic.promise", next_step="codexsandbox plan")
     return found
@@ -101,18 +136,42 @@ def about(fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fak
     )
 
 
-def kill(fakes: tuple[Fake, ...], pairs: Pairs, *, say: Say = lambda name: None) -> Killing:
-    """Rehearse every subject, in one environment and with one set of controls."""
-    records = {}
+def through(door: str, fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fake, ...]:
+    """Of the subjects those that are asked through another door too, and one that is open there alone."""
+    asked = tuple(fake for fake in fakes if fake.name in AT_EVERY_DOOR)
+    return about((*asked, *((OPEN_DOORS[door],) if asked else ())), riding(pairs, door), everything)
+
+
+def riding(pairs: Pairs, door: str) -> Pairs:
+    return tuple(pair for pair in pairs if rides(pair[0], door))
+
+
+def at(killing: Killing) -> tuple[Fault, ...]:
+    """What is wrong at another door, with its name."""
+    door = next((key.door for records in killing.records.values() for key in records), "")
+    return tuple(msgspec.structs.replace(fault, who=f"{fault.who} by {door}") for fault in faults(killing, whole=False))
+
+
+def kill(
+    fakes: tuple[Fake, ...], pairs: Pairs, at_doors: Mapping[str, tuple[Fake, ...]] = NO_DOORS, *,
+    say: Say = lambda name: None,
+) -> tuple[Killing, dict[str, Killing]]:  # fmt: skip
+    """Rehearse every subject, in one environment and with one set of controls: by the first door, by each other."""
     with workbench("selftest") as folder, rehearsals(pairs, folder) as records_of:
-        for fake in fakes:
-            say(fake.name)
-            records[fake.name] = records_of(fake)
-    return Killing(fakes=fakes, promises=tuple(promise for promise, _ in pairs), records=records)
+
+        def killing(door: str, chosen: tuple[Fake, ...]) -> Killing:
+            records = {}
+            for fake in chosen:
+                say(fake.name)
+                records[fake.name] = records_of(fake, door)
+            promises = tuple(promise for promise, _ in riding(pairs, door))
+            return Killing(fakes=chosen, promises=promises, records=records)
+
+        return killing(WHOLE, fakes), {door: killing(door, chosen) for door, chosen in at_doors.items() if chosen}
 
 
 @contextmanager
-def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake], dict[Key, Record]]]:
+def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake, str], dict[Key, Record]]]:
     """A function that gives a subject's records. The environment is started, and the controls are run, once."""
     promises = {promise.id: promise for promise, _ in pairs}
     binaries = folder / "subjects"
@@ -121,11 +180,11 @@ def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake], dict[Key
     options = BenchOptions(folder=folder, cache=folder)
     with controls(pairs, environment, options) as bench:
 
-        def records_of(fake: Fake) -> dict[Key, Record]:
+        def records_of(fake: Fake, door: str) -> dict[Key, Record]:
             patient = msgspec.structs.replace(options, timeout_scale=fake.patience)
             return rehearse(
-                pairs, fake.policies, subject(binaries, fake), environment=environment, options=patient,
-                exempt_from_start=True, bench=bench, wanted=lambda key: is_wanted(fake, promises, key),
+                riding(pairs, door), fake.policies, subject(binaries, fake), environment=environment, options=patient,
+                door=door, exempt_from_start=True, bench=bench, wanted=lambda key: is_wanted(fake, promises, key),
             )  # fmt: skip
 
         yield records_of
@@ -137,7 +196,7 @@ def controls(pairs: Pairs, environment: EnvironmentSpec, options: BenchOptions) 
     good = subject(options.folder / "subjects", GOOD)
     cell = Cell(environment=environment, subject=good.spec)
     keys = tuple(
-        Key(cell=cell.id, door="sandbox", policy=policy, promise=promise.id)
+        Key(cell=cell.id, door=WHOLE, policy=policy, promise=promise.id)
         for promise in promises
         for policy in promise.policies
         if policy in POLICIES
@@ -169,18 +228,32 @@ def progress(*, total: int) -> Iterator[Say]:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def as_text(killing: Killing, found: tuple[Fault, ...], seconds: float, verbose: bool) -> str:
+def as_text(
+    killing: Killing, others: Mapping[str, Killing], found: tuple[Fault, ...], seconds: float, *, verbose: bool
+) -> str:
     matrix = kill_matrix.whole(killing) if verbose else kill_matrix.compact(killing)
-    return "\n".join([matrix, "", kill_matrix.closing(killing, found, seconds)])
+    generators = others.get(GENERATORS)
+    told = [matrix] if killing.fakes else []
+    if generators is not None:
+        told += ["", (kill_matrix.whole if verbose else kill_matrix.compact)(generators)]
+    counted = [f"{_door(name)}: {kill_matrix.counted(one, _faults(name, one))}" for name, one in others.items()]
+    return "\n".join([*told, "", *counted, kill_matrix.closing(killing, found, seconds)])
 
 
-def as_json(killing: Killing, found: tuple[Fault, ...], seconds: float) -> str:
+def _door(name: str) -> str:
+    return name if name == GENERATORS else f"by {name}"
+
+
+def as_json(
+    killing: Killing, others: Mapping[str, Killing], found: tuple[Fault, ...], seconds: float, *, verbose: bool
+) -> str:
     return json.dumps(
         {
             "faults": msgspec.to_builtins(found),
             "seconds": round(seconds, 3),
             "subjects": [_subject(killing, fake) for fake in killing.fakes],
             "promises": {promise.id: list(killing.catches(promise.id)) for promise in killing.promises},
+            "doors": {door: [_subject(one, fake) for fake in one.fakes] for door, one in others.items()},
         },
         indent=2,
     )

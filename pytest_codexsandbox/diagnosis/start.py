@@ -197,8 +197,9 @@ def _never_ready(
 ) -> Started:
     ended = _ending(observation)
     failed = observation.ended == "signal" or (observation.ended == "exit" and observation.code != 0)
-    if not failed:
-        return _state(observation, "unknown", f"the command in the sandbox never ran ({ended})", ())
+    if not failed or observation.error:  # what went wrong with the call itself is no finding about Codex
+        why = "" if observation.error in ended else f": {observation.error}"
+        return _state(observation, "unknown", f"the command in the sandbox never ran ({ended}){why}", ())
     known = known_by(observation.stderr) or known_by(observation.stdout)
     diagnosis = with_measured(known or _not_known(observation), facts)
     why = diagnosis.quote or _said(observation.stderr) or ended

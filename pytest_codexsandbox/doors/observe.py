@@ -21,12 +21,12 @@ from pytest_codexsandbox.doors.filling import (
 from pytest_codexsandbox.doors.spoken import Spoken, spoken
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Act, Call, DoneAct, Given, Look
-from pytest_codexsandbox.model.base import FORBIDDEN, PLANTED, SEARCHED
+from pytest_codexsandbox.model.base import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.redact import redact
-from pytest_codexsandbox.ports import Door, Environment, Subject
+from pytest_codexsandbox.ports import Door, Environment, Laying, Subject
 
 __all__ = ["look_key", "observe"]
 
@@ -105,6 +105,7 @@ class _Take:
             for path in looked_at(act)
         }
         self._before: dict[str, Look] = {}
+        self._laid: tuple[Given, ...] = ()
 
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Everything up to the start: the command, the world as the acts want it, and what is there before."""
@@ -112,6 +113,8 @@ class _Take:
         self._command = self._door.command(subject, self._policy, self.world, inner, call)
         if not call.argv:
             self._command = msgspec.structs.replace(self._command, witness=self._nonce, witness_argv=inner)
+        if isinstance(self._door, Laying):
+            self._laid = self._door.lay(self._environment, self._policy, self.world)
         given = [given for act in self._filled.values() for given in act.given]
         self._before = self._shown(self._environment.ready(self.world, given, self._places))
         return self._command
@@ -146,8 +149,13 @@ class _Take:
             arrivals=tuple(f"{rig} {name}" for name, rigs in survey.arrivals.items() for rig in rigs),
             readings=ended.readings,
             survivors=tuple(map(redact, ended.survivors)), litter=litter, searched=searched, world=self.world,
-            given={act_id: act.given for act_id, act in self._filled.items() if act.given},
+            given={act_id: given for act_id, given in self._given() if given},
         )  # fmt: skip
+
+    def _given(self) -> Iterator[tuple[str, tuple[Given, ...]]]:
+        """What was laid, by the act that it was laid for; credentials are left out."""
+        yield from ((act_id, act.given) for act_id, act in self._filled.items())
+        yield CONFIGURED, tuple(msgspec.structs.replace(laid, content=redact(laid.content)) for laid in self._laid)
 
     def not_started(self, call: Call, lacking: NotHad) -> Observation:
         nothing = hashlib.sha256(b"").hexdigest()
@@ -197,7 +205,7 @@ class _Take:
         return tuple(path for path in found if path not in ours), tuple(ours[path] for path in found if path in ours)
 
     def _known(self) -> list[str]:
-        known: set[str] = set()
+        known: set[str] = {laid.path for laid in self._laid}
         for act in self._filled.values():
             companions = SQLITE_COMPANIONS if act.verb == "sqlite" else ("",)
             known.update(act.path + companion for companion in companions if act.path.startswith("/"))

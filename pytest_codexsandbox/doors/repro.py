@@ -5,6 +5,7 @@ acts) the probe itself. Pure: the script is text, and nothing is read but the ob
 """
 
 import base64
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -15,10 +16,12 @@ from pytest_codexsandbox.doors.filling import fill_act, looked_at, read_plan_wor
 from pytest_codexsandbox.doors.repro_paths import Paths, remark
 from pytest_codexsandbox.doors.repro_verbs import in_words, rig_of
 from pytest_codexsandbox.model.act import Act
-from pytest_codexsandbox.model.base import FORBIDDEN
+from pytest_codexsandbox.model.base import CONFIGURED, FORBIDDEN
 from pytest_codexsandbox.model.entrance import Entrance
 from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.registry import CONTROLS
 
+DRIVERS: Final = ("/app_server_driver.py", "/exec_turn_driver.py")
 PROBE_WORDS: Final = 6  # PYTHON -I -S PROBE NONCE PLAN
 BEGIN: Final = """\
 set -u
@@ -33,9 +36,9 @@ ENCODE: Final = (
     "import base64, sys, zlib; text = sys.stdin.read().replace('@W@', sys.argv[1]).replace('@T@', sys.argv[2]); "
     "print(base64.b64encode(zlib.compress(text.encode())).decode())"
 )
-FIND_PROBE: Final = (
-    "import importlib.util as u; "
-    "print(u.find_spec('pytest_codexsandbox').submodule_search_locations[0] + '/guest/probe.py')"
+FIND: Final = (
+    "import importlib.util as u, sys; "
+    "print(u.find_spec('pytest_codexsandbox').submodule_search_locations[0] + '/guest/' + sys.argv[1])"
 )
 
 
@@ -62,6 +65,7 @@ def repro_script(
         f'mkdir -p "$T" {" ".join(paths.folders())}',
         repro_lay.SHOW,
         repro_lay.WAIT,
+        *repro_lay.lay(observation.given.get(CONFIGURED, ()), paths),
         *repro_lay.lay((given for act in chosen.values() for given in act.given), paths),
         *(line for kind in _rigs(chosen, paths) for line in repro_lay.rig(kind)),
         *(repro_lay.rig("dns-udp", port=53) if entrance and _asks_names(chosen) else ()),
@@ -81,7 +85,16 @@ def _nothing(observation: Observation) -> str:
 
 
 def _calls_codex(observation: Observation) -> bool:
-    return observation.door == "sandbox"
+    return observation.door not in CONTROLS
+
+
+def _is_driven(observation: Observation) -> bool:
+    """Whether a program of ours converses with Codex: PYTHON -I -S DRIVER CHANNEL COUNT CODEX …"""
+    return observation.argv[3:4] != () and observation.argv[3].endswith(DRIVERS)
+
+
+def _codex_at(observation: Observation) -> int:
+    return 6 if _is_driven(observation) else 0
 
 
 def _probes(observation: Observation) -> bool:
@@ -123,9 +136,19 @@ def _programs(observation: Observation) -> list[str]:
     values = observation.world.values if observation.world else {}
     lines = ["# Another Codex or Python: CODEX=/path/to/codex PY=python3 sh THIS-FILE"]
     if _calls_codex(observation):
-        lines.append(f"CODEX=${{CODEX:-{_inside_braces(observation.argv[0])}}}")
+        lines.append(f"CODEX=${{CODEX:-{_inside_braces(observation.argv[_codex_at(observation)])}}}")
     lines.append(f"PY=${{PY:-{_inside_braces(values.get('PYTHON', 'python3'))}}}")
-    return [*lines, 'command -v "$PY" > /dev/null || PY=python3']
+    lines.append('command -v "$PY" > /dev/null || PY=python3')
+    return [*lines, *_found("DRIVER", observation.argv[3])] if _is_driven(observation) else lines
+
+
+def _found(variable: str, program: str) -> list[str]:
+    """One of our own programs: where it was, or else where it is installed."""
+    name = shlex.quote(program.rpartition("/")[2])
+    return [
+        f"{variable}=${{{variable}:-{_inside_braces(program)}}}",
+        f'[ -r "${variable}" ] || {variable}=$("$PY" -c {shlex.quote(FIND)} {name})',
+    ]
 
 
 def _inside_braces(text: str) -> str:
@@ -160,8 +183,7 @@ def _inner(observation: Observation, chosen: Mapping[str, Act], paths: Paths) ->
     asked = [{"id": act_id, "verb": a.verb, "path": a.path, "params": a.params} for act_id, a in chosen.items()]
     plan = paths.marked(msgspec.json.encode({"acts": asked}).decode())
     before = [
-        f"PROBE=${{PROBE:-{_inside_braces(probe)}}}",
-        f'[ -r "$PROBE" ] || PROBE=$("$PY" -c {paths.word(FIND_PROBE)})',
+        *_found("PROBE", probe),
         f'PLAN=$("$PY" -I -c {paths.word(ENCODE)} "$W" "$T" <<\'ACTS\'\n{plan}\nACTS\n)',
     ]
     return ('"$PY"', "-I", "-S", '"$PROBE"', "again", '"$PLAN"'), before
@@ -171,7 +193,9 @@ def _run(observation: Observation, inner: Sequence[str], paths: Paths, *, stdin:
     own = PROBE_WORDS if _probes(observation) else 0
     outer = list(paths.words(observation.argv[: len(observation.argv) - own]))
     if _calls_codex(observation):
-        outer[0] = '"$CODEX"'
+        outer[_codex_at(observation)] = '"$CODEX"'
+    if _is_driven(observation):
+        outer[0], outer[3] = '"$PY"', '"$DRIVER"'
     variables = [f"{name}={paths.word(value)}" for name, value in observation.env.items()]
     words = " ".join([*outer, *inner, *((f"{repro_shared.LOCK}<&-",) if _calls_codex(observation) else ())])
     given = (b"go\n" if '"$PLAN"' in inner else b"") + stdin

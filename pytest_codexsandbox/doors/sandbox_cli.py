@@ -11,6 +11,7 @@ before the subcommand, where every release reads them. Which shape a binary has 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write, need_settings
 from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.errors import NotHad
@@ -38,22 +39,54 @@ class SandboxDoor:
         check_offered(able, policy)
         overrides = tuple(word for override in overrides_of(able, policy, world, call) for word in ("-c", override))
         full_auto = policy.mode == "workspace-write" and able.workspace_write == "full-auto"
-        flags = ("--full-auto",) if full_auto else ()
-        return Command(
-            argv=(subject.binary, *overrides, *SUBCOMMAND[able.sandbox], *flags, "--", *inner),
-            cwd=world.fill(call.cwd), env=surroundings(world, call), stdin=call.stdin, timeout=call.timeout,
-            interrupt_after=call.interrupt_after, why=f"codex sandbox under {policy.id}",
-        )  # fmt: skip
+        return _command(subject, overrides, ("--full-auto",) if full_auto else (), world, inner, call, why=policy.id)
+
+    def asked(
+        self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
+    ) -> Command:
+        """With these settings. What a file says of `sandbox_mode` this command passes over, as Codex documents it."""
+        missing = self.lacks(subject.capabilities)
+        if missing:
+            raise NotHad(missing)
+        need_settings(words, door=self.name)
+        return _command(subject, words, (), world, inner, call, why=why)
 
     def observe(
         self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
     ) -> tuple[Observation, ...]:
         return observe(self, environment, subject, policy, acts, call)
 
+    def configured(self, write: Write) -> ConfiguredDoor:
+        """The same door, at which a policy is asked for by what a generator wrote."""
+        return ConfiguredDoor(self, write)
+
+    def understood(self, observation: Observation) -> Observation:
+        return observation
+
+    def lacks(self, able: Capabilities) -> str:
+        """Why this Codex runs no command here, known beforehand; "" where nothing is known that keeps it from it."""
+        return (
+            ""
+            if able.sandbox in SUBCOMMAND
+            else f"Codex {able.version} has no command that runs a program in the sandbox"
+        )
+
+
+def _command(
+    subject: Subject, words: Sequence[str], flags: Sequence[str], world: World, inner: Sequence[str], call: Call, *,
+    why: str,
+) -> Command:  # fmt: skip
+    return Command(
+        argv=(subject.binary, *words, *SUBCOMMAND[subject.capabilities.sandbox], *flags, "--", *inner),
+        cwd=world.fill(call.cwd), env=surroundings(world, call), stdin=call.stdin, timeout=call.timeout,
+        interrupt_after=call.interrupt_after, why=f"codex sandbox under {why}",
+    )  # fmt: skip
+
 
 def check_offered(able: Capabilities, policy: Policy) -> None:
-    if able.sandbox not in SUBCOMMAND:
-        raise NotHad(f"Codex {able.version} has no command that runs a program in the sandbox")
+    missing = SandboxDoor().lacks(able)
+    if missing:
+        raise NotHad(missing)
     if policy.mode == "danger-full-access" and not able.full_access:
         raise NotHad(f"Codex {able.version} cannot be asked for danger-full-access at this command")
 
@@ -66,6 +99,11 @@ def overrides_of(able: Capabilities, policy: Policy, world: World, call: Call) -
         return
     if able.workspace_write == "config":
         yield 'sandbox_mode="workspace-write"'
+    yield from details_of(policy, world, call)
+
+
+def details_of(policy: Policy, world: World, call: Call) -> Iterator[str]:
+    """What makes a workspace-write wider or narrower."""
     roots = [world.fill(root) for root in (*policy.roots, *call.roots)]
     if roots:
         yield f"sandbox_workspace_write.writable_roots=[{', '.join(map(toml_text, roots))}]"

@@ -2,6 +2,8 @@
 
     PYTHON -I -S fake_codex.py '{"conduct": "restrained", "flaws": ["socket:INET"]}' [OPTIONS] sandbox [OPTIONS] CMD…
 
+It is an `app-server` and an `exec` as well (fake_doors.py).
+
 `conduct` is what it does with the command: `restrained` runs the probe under restrained.py and any other command as it
 is; the others are in DOING. A flaw changes one thing: those that concern files, sockets and databases are
 restraint.py's, the rest is dealt with in fake_call.py and here. A probe is recognised by its argv.
@@ -19,9 +21,11 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, NoReturn  # noqa: UP035
 
 if TYPE_CHECKING:
+    from pytest_codexsandbox.guest import fake_doors
     from pytest_codexsandbox.guest.fake_call import Call, Pipe, become, end_descendants, is_probe, wait_for, write_all
 else:  # started as a file: the files beside it are modules
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import fake_doors
     from fake_call import Call, Pipe, become, end_descendants, is_probe, wait_for, write_all
 
 VERSION = "codex-cli 0.0.0\n"
@@ -31,8 +35,10 @@ Usage: codex [OPTIONS] [PROMPT]
        codex [OPTIONS] <COMMAND> [ARGS]
 
 Commands:
-  sandbox  Run commands within a Codex-provided sandbox
-  help     Print this message or the help of the given subcommand(s)
+  exec        Run Codex non-interactively
+  app-server  Run the app server
+  sandbox     Run commands within a Codex-provided sandbox
+  help        Print this message or the help of the given subcommand(s)
 
 Options:
   -c, --config <key=value>  Override a configuration value
@@ -54,7 +60,16 @@ Options:
   -C, --cd <DIR>                   Working directory used for command execution
   -h, --help                       Print help
 """
-WITH_VALUE = ("-c", "--config", "--enable", "--disable", "-P", "--permission-profile", "-C", "--cd")
+OTHER_HELP = """Usage: codex {} [OPTIONS]
+
+Options:
+  -c, --config <key=value>  Override a configuration value
+  -h, --help                Print help
+"""
+SUBCOMMANDS = ("sandbox", "app-server", "exec")
+ALONE = ("--json", "--skip-git-repo-check")  # options of `exec` without a value
+WITH_VALUE = ("-c", "--config", "--enable", "--disable", "-P", "--permission-profile", "-C", "--cd", "-s", "--sandbox")
+UNKNOWN = "Error: this stand-in for Codex knows `sandbox`, `app-server` and `exec` only\n"
 MODES = ("read-only", "workspace-write", "danger-full-access")
 PROFILES = {":read-only": MODES[0], ":workspace": MODES[1], ":danger-full-access": MODES[2]}
 
@@ -69,40 +84,53 @@ class Asked:
 
     def __init__(self, words: list[str]) -> None:
         self.options: dict[str, Any] = {}
-        self.sandbox, self.folder = False, ""
+        self.subcommand, self.folder = "", ""
         self.command: list[str] = []
         rest = list(words)
         while rest:
             word = rest.pop(0)
-            if self.sandbox and not word.startswith("-"):
+            if self.subcommand and not word.startswith("-"):
                 self.command = [word, *rest]
                 return
-            if self.sandbox and word == "--":
+            if self.subcommand and word == "--":
                 self.command = rest
                 return
             self._option(word, rest) if word.startswith("-") else self._subcommand(word)
 
     def _subcommand(self, word: str) -> None:
-        if word != "sandbox":
-            end(1, "Error: this stand-in for Codex knows `sandbox` only\n")
-        self.sandbox = True
+        if word not in SUBCOMMANDS:
+            end(1, UNKNOWN)
+        self.subcommand = word
 
     def _option(self, word: str, rest: list[str]) -> None:
         name, equals, value = word.partition("=")
         if name in ("-h", "--help"):
-            end(0, SANDBOX_HELP if self.sandbox else HELP)
+            end(0, {"": HELP, "sandbox": SANDBOX_HELP}.get(self.subcommand, OTHER_HELP.format(self.subcommand)))
         if name in ("-V", "--version"):
             end(0, VERSION)
+        if self.subcommand == "exec" and word in ALONE:
+            return
         if name not in WITH_VALUE or not (equals or rest):
             end(2, f"error: unexpected argument '{word}' found\n\nFor more information, try '--help'.\n")
         value = value if equals else rest.pop(0)
         if name in ("-c", "--config"):
             key, _, text = value.partition("=")
             self.options[key.strip()] = value_of(text.strip())
+        elif name in ("-s", "--sandbox"):
+            self.options["sandbox_mode"] = value
         elif name in ("-P", "--permission-profile"):
             self.options["sandbox_mode"] = PROFILES.get(value, value)
         elif name in ("-C", "--cd"):
             self.folder = value
+
+    def under_a_file(self) -> None:
+        """With what the file says, where the command line is silent. As in Codex, `app-server` starts with a broken one
+        as with none, and tells of it when it is asked."""
+        try:
+            self.options = {**fake_doors.of_the_file(), **self.options}
+        except fake_doors.Broken as broken:
+            if self.subcommand == "exec":
+                end(1, f"Error: {broken}\n")
 
     def policy(self) -> dict[str, Any]:
         mode = self.options.get("sandbox_mode", MODES[0])
@@ -261,14 +289,25 @@ def told(code: int, flaws: frozenset[str]) -> int:
 
 def main(words: list[str]) -> None:
     subject, asked = json.loads(words[0]), Asked(words[1:])
-    if not asked.sandbox:
-        end(1, "Error: this stand-in for Codex knows `sandbox` only\n")
+    if not asked.subcommand:
+        end(1, UNKNOWN)
+    if asked.subcommand != "sandbox":
+        asked.under_a_file()
     policy = asked.policy()
-    if not asked.command:
+    conduct = "unconfined" if f"unconfined:{asked.subcommand}" in subject["flaws"] else subject["conduct"]
+
+    def perform(command: list[str]) -> int:
+        call = Call(command, dict(policy), subject, folder=asked.folder)
+        return told(DOING[conduct](call), call.flaws)
+
+    if asked.subcommand == "app-server":
+        fake_doors.serve(asked.options, policy, perform)
+    elif asked.subcommand == "exec":
+        fake_doors.turn(asked.options, perform)
+    elif not asked.command:
         end(1, "Error: sandbox command must not be empty\n")
-    call = Call(asked.command, policy, subject, folder=asked.folder)
-    code = DOING[subject["conduct"]](call)
-    raise SystemExit(told(code, call.flaws))
+    else:
+        raise SystemExit(perform(asked.command))
 
 
 if __name__ == "__main__":

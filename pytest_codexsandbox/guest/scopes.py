@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import kin, memory, room, witness
+from pytest_codexsandbox.guest import channel, kin, memory, room, witness
 from pytest_codexsandbox.guest.loop import Loop, Timer
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
@@ -32,6 +32,7 @@ class Scope:
     def __init__(self, scopes: Scopes, number: int, command: dict[str, Any], stdin: bytes) -> None:
         self._scopes, self._loop, self._command, self._stdin = scopes, scopes.loop, command, stdin
         self.id = f"{scopes.name}.{number}"
+        self.aside = bool(command.get("aside"))
         self.done: Callable[[dict[str, Any]], None] = lambda _: None
         self.pid = 0
         self.leader_alive = False
@@ -50,6 +51,7 @@ class Scope:
         self._started = self._ended = self._quiet_since = self._settle_since = 0.0
         self._seen: set[int] = set()
         self._lost = ""
+        self._said: tuple[int, int] | None = None  # of the channel what the probe writes to
 
     # ---- starting
     def start(self, *, pty: bool = False) -> str:
@@ -58,6 +60,7 @@ class Scope:
         if not self._command["argv"]:
             return "no command was given"
         try:
+            self._said = channel.made(self._command["channel"]) if self._command.get("channel") else None
             self._begin_on_terminal() if pty else self._begin_on_pipes()
         except (OSError, ValueError, subprocess.SubprocessError) as problem:
             return str(problem)
@@ -139,7 +142,8 @@ class Scope:
         probe = witness.find(self.members(), self._command["witness_argv"])
         if probe:
             given = os.fstat(self.out.fd)
-            self._readings.append(witness.read(probe, top=self.pid, pipe=(given.st_dev, given.st_ino)))
+            ours = self._said or (given.st_dev, given.st_ino)
+            self._readings.append(witness.read(probe, top=self.pid, pipe=ours))
 
     def _interrupt_later(self) -> None:
         if self._command["interrupt_after"]:
@@ -204,13 +208,18 @@ class Scope:
         if not self._settling or self._gone:
             return
         self._next_look.cancel()
-        left = [pid for pid in self.members() if kin.is_alive(pid)]
+        left = self._alive() or self._alive()
         if not left or not self._wait_for(left, time.monotonic()):
             self._gone = True
             self._await_the_output(time.monotonic() + (_EOF_WAIT if not left else 0))
             return
         self._next_look = self._loop.after(self._pace, self.look_again)
         self._pace = min(2 * self._pace, _LOOK_AGAIN)
+
+    def _alive(self) -> list[int]:
+        """Who is missed when a parent dies between our two looks, at our children and at its own, is ours in the
+        next one: nobody is there only if two looks say so."""
+        return [pid for pid in self.members() if kin.is_alive(pid)]
 
     def _wait_for(self, left: list[int], now: float) -> bool:
         waited = now - self._settle_since
@@ -285,9 +294,9 @@ class Scopes:
         for scope in self.live:
             scope.look_again()
 
-    def new(self, command: dict[str, Any], stdin: bytes) -> Scope:
+    def new(self, command: dict[str, Any], stdin: bytes, make: Callable[..., Scope] = Scope) -> Scope:
         self._count += 1
-        scope = Scope(self, self._count, command, stdin)
+        scope = make(self, self._count, command, stdin)
         self._live[scope.id] = scope
         return scope
 
@@ -297,6 +306,11 @@ class Scopes:
     @property
     def live(self) -> list[Scope]:
         return list(self._live.values())
+
+    @property
+    def calls(self) -> list[Scope]:
+        """Those that may leave something in the folders that all share."""
+        return [scope for scope in self.live if not scope.aside]
 
     def orphans_of(self, scope: Scope) -> list[int]:
         """Children of the hand that it did not start: somebody's descendants whose parents have died."""
@@ -308,6 +322,6 @@ class Scopes:
         if marked is not None:
             return marked
         claiming = [scope for scope in self._live.values() if scope.claims(orphan)]
-        if claiming or len(self._live) != 1:
+        if claiming or len(self.calls) != 1:
             return claiming[0] if claiming else None
-        return next(iter(self._live.values()))  # it hides, and nobody else is there whose it could be
+        return self.calls[0]  # it hides, and nobody else is there whose it could be

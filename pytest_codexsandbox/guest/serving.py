@@ -19,6 +19,7 @@ Body = Dict[str, Any]  # noqa: UP006
 Reply = Callable[..., None]
 
 _HERE: Final = os.path.dirname(os.path.abspath(__file__))
+_BEFORE_CODEX: Final = 7  # PYTHON -I -S DRIVER CHANNEL COUNT CODEX
 _LONGEST_END: Final = 1.5  # for scopes to end when the runner is gone
 
 
@@ -119,7 +120,7 @@ class Hand:
             reply(results=[])
 
     def _start_one(self, command: Body, stdin: bytes, done: Callable[[Body, Scope | None], None]) -> None:
-        self._show(command["argv"][:1])
+        self._show(_programs(command))
         scope = self.scopes.new(command, stdin)
         why = scope.start()
         if why:
@@ -131,20 +132,28 @@ class Hand:
 
     def do_spawn(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         command = body["command"]
+        aside = bool(command.get("aside"))
+
+        def give_back() -> None:
+            if not aside:
+                self._give_back()
 
         def start(refusal: str) -> None:
             if not refusal:
-                self._show(command["argv"][:1])
+                self._show(_programs(command))
                 scope = self.scopes.new(command, b"")
                 refusal = scope.start(pty=body["pty"])
                 if not refusal:
-                    reply(pid=scope.pid, conversation=self._conversations.spawned(scope, self._give_back))
+                    reply(pid=scope.pid, conversation=self._conversations.spawned(scope, give_back))
                     return
                 self.scopes.over(scope)
-            self._give_back()
+            give_back()
             reply(error=OSError(refusal))
 
-        self._take_turn(start, reply)
+        if aside:
+            start("")
+        else:
+            self._take_turn(start, reply)
 
     def do_dial(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         self._conversations.dial(reply, body["address"], body["timeout"])
@@ -157,7 +166,7 @@ class Hand:
         """Who asks is told, before the answer, when it has to wait."""
 
         def go(refusal: str) -> None:
-            if not refusal and not self.scopes.live:
+            if not refusal and not self.scopes.calls:
                 self._worlds.names.remember()
             start(refusal)
 
@@ -167,7 +176,7 @@ class Hand:
             self._turn.take(go, lambda notice: reply(notice=notice))
 
     def _give_back(self) -> None:
-        if not self.scopes.live:
+        if not self.scopes.calls:
             self._worlds.names.clean()
         if self._turn is not None:
             self._turn.give_back()
@@ -224,7 +233,7 @@ class Hand:
         reply(rigs=self._rigs.arrivals(body["token"]))
 
     def do_clear(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        reply(left=self._worlds.clear(self._worlds.get(body["world"]), quiet=not self.scopes.live))
+        reply(left=self._worlds.clear(self._worlds.get(body["world"]), quiet=not self.scopes.calls))
 
     def do_facts(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         told = facts.facts(os.environ.get("PATH", ""))
@@ -275,6 +284,12 @@ class Hand:
             self.loop.stop()
         else:
             self.loop.after(0.01, lambda: self._last_words(turns - 1))
+
+
+def _programs(command: Body) -> list[str]:
+    """What it is started from: where a driver is, it is the driver that starts Codex."""
+    words: list[str] = command["argv"]
+    return [word for word in words[:_BEFORE_CODEX] if word.startswith("/")] if command.get("channel") else words[:1]
 
 
 def _not_started(why: str) -> Body:

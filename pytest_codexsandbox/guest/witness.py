@@ -39,7 +39,7 @@ def find(roots: list[int], argv: list[str]) -> int:
 
 
 def read(pid: int, *, top: int, pipe: tuple[int, int]) -> dict[str, Any]:
-    """A Reading, as JSON. `pipe` is the device and inode of the stdout that we gave to the command."""
+    """A Reading, as JSON. `pipe`: device and inode of the stdout that we gave to the command, or of its channel."""
     there, here = kin.status_of(pid), kin.status_of(os.getpid())
     return {
         "pid": pid,

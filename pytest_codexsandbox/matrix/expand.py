@@ -43,9 +43,10 @@ def expand(
     left: Sequence[Left] = (),
     hosts: Sequence[str] = (),
     picked: Picked | None = None,
+    generators: Sequence[str] = (),
 ) -> Expanded:
     """`pairs`: other than the matrix file says; `left`: axis values that cannot be had here; `hosts`: of engines;
-    `picked`: what another process of this run found."""
+    `picked`: what another process of this run found; `generators`: by name, each with every cell ("" is none)."""
     _labels(subjects)
     started = [Cell(environment=spec, subject=one) for spec in _specs(matrix, environments) for one in subjects]
     reasons = {cell.id: _excluded(matrix, cell) for cell in started}
@@ -56,7 +57,17 @@ def expand(
     if not kept:
         why = "; ".join(dict.fromkeys(f"{one.what}: {one.why}" for one in away[:3])) or "no Codex to measure"
         raise WrongInput(f"{matrix.preset}: no cell is left", why=why)
-    return Expanded(cells=spread(kept, hosts), not_planned=tuple(away), picked=contained.picked)
+    spread_out = spread(_with_generators(kept, generators), hosts)
+    return Expanded(cells=spread_out, not_planned=tuple(away), picked=contained.picked)
+
+
+def _with_generators(cells: Sequence[Cell], names: Sequence[str]) -> list[Cell]:
+    """They are chosen beside the cells, and are no axis of the pairs: each is measured in all of them."""
+    return [
+        msgspec.structs.replace(cell, subject=msgspec.structs.replace(cell.subject, generator=name))
+        for cell in cells
+        for name in names or ("",)
+    ]
 
 
 def _specs(matrix: MatrixFile, environments: Mapping[str, EnvironmentSpec]) -> list[EnvironmentSpec]:

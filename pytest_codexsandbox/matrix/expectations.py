@@ -21,7 +21,7 @@ import msgspec
 from pytest_codexsandbox.matrix.deviation_files import LOST_CAPABILITY, Deviation, load
 from pytest_codexsandbox.matrix.where import fits, needs_place, parse, values
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -73,7 +73,7 @@ def as_seen(record: Record) -> Record:
     """The record as it was before any deviation was put over it."""
     if not record.deviation:
         return record
-    held = Verdict.CONFORMS if POLICIES[record.key.policy].sandboxed else Verdict.UNCONFINED
+    held = Verdict.CONFORMS if NAMED[record.key.policy].sandboxed else Verdict.UNCONFINED
     return msgspec.structs.replace(record, verdict=Verdict.VIOLATES if record.direction else held, deviation="")
 
 

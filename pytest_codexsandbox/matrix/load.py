@@ -45,6 +45,7 @@ class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     releases: tuple[str, ...]
     doors: tuple[str, ...] = ("sandbox",)
     policies: tuple[str, ...] = tuple(POLICIES)
+    generators: tuple[str, ...] = ()  # as --codex-generator takes them; `none`: what Codex does without one
     skip: tuple[str, ...] = ()
     exclude: tuple[Exclude, ...] = ()
 
@@ -56,6 +57,7 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
     doors: tuple[str, ...]
     policies: tuple[str, ...]
     releases: tuple[str, ...]
+    generators: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()  # globs of promises that are not measured
     exclude: tuple[Exclude, ...] = ()
     containers: Containers | None = None
@@ -83,7 +85,7 @@ def load(name_or_path: str) -> MatrixFile:
     return MatrixFile(
         preset=name_or_path, description=written.description, environments=written.environments,
         doors=written.doors, policies=written.policies, releases=written.releases, exclude=written.exclude,
-        containers=containers, catalogue=catalogue, path=path, skip=written.skip,
+        containers=containers, catalogue=catalogue, path=path, skip=written.skip, generators=written.generators,
         lock=locked.read(locked.path_of(path)) if containers is not None else None,
     )  # fmt: skip
 
@@ -144,6 +146,8 @@ def _check(file: TomlFile, written: _Written, catalogue: Catalogue) -> None:
     _axis(file, "releases", written.releases, None)
     if written.skip:
         _axis(file, "skip", written.skip, None)
+    if written.generators:
+        _axis(file, "generators", written.generators, None)
     for release in written.releases:
         _release(file, release)
     for index, exclude in enumerate(written.exclude):

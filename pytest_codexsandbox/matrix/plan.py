@@ -2,7 +2,8 @@
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 import msgspec
 
@@ -13,11 +14,30 @@ from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.journal import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import NAMED, POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.step import Key, PlannedNothing
 
 EVERYTHING = Selection()
+WHOLE: Final = "sandbox"  # the door at which every promise is asked
+OWN_CALL: Final = f"at other doors than {WHOLE} only what rides in the battery is asked, and no call of its own"
+Side = tuple[str, str]
+"""A door and a policy."""
+
+
+class Sides(msgspec.Struct, frozen=True, kw_only=True):
+    """Through which doors and under which policies a cell is measured, and what each promise is asked for there."""
+
+    of: Callable[[Cell], Sequence[Side]]
+    cases: Callable[[Promise, Cell], Sequence[str]] = lambda promise, cell: promise.cases
+    asked: Callable[[Promise, Cell, str], str] = lambda promise, cell, door: ""  # why not, "" it is
+    ruled_out: Callable[[Key, Promise, Cell], str] = lambda key, promise, cell: ""  # n/a, and why
+
+
+def product(doors: Sequence[str], policies: Sequence[str]) -> Sides:
+    """Every policy through every door."""
+    sides = tuple((door, policy) for door in doors for policy in policies)
+    return Sides(of=lambda cell: sides, asked=lambda promise, cell, door: "" if rides(promise, door) else OWN_CALL)
 
 
 def make(
@@ -28,26 +48,51 @@ def make(
     doors: Sequence[str] = ("sandbox",),
     selection: Selection = EVERYTHING,
     policies: Sequence[str] = tuple(POLICIES),
+    sides: Sides | None = None,
     not_planned: tuple[PlannedNothing, ...] = (),
     coverage: Coverage | None = None,
     platform: str = sys.platform,
 ) -> Plan:
-    """`policies` are the matrix file's, `not_planned` and `coverage` what expanding it said."""
+    """`policies` are the matrix file's, `not_planned` and `coverage` what expanding it said; `sides`: where a cell has
+    doors and policies of its own."""
     _refuse_twins(cells, promises)
     ordered = tuple(policy for policy in POLICIES if policy in policies)
-    names = Names(cells=tuple(cell.id for cell in cells), promises=tuple(one.id for one in promises), policies=ordered)
+    measured = sides or product(doors, ordered)
+    names = _names(cells, promises, measured, ordered)
     check(selection, names)
-    steps = _Steps(Sieve(selection, names), promises)
-    keys = tuple(key for cell in cells for door in doors for policy in ordered for key in steps.of(cell, door, policy))
+    steps = _Steps(Sieve(selection, names), promises, measured)
+    keys = tuple(key for cell in cells for door, policy in measured.of(cell) for key in steps.of(cell, door, policy))
     if not keys:
         raise WrongInput("nothing is left to run", why="; ".join(sorted(set(steps.reasons.values()))[:3]))
     used, there = {key.promise for key in keys}, {key.cell for key in keys}
     return Plan(
         preset=preset, cells=tuple(cell for cell in cells if cell.id in there), coverage=coverage,
         promises=tuple(promise for promise in promises if promise.id in used), keys=keys,
-        not_applicable=_not_applicable(cells, promises, keys, platform),
-        not_planned=(*not_planned, *_left_out(names, keys, steps, promises)),
+        not_applicable=_not_applicable(cells, promises, keys, measured, platform),
+        not_planned=(*not_planned, *_left_out(names, keys, steps, promises, doors), *_not_by(doors, keys, promises)),
     )  # fmt: skip
+
+
+def _names(cells: Sequence[Cell], promises: Sequence[Promise], sides: Sides, ordered: Sequence[str]) -> Names:
+    found = {policy for cell in cells for _, policy in sides.of(cell)} - set(ordered)
+    return Names(
+        cells=tuple(cell.id for cell in cells), promises=tuple(one.id for one in promises),
+        policies=(*ordered, *(policy for policy in NAMED if policy in found)),
+    )  # fmt: skip
+
+
+def rides(promise: Promise, door: str) -> bool:
+    """Whether a promise is asked at a door: a call of its own (stdin, words, folder, end, copies) is made at one."""
+    return promise.call is None or door == WHOLE
+
+
+def _not_by(doors: Sequence[str], keys: Iterable[Key], promises: Sequence[Promise]) -> Iterator[PlannedNothing]:
+    """What other doors are not asked, of what some door is."""
+    planned = {key.promise for key in keys}
+    for door in doors:
+        for promise in promises:
+            if promise.id in planned and not rides(promise, door):
+                yield PlannedNothing(what=f"{promise.id} by {door}", why=OWN_CALL)
 
 
 def digest(plan: Plan) -> str:
@@ -77,25 +122,32 @@ def as_line(plan: Plan) -> PlanLine:
         ),
         keys=plan.keys,
         not_applicable=plan.not_applicable,
-        not_planned=plan.not_planned, coverage=plan.coverage,
+        not_planned=plan.not_planned, coverage=plan.coverage, cases=plan.cases, generators=plan.generators,
     )  # fmt: skip
 
 
 class _Steps:
     """The keys of one (cell, door, policy), in the promises' order; the reasons of those that are not wanted."""
 
-    def __init__(self, sieve: Sieve, promises: Sequence[Promise]) -> None:
-        self._sieve = sieve
-        self._promises = promises
+    def __init__(self, sieve: Sieve, promises: Sequence[Promise], sides: Sides) -> None:
+        self._sieve, self._promises, self._sides = sieve, promises, sides
         self.reasons: dict[tuple[str, str, str], str] = {}  # (cell, policy, promise) → why not
 
     def of(self, cell: Cell, door: str, policy: str) -> Iterator[Key]:
-        there = [promise for promise in self._promises if policy in promise.policies]
+        there = [promise for promise in self._promises if self._is_asked(promise, cell, door, policy)]
         wanted = {promise.id for promise in there if self._wanted(cell.id, policy, promise.id)}
         for promise in there:
             if promise.id in wanted or (wanted and is_standing(promise.id)):
-                for case in promise.cases:
+                for case in self._sides.cases(promise, cell):
                     yield Key(cell=cell.id, door=door, policy=policy, promise=promise.id, case=case)
+
+    def _is_asked(self, promise: Promise, cell: Cell, door: str, policy: str) -> bool:
+        if policy not in promise.policies:
+            return False
+        why = self._sides.asked(promise, cell, door)
+        if why:
+            self.reasons[cell.id, policy, promise.id] = why
+        return not why
 
     def _wanted(self, cell: str, policy: str, promise: str) -> bool:
         why = self._sieve.why_not(cell=cell, policy=policy, promise=promise)
@@ -112,23 +164,28 @@ def _refuse_twins(cells: Sequence[Cell], promises: Sequence[Promise]) -> None:
     for promise in promises:
         requirements.check(promise)
         for policy in promise.policies:
-            if policy not in POLICIES:
-                raise WrongInput(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(POLICIES)}")
+            if policy not in NAMED:
+                raise WrongInput(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(NAMED)}")
 
 
 def _not_applicable(
-    cells: Sequence[Cell], promises: Sequence[Promise], keys: Iterable[Key], platform: str
+    cells: Sequence[Cell], promises: Sequence[Promise], keys: Iterable[Key], sides: Sides, platform: str
 ) -> dict[str, str]:
+    by_cell, by_promise = {cell.id: cell for cell in cells}, {promise.id: promise for promise in promises}
     reasons = {
         (cell.id, promise.id): requirements.why_not_applicable(promise, cell.environment, platform=platform)
         for cell in cells
         for promise in promises
     }
-    return {str(key): reasons[key.cell, key.promise] for key in keys if reasons[key.cell, key.promise]}
+    found = {
+        str(key): reasons[key.cell, key.promise] or sides.ruled_out(key, by_promise[key.promise], by_cell[key.cell])
+        for key in keys
+    }
+    return {key: why for key, why in found.items() if why}
 
 
 def _left_out(
-    names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise]
+    names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise], doors: Sequence[str]
 ) -> tuple[PlannedNothing, ...]:
     """Cells, policies and promises without any key, each with the reason; of a partly taken one nothing is said."""
     by_name: dict[str, str] = {}
@@ -137,6 +194,7 @@ def _left_out(
             by_name.setdefault(name, why)
     planned = {name for key in keys for name in (key.cell, key.policy, key.promise)}
     elsewhere = {promise.id: f"only for {', '.join(promise.policies) or 'no policy'}" for promise in promises}
+    elsewhere |= {promise.id: OWN_CALL for promise in promises if not any(rides(promise, door) for door in doors)}
     unasked = tuple(policy for policy in POLICIES if policy not in names.policies)
     missing = [PlannedNothing(what=policy, why="not among the matrix file's policies") for policy in unasked]
     for name in (*names.cells, *names.policies, *names.promises):

@@ -19,3 +19,4 @@ BASE_ACTS: Final[dict[str, Act]] = {
 }
 SEARCHED: Final = ("WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "HOME", "TMP", "SHM", "TMPDIR")
 PLANTED: Final = "base/planted"  # what names them
+CONFIGURED: Final = "base/configured"  # of what a generator wrote, beside what acts are given

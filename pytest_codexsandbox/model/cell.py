@@ -45,7 +45,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        return cell_id(self.environment.id, f"codex-{self.subject.label}")
+        own = (f"gen-{self.subject.generator}",) if self.subject.generator else ()
+        return cell_id(self.environment.id, f"codex-{self.subject.label}", *own)
 
     @property
     def axes(self) -> dict[str, str]:

@@ -10,6 +10,7 @@ import msgspec
 Platform = Literal["linux", "darwin", "windows", "wsl", "unknown"]
 Mode = Literal["", "read-only", "workspace-write", "danger-full-access"]
 CONFIG: Final = "@CODEX_HOME@/config.toml"
+FREE: Final = "danger-full-access"
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +50,11 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The policy that shall be in force afterwards. What is left out is what was wished for."""
 
     sandbox: Mode = ""
-    network: bool | None = None
+    network: bool | None = None  # in the end: nobody has said anything about it
     roots: tuple[str, ...] | None = None  # as placeholders
     approval: str = ""
     refuses: bool = False  # the generator declines, and leaves every byte as it was
+    keeps: bool = False  # it sets no policy: what was in force before it ran stays in force
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,7 +70,7 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The lines around what a generator manages, as they stand in the file, without their ends."""
 
     begin: str
-    end: str
+    end: str  # "": there is a mark above, and none below
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -94,7 +96,12 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     semantics: tuple[Row, ...] = ()
     migrates_from: tuple[str, ...] = ()  # names of generators whose files it takes over
     offline: bool = True  # whether it can be run without a network at all
+    keeps: tuple[str, ...] = ()  # files of its own beside the configuration: placeholder paths, with * and **
     install: dict[str, str] = {}  # what brings it: {npm = "add-mcp==1.2.3"} or {pypi = "mcpm==2.0"}
+    node: str = ""  # the versions of Node.js that it runs with, as a range: `>=20`
+    megabytes: int = 0  # that the installation takes on the disk; 0 where nobody said it
+    second_writer: bool = False  # one that writes into files of other generators: what those must survive
+    real: bool = False  # a tool that people use, as it was published: `--codex-generator=real` runs it
 
 
 class FileState(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,11 +160,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     config: bytes | None = b""  # None: there is no file
     group: str = ""  # placement, spelling, bytes, block, files, inputs, …
     input: Literal["valid", "invalid"] = "valid"  # invalid: no Codex loads it, the generator must refuse or repair
-    # @BLOCK@, @BEGIN@ and @END@ stand in `config` for what the generator writes into an empty file and its markers.
+    # @BLOCK@, @BEGIN@, @END@ and @BODY@ stand in `config` for what the generator writes where there is no file, its
+    # markers and what is between them (generators/block_cases.py).
     needs_block: bool = False
     mode: int = 0o644
-    link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "directory"] = ""
-    files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile
+    folder_mode: int = 0o755  # of CODEX_HOME
+    link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"] = ""
+    files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile; `…/` is a folder
     wish: Wish | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
     voids: str = ""  # why the user's own words may keep a policy from being in force, "" where they cannot
     notes: str = ""
@@ -173,6 +182,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[Outcome, ...]  # three of them, unless the first did not end
     world: dict[str, str] = {}  # placeholder name → real path
     confined: str = ""  # by what; "" it was not
+    alone: bytes | None = None  # what it writes for this wish where there is no file; None: nobody has looked
+    expect: Expect | None = None  # of the row of its decision matrix that fits; None: what was wished for
 
     @property
     def first(self) -> Outcome:
@@ -201,6 +212,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Mode = ""
     network: bool | None = None
     roots: tuple[str, ...] = ()  # writable ones beside the workspace, /tmp and $TMPDIR; as placeholders
+    own: tuple[str, ...] = ()  # writable folders that this release adds of itself: @CODEX_HOME@/memories up to 0.130
     exclude_slash_tmp: bool = False
     exclude_tmpdir: bool = False
     approval: str = ""
@@ -218,8 +230,26 @@ def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
     writes = sandbox == "workspace-write"
     return Expect(
         sandbox=sandbox,
-        network=asked.network if asked.network is not None else (bool(wish.network) or sandbox == "danger-full-access"),
+        network=asked.network if asked.network is not None else True if sandbox == FREE else wish.network,
         roots=asked.roots if asked.roots is not None else (wish.roots if writes else ()),
         approval=asked.approval or wish.approval,
         refuses=asked.refuses or wish.platform not in declaration.platforms,
+        keeps=asked.keeps,
     )
+
+
+class Laid(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was written by a generator, to be laid into the world of a call."""
+
+    content: bytes
+    mode: int = 0o644
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What a door is given instead of a policy's own overrides. Paths are those of the call's world everywhere but in
+    the keys of `files`."""
+
+    files: dict[str, Laid] = {}  # placeholder path → what lies there before Codex starts
+    argv: tuple[str, ...] = ()  # behind the subcommand
+    env: dict[str, str] = {}
+    unset: tuple[str, ...] = ()

@@ -10,10 +10,12 @@ import msgspec
 
 from pytest_codexsandbox.model.bwrap import BwrapUsed
 from pytest_codexsandbox.model.coverage import Coverage
+from pytest_codexsandbox.model.generator import Claim, Wish
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.promise import Kind, Severity
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key, PlannedNothing
+from pytest_codexsandbox.model.told import ToldFile, ToldRun
 
 SCHEMA: Final = 1
 
@@ -55,6 +57,22 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
     as_version: str = ""
 
 
+class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A case of the corpus: what lies in a user's folders before a generator runs."""
+
+    id: str
+    group: str
+    why: str  # what broke where
+
+
+class GeneratorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One that was asked for."""
+
+    name: str  # the axis value
+    spec: str  # as it can be asked for again
+    version: str = ""  # where its declaration names one
+
+
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="plan"):
     digest: str
     cells: tuple[CellRow, ...]
@@ -63,6 +81,8 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     not_applicable: dict[str, str] = {}  # str(key) → why data rules it out
     not_planned: tuple[PlannedNothing, ...] = ()
     coverage: Coverage | None = None  # where cells were picked by pairs
+    cases: tuple[CaseRow, ...] = ()  # the whole corpus, whatever of it the keys ask for
+    generators: tuple[GeneratorRow, ...] = ()
 
 
 class EnvironmentLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="environment"):
@@ -96,6 +116,30 @@ class CallLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     control: bool = False
     bwrap_used: BwrapUsed | None = None  # what set up its sandbox, as it was seen from outside
     another_bwrap: str = ""  # where it was not the one that was asked for: what, and what instead
+
+
+class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="story"):
+    """A generator and a case: what it found, and what it did in each run."""
+
+    id: str
+    cell: str
+    generator: str
+    case: str
+    wish: Wish
+    before: dict[str, ToldFile]
+    runs: tuple[ToldRun, ...]
+    confined: str = ""  # by what; "" it was not
+
+
+class ClaimLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="claim"):
+    """What the real Codex of a cell says of the files of a story."""
+
+    id: str
+    cell: str
+    story: str
+    sha256: str  # of the file; "" there was none
+    claim: Claim
+    argv: tuple[str, ...] = ()
 
 
 class ResultLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="result"):
@@ -144,4 +188,4 @@ class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="
     cells: tuple[Spent, ...] = ()
 
 
-Line = RunLine | PlanLine | EnvironmentLine | SubjectLine | CallLine | ResultLine | EndLine
+Line = RunLine | PlanLine | EnvironmentLine | SubjectLine | CallLine | StoryLine | ClaimLine | ResultLine | EndLine

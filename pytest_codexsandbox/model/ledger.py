@@ -8,10 +8,12 @@ import msgspec
 
 from pytest_codexsandbox.model.journal import (
     CallLine,
+    ClaimLine,
     EndLine,
     EnvironmentLine,
     PlanLine,
     RunLine,
+    StoryLine,
     SubjectLine,
 )
 from pytest_codexsandbox.model.policy import SANDBOXED
@@ -29,6 +31,8 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     environments: tuple[EnvironmentLine, ...] = ()
     subjects: tuple[SubjectLine, ...] = ()
     calls: tuple[CallLine, ...] = ()
+    stories: tuple[StoryLine, ...] = ()
+    claims: tuple[ClaimLine, ...] = ()
     records: tuple[Record, ...] = ()  # every attempt, in the order written
     end: EndLine | None = None
     torn: str = ""  # what was wrong with the last line, when the run died while it wrote

@@ -4,6 +4,7 @@ import msgspec
 
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
+from pytest_codexsandbox.model.journal import CaseRow, GeneratorRow
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.step import Key, PlannedNothing
 
@@ -16,3 +17,5 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     not_applicable: dict[str, str] = {}  # str(key) → reason, known from data before anything starts
     not_planned: tuple[PlannedNothing, ...] = ()
     coverage: Coverage | None = None  # where cells were picked by pairs
+    cases: tuple[CaseRow, ...] = ()  # of the corpus, and
+    generators: tuple[GeneratorRow, ...] = ()  # what was asked for: both told to whoever reads the journal

@@ -5,9 +5,13 @@ from typing import Literal
 import msgspec
 
 from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.policy import AS_ASKED
 
 Kind = Literal["boundary", "capability", "claim", "hygiene", "generator"]
 Severity = Literal["critical", "high", "medium", "low"]
+Over = Literal["", "configs", "inputs", "writers", "shapes", "once"]
+"""What a promise about a generator is asked for, case by case: the corpus' user files, its inputs, the other programs
+that write the same file, the older shapes that the generator takes over."""
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,8 +25,14 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     call: Call | None = None  # None: the acts ride in the battery of the policy
     requires: tuple[str, ...] = ()  # facts of the environment or of the release without which it is n/a
     cases: tuple[str, ...] = ("",)
+    over: Over = ""  # of a promise about a generator: its cases are found when the generator is known
     title: str = ""  # the test's name as a sentence
     summary: str = ""  # the docstring's first paragraph
+
+    @property
+    def of_generators(self) -> bool:
+        """Whether it is about what writes the configuration, and not about Codex alone."""
+        return AS_ASKED in self.policies
 
     @property
     def topic(self) -> str:

@@ -19,6 +19,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     held: bool
     reason: str = ""  # errno, or SQLite's text
     direction: Direction = ""  # when not held
+    diff: str = ""  # of files, where the claim is about one
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,3 +53,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     arch: str = ""
     worker: str = ""
     repro: str = ""  # a script that shows it again, below the run's folder
+
+    @property
+    def deciding(self) -> Evidence | None:
+        """The row that a violation comes from: the first in the worst direction."""
+        rows = [row for row in self.evidence if row.control_held and not row.held]
+        return next((row for row in rows if row.direction == self.direction), rows[0] if rows else None)

@@ -3,13 +3,14 @@
 import re
 from typing import Final
 
+from packaging.utils import canonicalize_name
+
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.fetch import NotReached, NotThere, without_secrets, wrong_bytes
 from pytest_codexsandbox.releases.artefact import last_line
 from pytest_codexsandbox.releases.installed import PACKAGE
-from pytest_codexsandbox.releases.names import wheel_version
 
-NEXT: Final = f"try: pip download --no-deps {PACKAGE}"
+_LACKS: Final = re.compile(r"No matching distribution found for ([A-Za-z0-9._-]+)")
 _NETWORK: Final = (
     "NewConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "NameResolutionError", "Max retries exceeded",
     "ProxyError", "SSLError", "Temporary failure in name resolution", "Network is unreachable",
@@ -23,27 +24,41 @@ _UNREAD: Final = re.compile(r"Could not fetch URL (\S+?): (.+?)(?: - .*)?$", re.
 _BROKEN: Final = re.compile(r"connection broken by '(.+)': \S+$")
 
 
-def refusal(release: str, stderr: bytes, log: bytes) -> CodexSandboxError:
+def by_hand(package: str = PACKAGE) -> str:
+    return f"try: pip download --no-deps {package}"
+
+
+def refusal(version: str, stderr: bytes, log: bytes, *, package: str = PACKAGE) -> CodexSandboxError:
+    """`version` as PyPI writes it."""
     said = stderr.decode(errors="replace")
     if _HASHES in said:
         return _wrong_hash(said)
     # A page that is not there (404) was read in a way: that index has no such package.
     unread = [found for found in _UNREAD.findall(log.decode(errors="replace")) if not found[1].startswith(_GONE)]
     for url, why in sorted(unread, key=lambda found: not found[1].startswith(_LOGIN)):
-        return _not_read(without_secrets(url), why)
+        return _not_read(without_secrets(url), why, package)
     network = next((line for line in said.splitlines() if any(word in line for word in _NETWORK)), "")
     if network:
-        return NotReached("pip could not reach its index", why=_reason(network), next_step=NEXT)
+        return NotReached("pip could not reach its index", why=_reason(network), next_step=by_hand(package))
     if any(words in said for words in _ABSENT):
-        return NotThere(f"PyPI has no {PACKAGE} {wheel_version(release)} for this machine")
+        return _absent(f"{package} {version}", package, said)
     errors = [line for line in said.splitlines() if line.startswith(("ERROR:", "×")) and "Exception:" not in line]
-    return NotHad("pip could not get it", why=last_line(errors[0].encode() if errors else stderr), next_step=NEXT)
+    return NotHad("pip could not get it", why=last_line(errors[0].encode() if errors else stderr),
+                  next_step=by_hand(package))  # fmt: skip
 
 
-def _not_read(where: str, why: str) -> NotHad:
+def _absent(wanted: str, package: str, said: str) -> NotThere:
+    """Of what it needs, something may be missing rather than itself."""
+    found = _LACKS.search(said)
+    missing = canonicalize_name(found[1]) if found else ""
+    besides = f", or lacks what it needs: {missing}" if missing not in ("", canonicalize_name(package)) else ""
+    return NotThere(f"PyPI has no {wanted} for this machine{besides}")
+
+
+def _not_read(where: str, why: str, package: str) -> NotHad:
     if why.startswith(_LOGIN):
         return NotHad("pip's index wants a login", where=where, why=_short(why), next_step="see: pip config list")
-    return NotReached("pip could not read its index", where=where, why=_short(why), next_step=NEXT)
+    return NotReached("pip could not read its index", where=where, why=_short(why), next_step=by_hand(package))
 
 
 def _reason(line: str) -> str:

@@ -17,7 +17,7 @@ from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
 from pytest_codexsandbox.releases.installed import PACKAGE
 from pytest_codexsandbox.releases.machine import Platform
 from pytest_codexsandbox.releases.names import wheel_version
-from pytest_codexsandbox.releases.pip_words import NEXT, refusal
+from pytest_codexsandbox.releases.pip_words import by_hand, refusal
 
 PATIENCE: Final = 90.0
 
@@ -31,9 +31,11 @@ def find(release: str, platform: Platform, *, run: Run, pip: Callable[[], tuple[
         log = Path(folder) / "log"
         done = run(_question(program, release, platform, log))
         if done.ended == "timeout":
-            raise NotReached(f"pip did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr), next_step=NEXT)
+            raise NotReached(
+                f"pip did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr), next_step=by_hand()
+            )
         if done.code != 0 or done.ended != "exit":
-            raise refusal(release, done.stderr or done.error.encode(), _beginning(log))
+            raise refusal(wheel_version(release), done.stderr or done.error.encode(), _beginning(log))
     return _artefact(release, done.stdout)
 
 

@@ -91,10 +91,10 @@ def _downloaded(release: str, store: Store, platform: Platform, progress: Progre
 
 
 def not_here(release: str, store: Store) -> NotHad:
-    here_are = sorted({name for entry in store.entries() for name in store.names(entry)})
     return NotHad(
         f"Codex {release} is not in the cache, and nothing may be downloaded", where=str(store.folder),
-        why=f"cached: {', '.join(here_are) or 'none'}", next_step="run once with a network, or use --codex-bin PATH",
+        why=f"cached: {', '.join(store.releases()) or 'none'}",
+        next_step="run once with a network, or use --codex-bin PATH",
     )  # fmt: skip
 
 

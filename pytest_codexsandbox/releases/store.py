@@ -1,4 +1,5 @@
-"""The cache: unpacked releases, addressed by what they hold, found by (release, architecture).
+"""The cache: unpacked releases, addressed by what they hold, found by (release, architecture). Tools that write Codex's
+configuration are kept in the same way: their release is NAME@VERSION.
 
     entries/<sha256 of the manifest>/…    a package as its publisher laid it out, and entry.json
     releases/<release>~<arch>.json        which entry it is, and where it came from
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import msgspec
 
@@ -65,8 +67,13 @@ class Store:
         return tuple(sorted(found, key=lambda entry: (self.last_used(entry), entry.id)))
 
     def names(self, entry: Entry) -> tuple[str, ...]:
-        """The releases that are this entry."""
-        return tuple(sorted(p.name.removesuffix(".json").partition("~")[0] for p in self._pointers(entry)))
+        """The releases that are this entry; a tool is called NAME@VERSION."""
+        return tuple(sorted(unquote(p.name.removesuffix(".json").partition("~")[0]) for p in self._pointers(entry)))
+
+    def releases(self) -> tuple[str, ...]:
+        """The releases of Codex that are here."""
+        names = {name for entry in self.entries() for name in self.names(entry)}
+        return tuple(sorted(name for name in names if "@" not in name))
 
     def last_used(self, entry: Entry) -> float:
         try:
@@ -75,13 +82,15 @@ class Store:
             return 0.0
 
     @contextmanager
-    def building(self, release: str, arch: str, *, say: Callable[[str], None] = lambda line: None) -> Iterator[Path]:
+    def building(
+        self, release: str, arch: str, *, what: str = "", say: Callable[[str], None] = lambda line: None
+    ) -> Iterator[Path]:
         """One process at a time builds a release, in a folder that vanishes again unless it is put."""
         for name in _FOLDERS:
             ensure_folder(self.folder / name)
         name = f"{release}~{arch}"
         staging = self.folder / "staging" / f"{name}.{os.getpid()}"
-        with build_lock(self.folder / "locks" / f"{name}.build", f"Codex {release}", say):
+        with build_lock(self.folder / "locks" / f"{name}.build", what or f"Codex {release}", say):
             try:
                 for orphan in (self.folder / "staging").glob(f"{name}.*"):
                     remove(orphan)

@@ -7,7 +7,8 @@ import msgspec
 
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.journal import CallLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import HARNESS, Journal
+from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
@@ -45,15 +46,27 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(record.key.promise for record in self.records))
 
     @property
+    def cases(self) -> tuple[str, ...]:
+        """Of the corpus of generators, where it is about what one wrote."""
+        found = (record.key.case for record in self.records if record.key.policy == AS_ASKED and record.key.case)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def word(self) -> str:
+        """What a check of generators calls it; "" where it is about none."""
+        row = self.first.deciding
+        return row.reason if row is not None and self.first.key.policy == AS_ASKED else ""
+
+    @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:
         """(cell, door, policy) of every result."""
         return tuple(dict.fromkeys((record.key.cell, record.key.door, record.key.policy) for record in self.records))
 
     @property
     def evidence(self) -> Evidence | None:
-        """The row that decided: the first that was not held."""
+        """The row that decided: of a violation the first in its direction, else the first that was not held."""
         rows = self.first.evidence
-        return next((row for row in rows if not row.held), rows[0] if rows else None)
+        return self.first.deciding or next((row for row in rows if not row.held), rows[0] if rows else None)
 
 
 def loud(states: Mapping[Key, Record]) -> list[Cause]:
@@ -69,24 +82,42 @@ def quiet(states: Mapping[Key, Record]) -> list[Cause]:
 def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...]) -> list[Cause]:
     records = [record for record in records if record.verdict in wanted]
     blockers = _blockers(records)
-    starts = {key: record for key, record in blockers.items() if record.direction != "leak"}
+    starts = {
+        key: record
+        for key, record in blockers.items()
+        if record.direction != "leak" and record.key.policy != AS_ASKED  # a file that does not load is told by itself
+    }
     found: dict[tuple[str, ...], list[Record]] = {}
     for record in records:
         if (record.key.promise, *_column(record)) not in starts:
             found.setdefault(_cause_of(record, blockers), []).append(record)
     causes = [
         Cause(
-            verdict=members[0].verdict, direction=members[0].direction, records=tuple(members),
+            verdict=members[0].verdict, direction=members[0].direction, records=tuple(_telling_first(members)),
             starts=_starts_of(members, starts), blocker=blockers.get((members[0].blocked_by, *_column(members[0]))),
         )
         for members in found.values()
     ]  # fmt: skip
     order = {verdict: place for place, verdict in enumerate(wanted)}
-    return sorted(causes, key=lambda cause: (order[cause.verdict], _severity(cause.direction)))
+    return sorted(causes, key=lambda cause: (*_place(cause, order), -len(cause.cases)))
 
 
-def _column(record: Record) -> tuple[str, str, str]:
-    return record.key.cell, record.key.door, record.key.policy
+def _place(cause: Cause, order: Mapping[Verdict, int]) -> tuple[int, int]:
+    """If the harness cannot be believed, nothing below it can."""
+    if cause.verdict is Verdict.BROKEN and cause.first.key.promise.partition(".")[0] == HARNESS:
+        return (-1, 0)
+    return (order[cause.verdict], _severity(cause.direction))
+
+
+def _telling_first(records: list[Record]) -> list[Record]:
+    """Of one cause, what can be shown: a result with a diff comes first."""
+    return sorted(records, key=lambda record: not (record.deciding and record.deciding.diff))
+
+
+def _column(record: Record) -> tuple[str, str, str, str]:
+    """What one start serves. What a generator wrote serves its case alone."""
+    key = record.key
+    return key.cell, key.door, key.policy, key.case if key.policy == AS_ASKED else ""
 
 
 def _blockers(records: Iterable[Record]) -> dict[tuple[str, ...], Record]:

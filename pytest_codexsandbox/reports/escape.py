@@ -68,12 +68,12 @@ def markdown_code(text: str) -> str:
     return f"<code>{markdown(text)}</code>"
 
 
-def markdown_block(text: str) -> str:
-    """A fenced block whose fence is longer than any run of backticks inside."""
+def markdown_block(text: str, info: str = "text") -> str:
+    """A fenced block whose fence is longer than any run of backticks inside. `info`: a word of ours."""
     lines = "\n".join(visible_lines(text))
     longest = max((len(run) for run in re.findall(r"`+", lines)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{lines}\n{fence}"
+    return f"{fence}{info}\n{lines}\n{fence}"
 
 
 def width_of(text: str) -> int:

@@ -44,7 +44,7 @@ def folded(rows: Sequence[Row], columns: Sequence[Column], *, every: bool = Fals
     told = [(row, tuple(row.verdict(cell, side) for cell, side in columns)) for row in rows]
     told = [(row, signs) for row, signs in told if any(signs)]
     if every:
-        return [_line([row], signs, first=True) for row, signs in told]
+        return [_line([row], signs, columns, first=True) for row, signs in told]
     folds: list[_Fold] = []
     own: list[tuple[Row, Signs]] = []
     spread = Counter(reason for row, _ in told for reason in _breakages(row, columns))
@@ -53,8 +53,8 @@ def folded(rows: Sequence[Row], columns: Sequence[Column], *, every: bool = Fals
             own.append((row, signs))
         elif not any(fold.takes(row, signs) for fold in folds):
             folds.append(_Fold(row, signs))
-    lines = [_line(fold.rows, tuple(fold.signs), first=place == 0) for place, fold in enumerate(folds)]
-    return [*lines, *(_line([row], signs, first=True) for row, signs in own)]
+    lines = [_line(fold.rows, tuple(fold.signs), columns, first=place == 0) for place, fold in enumerate(folds)]
+    return [*lines, *(_line([row], signs, columns, first=True) for row, signs in own)]
 
 
 def _breakages(row: Row, columns: Sequence[Column]) -> set[str]:
@@ -62,10 +62,15 @@ def _breakages(row: Row, columns: Sequence[Column]) -> set[str]:
     return {record.reason for record in found if record and record.verdict is Verdict.BROKEN}
 
 
-def _line(rows: Sequence[Row], signs: Signs, *, first: bool) -> FoldedRow:
+def _line(rows: Sequence[Row], signs: Signs, columns: Sequence[Column], *, first: bool) -> FoldedRow:
     promises = len({row.promise for row in rows})
-    label = rows[0].name if len(rows) == 1 else _counted(promises, more=not first)
+    label = _named(rows[0], columns) if len(rows) == 1 else _counted(promises, more=not first)
     return FoldedRow(topic=rows[0].topic, label=label, signs=signs, rows=tuple(rows))
+
+
+def _named(row: Row, columns: Sequence[Column]) -> str:
+    held = row.held(columns)
+    return f"{row.name}: {held}" if held else row.name
 
 
 def _counted(promises: int, *, more: bool) -> str:

@@ -3,17 +3,18 @@
 Cells that behave alike in every field are one group. Pure, and linear in the number of planned keys.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from pytest_codexsandbox.model.journal import CellRow
 from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import AS_ASKED, POLICIES
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.verdict import Verdict, worst
+from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict, worst
 from pytest_codexsandbox.reports.facts import SYNTHETIC
+from pytest_codexsandbox.reports.generated import tally
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -27,7 +28,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     promise: str
     case: str
     title: str
-    fields: dict[str, dict[Side, Record]]  # by cell
+    fields: dict[str, dict[Side, Record]]  # by cell; of a generator's cases the worst
+    cases: dict[tuple[str, Side], tuple[Record, ...]] = {}  # (cell, side) → what its field stands for, where several
 
     @property
     def topic(self) -> str:
@@ -41,6 +43,18 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def verdict(self, cell: str, side: Side) -> Verdict | None:
         found = self.fields.get(cell, {}).get(side)
         return found.verdict if found else None
+
+    def records(self, cell: str, side: Side) -> tuple[Record, ...]:
+        found = self.fields.get(cell, {}).get(side)
+        return self.cases.get((cell, side)) or ((found,) if found else ())
+
+    def held(self, columns: Iterable[tuple[str, Side]]) -> str:
+        """`188 of 204`, where one of these columns has cases that the sign stands for."""
+        several = [self.cases[column] for column in columns if column in self.cases]
+        if len(several) != 1:
+            return f"{max(map(len, several)):,} cases" if several else ""
+        counted = tally(several[0])
+        return counted.held if counted.asked else f"{counted.total:,} cases"
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,18 +89,36 @@ def grid(journal: Journal, states: dict[Key, Record] | None = None) -> Grid:
 def _rows(journal: Journal, states: dict[Key, Record]) -> tuple[Row, ...]:
     titles = {promise.id: promise.title for promise in journal.plan.promises}
     fields: dict[tuple[str, str], dict[str, dict[Side, Record]]] = {}
+    cases: dict[str, dict[tuple[str, Side], list[Record]]] = {}
     for key, record in states.items():
         side = Side(key.door, key.policy)
+        if key.policy == AS_ASKED:  # two hundred cases of a promise are one row
+            cases.setdefault(key.promise, {}).setdefault((key.cell, side), []).append(record)
+            continue
         fields.setdefault((key.promise, key.case), {}).setdefault(key.cell, {})[side] = record
+    for promise, found in cases.items():
+        for (cell, side), members in found.items():
+            fields.setdefault((promise, ""), {}).setdefault(cell, {})[side] = _worst_record(members)
+    several = {
+        promise: {place: tuple(members) for place, members in found.items() if len(members) > 1}
+        for promise, found in cases.items()
+    }
     order = {promise.id: place for place, promise in enumerate(journal.plan.promises)}
     topics = {topic: place for place, topic in enumerate(dict.fromkeys(_topic(name) for name in order))}
     names = sorted(
         fields, key=lambda name: (topics.get(_topic(name[0]), len(topics)), order.get(name[0], len(order)), *name)
     )
     return tuple(
-        Row(promise=promise, case=case, title=titles.get(promise, ""), fields=fields[promise, case])
+        Row(
+            promise=promise, case=case, title=titles.get(promise, ""), fields=fields[promise, case],
+            cases={} if case else several.get(promise, {}),
+        )
         for promise, case in names
-    )
+    )  # fmt: skip
+
+
+def _worst_record(records: Sequence[Record]) -> Record:
+    return min(records, key=lambda record: WORST_FIRST.index(record.verdict))
 
 
 def _topic(promise: str) -> str:
@@ -103,27 +135,45 @@ def _sides(states: dict[Key, Record]) -> tuple[Side, ...]:
 
 
 def _groups(cells: Iterable[CellRow], rows: tuple[Row, ...], sides: tuple[Side, ...]) -> tuple[Group, ...]:
-    alike: dict[tuple[bool, tuple[Verdict | None, ...]], list[CellRow]] = {}  # what is synthetic stands by itself
+    alike: dict[tuple[bool, tuple[tuple[Verdict, ...], ...]], list[CellRow]] = {}  # what is synthetic stands by itself
     for cell in cells:
-        column = tuple(row.verdict(cell.id, side) for row in rows for side in sides)
+        column = tuple(tuple(record.verdict for record in row.records(cell.id, side)) for row in rows for side in sides)
         if any(column):
             alike.setdefault((cell.synthetic, column), []).append(cell)
     return tuple(Group(cells=tuple(members)) for members in alike.values())
 
 
+def side_names(sides: Iterable[Side]) -> dict[Side, str]:
+    """A policy, and its door where policies come through several. What a generator was asked for has none."""
+    sides = tuple(sides)
+    one_door = len({side.door for side in sides if side.policy != AS_ASKED}) <= 1
+    return {
+        side: side.policy if one_door or side.policy == AS_ASKED else f"{side.policy} by {side.door}" for side in sides
+    }
+
+
 def names_of(cells: Iterable[CellRow]) -> dict[str, str]:
     """Cell id → the shortest name that still tells the cells of this run apart."""
     cells = tuple(cells)
-    one_environment = len({cell.environment for cell in cells}) == 1
-    one_subject = len({cell.subject for cell in cells}) == 1
+    several = {
+        name: len({_value(cell, name) for cell in cells}) > 1 for name in ("environment", "subject", "generator")
+    }
     same = common(cells)
     names = {}
     for cell in cells:
         where = "~".join(part for axis, part in _parts(cell).items() if axis not in same) or cell.environment
-        short = cell.subject if one_environment else where
-        names[cell.id] = short if one_environment or one_subject else f"{where} / {cell.subject}"
+        generator = cell.axes.get("generator", "")
+        parts = [where] if several["environment"] else []
+        alone = not several["environment"] and not several["generator"]
+        parts += [cell.subject] if several["subject"] or alone else []
+        parts += [generator or "no generator"] if several["generator"] or (generator and len(cells) == 1) else []
+        names[cell.id] = " / ".join(parts)
     told = names if len(set(names.values())) == len(names) else {cell.id: cell.id for cell in cells}
     return {cell.id: _labelled(cell, told[cell.id]) for cell in cells}
+
+
+def _value(cell: CellRow, name: str) -> str:
+    return cell.axes.get("generator", "") if name == "generator" else str(getattr(cell, name))
 
 
 def _labelled(cell: CellRow, name: str) -> str:

@@ -6,6 +6,7 @@ The page's own policy forbids everything but its one style sheet, so that a hole
 
 import base64
 import hashlib
+import shlex
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -19,9 +20,12 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS
 from pytest_codexsandbox.reports import breadth, causes, facts
+from pytest_codexsandbox.reports.by_generator import blocks
 from pytest_codexsandbox.reports.escape import visible, visible_lines
+from pytest_codexsandbox.reports.generated import measured
 from pytest_codexsandbox.reports.grid import Grid, grid
 from pytest_codexsandbox.reports.page_evidence import block, flat, promise_texts
+from pytest_codexsandbox.reports.page_generators import GeneratorText, texts
 from pytest_codexsandbox.reports.page_matrix import CLASSES, headings, sign_of, topics
 from pytest_codexsandbox.reports.places import Places, places
 from pytest_codexsandbox.reports.screen_causes import again
@@ -37,7 +41,7 @@ def render(journal: Journal, folder: Path | None) -> str:
     style = Markup((_PAGE / "style.css").read_text(encoding="utf-8"))
     return _template().render(
         style=style, style_hash=_hash(style), **_head(journal, states), **_told(journal, states, where, folder),
-        **_matrix(journal, states, table, where),
+        **_matrix(journal, states, table, where), generators=_generators(journal, states),
     )  # fmt: skip
 
 
@@ -79,7 +83,7 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any]:
         "equation": facts.counts(journal, states),
         "reasons": [reason.partition(" ")[::2] for reason in journal.end.reasons] if journal.end else [],
         "posture": facts.posture(journal),
-        "again": " ".join(again(journal.run.invocation, ())),
+        "again": shlex.join(again(journal.run.invocation, ())),
     }
 
 
@@ -118,6 +122,11 @@ def _matrix(journal: Journal, states: Mapping[Key, Record], table: Grid, where: 
         "promises": promise_texts(journal, states, anchors, where),
         "classes": CLASSES,
     }
+
+
+def _generators(journal: Journal, states: Mapping[Key, Record]) -> list[GeneratorText]:
+    found = measured(journal, states)
+    return texts(journal, found, blocks(journal)) if found else []
 
 
 def _anchors(table: Grid) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pytest_codexsandbox.model.ledger import Journal, count, known_without_sandb
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.reports import breadth, causes, facts
+from pytest_codexsandbox.reports.by_generator import as_data, blocks
 
 SCHEMA: Final = 1
 
@@ -60,6 +61,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         "not_planned": journal.plan.not_planned,
         "coverage": _coverage(journal, states),
         "causes": _causes(states),
+        "generators": as_data(blocks(journal)),
         "results": [_result(record, synthetic=record.key.cell in synthetic) for record in states.values()],
     }
     data: bytes = msgspec.json.format(msgspec.json.encode(document), indent=1)
@@ -93,7 +95,7 @@ def _causes(states: Mapping[Key, Record]) -> list[dict[str, Any]]:
     return [
         {
             "verdict": cause.verdict.value, "direction": cause.direction, "results": len(cause.records),
-            "promises": cause.promises, "diagnosis": cause.diagnosis,
+            "promises": cause.promises, "diagnosis": cause.diagnosis, "cases": cause.cases,
         }
         for cause in (*causes.loud(states), *causes.quiet(states))
     ]  # fmt: skip

@@ -10,15 +10,21 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
 from pytest_codexsandbox.reports import breadth, causes, facts
 from pytest_codexsandbox.reports.alike import FEW
+from pytest_codexsandbox.reports.by_generator import blocks, marked
 from pytest_codexsandbox.reports.escape import clipped, markdown, markdown_block, markdown_code
 from pytest_codexsandbox.reports.folding import FoldedRow, folded
+from pytest_codexsandbox.reports.generated import measured
 from pytest_codexsandbox.reports.grid import Grid, Group, grid
 from pytest_codexsandbox.reports.page_evidence import Block, block
+from pytest_codexsandbox.reports.page_generators import CaseText, Field, GeneratorText, texts
+from pytest_codexsandbox.reports.page_matrix import CLASSES
 from pytest_codexsandbox.reports.places import Places, places
 
 _MACHINES: Final = 6
 WIDEST: Final = 12  # columns of signs in one table
 _TEXT: Final = 1_500  # characters of one text
+_CASES: Final = 3  # of one generator
+_RED: Final = frozenset(CLASSES[verdict] for verdict in RED)
 _IN_FULL: Final = 20  # causes
 
 
@@ -32,6 +38,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         *_matrix(table, where),
         *_legend(states),
         *_causes(journal, found, where, folder),
+        *_generators(journal, states),
         *_quiet(states),
     ]
     return "\n".join(parts).rstrip() + "\n"
@@ -137,6 +144,7 @@ def _cause(told: Block) -> Iterator[str]:
     yield f"### {markdown(told.sign.sign)} {_text(told.heading)}: {_text(facts.listed(told.promises, 3))}"
     yield ""
     yield f"- where: {_text('; '.join(told.where))}"
+    yield from (f"- cases: {_text(told.cases)}",) if told.cases else ()
     for pair in told.pairs[:2]:
         yield f"- promised: {_text(pair.claim)}"
         yield f"- saw: {_text(pair.saw)}"
@@ -160,6 +168,59 @@ def _cause(told: Block) -> Iterator[str]:
 def _plain(link: str) -> bool:
     """An address that Markdown's angle brackets can hold."""
     return link.isascii() and link.isprintable() and not set(link) & set("<>\"'` \\|")
+
+
+def _generators(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
+    told = measured(journal, states)
+    found = blocks(journal) if told else []
+    for block_ in found:
+        yield from marked(block_, level="###")
+    for text in texts(journal, told, found) if told else ():
+        yield from _by_case(text)
+
+
+def _by_case(text: GeneratorText) -> Iterator[str]:
+    """Promises over groups of cases, and the first of the red ones with their diffs."""
+    yield f"{_text(text.name)} on {_text(text.where)}:"
+    yield ""
+    yield f"| cases in which the promise held | {' | '.join(map(_text, text.groups))} |"
+    yield "|---|" + ":-:|" * len(text.groups)
+    for line in text.lines:
+        yield f"| {_text(line.promise)} | {' | '.join(map(_field, line.fields))} |"
+    yield ""
+    for case in text.cases[:_CASES]:
+        yield from _case(case)
+    more = len(text.cases) - _CASES + text.more
+    if more > 0:
+        yield f"and {facts.many(more, 'more case')} in which something needs attention"
+        yield ""
+
+
+def _field(field: Field | None) -> str:
+    if field is None:
+        return " "
+    told = f"{field.sign.sign} {field.text}".rstrip()
+    return f"**{markdown(told)}**" if field.sign.style in _RED else markdown(told)
+
+
+def _case(case: CaseText) -> Iterator[str]:
+    yield f"#### {_text(case.name)}: {_text(case.why)}"
+    yield ""
+    yield f"- asked: {_text(case.asked)}"
+    yield from (f"- did: {_text(run)}" for run in case.runs[:1])
+    yield from (f"- Codex says: {_text(case.claim)}",) if case.claim else ()
+    for row in case.found:
+        yield f"- {markdown(row.sign.sign)} {_text(row.promise)} {markdown_code(row.word)}: {_text(row.saw)}"
+    yield ""
+    shown = next((row.diff for row in case.found if row.diff), ())
+    if shown:
+        yield markdown_block(
+            "\n".join(line.text if line.style == "place" else f"{line.sign}{line.text}" for line in shown), info="diff"
+        )
+        yield ""
+    if case.again:
+        yield markdown_block(case.again)
+        yield ""
 
 
 def _quiet(states: Mapping[Key, Record]) -> Iterator[str]:

@@ -9,19 +9,34 @@ import msgspec
 
 from pytest_codexsandbox.model.journal import CallLine, PromiseRow
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.causes import Calls, Cause
+from pytest_codexsandbox.reports.diffs import SIGNS, WORDS, lines_of
 from pytest_codexsandbox.reports.escape import clipped
-from pytest_codexsandbox.reports.facts import many
+from pytest_codexsandbox.reports.facts import listed, many
+from pytest_codexsandbox.reports.generated import paste
 from pytest_codexsandbox.reports.page_matrix import Sign, sign_of
 from pytest_codexsandbox.reports.places import Places
 from pytest_codexsandbox.reports.screen_causes import again
 
 TEXT: Final = 4_000  # characters of one text; the whole of it is in the journal
+_DIFF: Final = 40  # lines
+_WIDE: Final = 300  # characters of one
 _ROWS: Final = 8  # rows of evidence of one result
+_CASES: Final = 12
 _RESULTS: Final = 25  # results of one promise that tell different stories
+
+
+class DiffLine(msgspec.Struct, frozen=True):
+    """Whose line it is, in a style's name, a sign and a word."""
+
+    style: str
+    sign: str
+    word: str
+    text: str
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,9 +47,10 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     control_held: bool
     saw: str
     held: bool
+    diff: tuple[DiffLine, ...] = ()
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ToldCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call of Codex or of a control."""
 
     name: str
@@ -57,7 +73,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     link: str
     repro: str
     again: str
-    calls: tuple[Told, ...]
+    calls: tuple[ToldCall, ...]
+    cases: str = ""  # of a generator: in which of them
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +98,7 @@ def block(cause: Cause, number: int, *, calls: Calls, places: Places, journal: J
     record = (*cause.starts, cause.first)[0]
     script = record.repro or next((call.repro for call in calls.all_of(record) if call.repro), "")
     words = again(journal.run.invocation, cause.promises[:3]) if cause.verdict is not Verdict.BLOCKED else ()
+    words = (paste(journal, record) or words) if words else words
     diagnosis = cause.diagnosis
     return Block(
         anchor=f"cause-{number}", sign=sign_of(Verdict.VIOLATES if cause.starts else cause.verdict),
@@ -88,7 +106,8 @@ def block(cause: Cause, number: int, *, calls: Calls, places: Places, journal: J
         reason=clipped(record.reason, TEXT), pairs=pairs(record.evidence), diagnosis=diagnosis,
         link=web(diagnosis.link) if diagnosis else "",
         repro=f"sh {shlex.quote(str(folder / script if folder else script))}" if script else "",
-        again=shlex.join(words), calls=tuple(_told(call) for call in calls.all_of(record)[:4]),
+        again=shlex.join(words), calls=tuple(told_call(call) for call in calls.all_of(record)[:4]),
+        cases=listed(cause.cases, _CASES),
     )  # fmt: skip
 
 
@@ -98,7 +117,7 @@ def _heading(cause: Cause) -> str:
         return f"{cause.what_blocks}: {count} blocked"
     if cause.first.attempt == 0:
         return f"planned and never run: {count}"
-    return f"{cause.direction or cause.verdict.value}: {count}"
+    return f"{cause.direction or cause.verdict.value}: {f'{cause.word}, ' if cause.word else ''}{count}"
 
 
 def pairs(rows: Sequence[Evidence]) -> tuple[Pair, ...]:
@@ -108,16 +127,25 @@ def pairs(rows: Sequence[Evidence]) -> tuple[Pair, ...]:
         Pair(
             claim=clipped(row.claim, TEXT), control=clipped(row.control, TEXT) or "there was no control",
             control_held=row.control_held, saw=clipped(row.saw or row.reason, TEXT), held=row.held,
+            diff=diff_lines(row),
         )
         for row in order[:_ROWS]
     )  # fmt: skip
 
 
-def _told(call: CallLine) -> Told:
+def diff_lines(row: Evidence) -> tuple[DiffLine, ...]:
+    """Bounded: the whole of it is in the journal."""
+    found = lines_of(row.diff)
+    shown = [DiffLine(kind, SIGNS[kind], WORDS[kind], clipped(text, _WIDE)) for kind, text in found[:_DIFF]]
+    more = len(found) - len(shown)
+    return (*shown, DiffLine("place", " ", "", f"… {many(more, 'more line')}")) if more > 0 else tuple(shown)
+
+
+def told_call(call: CallLine) -> ToldCall:
     seen = call.observation
     name = f"without a sandbox ({seen.door})" if call.control else f"{seen.door} under {seen.policy}"
     ended = f"{seen.ended} {seen.code}" if seen.ended in ("exit", "signal") else f"{seen.ended} {seen.error}".strip()
-    return Told(
+    return ToldCall(
         name=name, command=clipped(shlex.join(seen.argv), TEXT), cwd=clipped(seen.cwd, TEXT),
         ended=f"{ended}, {seen.seconds:.2f} s", stdout=clipped(seen.stdout, TEXT), stderr=clipped(seen.stderr, TEXT),
     )  # fmt: skip
@@ -153,12 +181,18 @@ def _stories(records: Iterable[Record], places: Places) -> tuple[list[Story], in
     members = sorted(alike.values(), key=lambda same: WORST_FIRST.index(same[0].verdict))
     told = [
         Story(
-            sign=sign_of(same[0].verdict), where=tuple(places.of(same)[:6]), reason=clipped(same[0].reason, TEXT),
+            sign=sign_of(same[0].verdict), where=tuple(_where(same, places)), reason=clipped(same[0].reason, TEXT),
             pairs=pairs(same[0].evidence),
         )
         for same in members[:_RESULTS]
     ]  # fmt: skip
     return told, len(members) - len(told)
+
+
+def _where(records: Sequence[Record], places: Places) -> list[str]:
+    cases = dict.fromkeys(record.key.case for record in records if record.key.policy == AS_ASKED and record.key.case)
+    told = [f"{many(len(cases), 'case')}: {listed(cases, _CASES)}"] if cases else []
+    return [*places.of(records)[:6], *told]
 
 
 def web(link: str) -> str:

@@ -7,12 +7,15 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
+from pytest_codexsandbox.reports.diffs import SIGNS as SIGNS_OF
+from pytest_codexsandbox.reports.diffs import Kind
 from pytest_codexsandbox.reports.escape import ascii_only, clipped, visible, width_of
 
 _COLOURS: Final = {
     Verdict.CONFORMS: "32", Verdict.UNCONFINED: "36", Verdict.VIOLATES: "1;31", Verdict.BLOCKED: "33",
     Verdict.BROKEN: "1;35", Verdict.NOT_APPLICABLE: "2", Verdict.EXPECTED: "34", Verdict.STALE: "1;31",
 }  # fmt: skip
+_KINDS: Final[dict[Kind, str]] = {"user": "31", "generator": "34", "both": "0", "place": "2"}
 LONGEST: Final = 700  # characters of one text on a screen; the whole of it is in the journal
 
 
@@ -42,6 +45,15 @@ class Paint(msgspec.Struct, frozen=True, kw_only=True):
 
     def _coloured(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color and text.strip() else text
+
+    def diff(self, kind: Kind, text: str, *, margin: int) -> str:
+        """One line of a diff, cut at the edge of the screen."""
+        room = max(8, self.width - margin - 2)
+        shown = visible(text[: 4 * room])  # no tab, no colour of the program's own
+        shown = ascii_only(shown) if self.ascii else shown
+        if width_of(shown) > room:
+            shown = _pieces(shown, room - 1)[0] + ("~" if self.ascii else "…")
+        return f"{' ' * margin}{self._coloured(f'{SIGNS_OF[kind]} {shown}', _KINDS[kind])}"
 
     def wrapped(self, text: str | Sequence[str], *, indent: str = "  ", first: str = "") -> list[str]:
         """Lines no wider than the screen. What is given as parts breaks only between them; a word (a part) that is

@@ -8,16 +8,16 @@ from pytest_codexsandbox.model.journal import CellRow
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.reports.alike import FEW, Alike
 from pytest_codexsandbox.reports.facts import listed, many
-from pytest_codexsandbox.reports.grid import Side, names_of
+from pytest_codexsandbox.reports.grid import Side, names_of, side_names
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
     names: Mapping[str, str]  # of cells
     alike: Alike
-    one_door: bool
+    sides: Mapping[Side, str]  # of their names
 
     def side(self, side: Side) -> str:
-        return side.policy if self.one_door else f"{side.policy} by {side.door}"
+        return self.sides.get(side, side.policy)
 
     def of(self, records: Iterable[Record]) -> list[str]:
         """`0.163.0, 0.169.0 / read-only, workspace-write`: cells that share their policies in one text."""
@@ -44,4 +44,4 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 def places(cells: Iterable[CellRow], sides: Iterable[Side]) -> Places:
     cells = tuple(cells)
-    return Places(names=names_of(cells), alike=Alike(cells), one_door=len({side.door for side in sides}) <= 1)
+    return Places(names=names_of(cells), alike=Alike(cells), sides=side_names(sides))

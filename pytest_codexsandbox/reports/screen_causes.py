@@ -1,6 +1,6 @@
 """The blocks below the matrix: one for each cause, with what to do and a line to paste."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +9,7 @@ import msgspec
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
 from pytest_codexsandbox.reports.causes import Calls, Cause
+from pytest_codexsandbox.reports.diffs import lines_of
 from pytest_codexsandbox.reports.facts import listed, many
 from pytest_codexsandbox.reports.paint import Paint
 from pytest_codexsandbox.reports.places import Places
@@ -16,6 +17,9 @@ from pytest_codexsandbox.reports.places import Places
 IN_FULL: Final = 12  # causes that get a block of their own; the others get a line
 _NAMES: Final = 3
 _WAYS: Final = 3
+_CASES: Final = 4
+_DIFF: Final = 12  # lines
+_MARGIN: Final = 13
 
 
 class Teller(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +32,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
     again: tuple[str, ...]
     folder: Path | None
     verbosity: int
+    paste: Callable[[Record], tuple[str, ...]] = lambda record: ()  # what shows one result alone, where something does
 
     def blocks(self, causes: Sequence[Cause]) -> list[str]:
         in_full = len(causes) if self.verbosity else IN_FULL
@@ -47,6 +52,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
                 *lines,
                 *self.paint.labelled("because", f"{cause.blocker.key.promise} is violated there: see above"),
             ]
+        lines += self._cases(cause)
         lines += self._blocked(cause) if cause.verdict is Verdict.BLOCKED else self._seen(cause)
         return [*lines, *self._because(cause), *self._paste(cause)]
 
@@ -54,7 +60,8 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         sign = SIGNS[Verdict.VIOLATES if cause.starts else cause.verdict]
         direction = f"{cause.direction}: " if cause.direction and cause.verdict is Verdict.VIOLATES else ""
         told = f" ({self._where(cause)})" if where else ""
-        lines = self.paint.wrapped(f"{self._what(cause)}{told}", first=f"{sign} {direction}")
+        word = f"{cause.word}: " if cause.word else ""
+        lines = self.paint.wrapped(f"{word}{self._what(cause)}{told}", first=f"{sign} {direction}")
         return [self.paint.coloured(lines[0], cause.verdict), *lines[1:]]
 
     def _what(self, cause: Cause) -> str:
@@ -69,6 +76,13 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
     def _where(self, cause: Cause) -> str:
         return self.places.told(cause.records, len(cause.records) if self.verbosity else _NAMES)
 
+    def _cases(self, cause: Cause) -> list[str]:
+        names = cause.cases
+        if not names:
+            return []
+        limit = len(names) if self.verbosity else _CASES
+        return self.paint.labelled("cases" if len(names) > 1 else "case", listed(names, limit))
+
     def _seen(self, cause: Cause) -> list[str]:
         row, first = cause.evidence, cause.first
         if row is None or row.held:
@@ -78,7 +92,20 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         lines += self.paint.labelled("control", row.control) if row.control not in ("", row.saw) else []
         repeated = bool(row.control) and row.control in first.reason
         told_otherwise = cause.verdict is not Verdict.VIOLATES and first.reason and not repeated
-        return [*lines, *self.paint.labelled("so", first.reason)] if told_otherwise else lines
+        lines += self.paint.labelled("so", first.reason) if told_otherwise else []
+        return [*lines, *self._diff(row.diff, first.key.case if len(cause.cases) > 1 else "")]
+
+    def _diff(self, diff: str, case: str) -> list[str]:
+        """Of one case: the user's lines and the generator's, by sign as well as by colour."""
+        found = lines_of(diff)
+        if not found:
+            return []
+        limit = len(found) if self.verbosity else _DIFF
+        told = f"- the user's, + the generator's{f' (case {case})' if case else ''}"
+        lines = self.paint.labelled("diff", told)
+        lines += [self.paint.diff(kind, text, margin=_MARGIN) for kind, text in found[:limit]]
+        more = len(found) - limit
+        return [*lines, f"{' ' * _MARGIN}  … {many(more, 'more line')} (-v)"] if more > 0 else lines
 
     def _blocked(self, cause: Cause) -> list[str]:
         diagnosis = cause.diagnosis
@@ -109,6 +136,9 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
             lines = self.paint.command("repro", ("sh", path))
         if cause.verdict is Verdict.BLOCKED or record.attempt == 0:
             return lines
+        alone = self.paste(record)
+        if alone:
+            return [*lines, *self.paint.command("again", alone)]
         return lines or self.paint.command("again", again(self.again, (cause.promises[0],)))
 
 

@@ -5,6 +5,7 @@ name; and where even that does not fit, cells are numbered and stand in blocks b
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -13,7 +14,7 @@ from pytest_codexsandbox.model.journal import CellRow
 from pytest_codexsandbox.reports.alike import FEW, Alike
 from pytest_codexsandbox.reports.escape import width_of
 from pytest_codexsandbox.reports.folding import FoldedRow, folded
-from pytest_codexsandbox.reports.grid import Grid, Group, Row, Side, common, names_of
+from pytest_codexsandbox.reports.grid import Grid, Group, Row, Side, common, names_of, side_names
 from pytest_codexsandbox.reports.paint import Paint
 
 _NARROWEST: Final = 14  # columns of a label
@@ -42,7 +43,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
 def matrix(grid: Grid, cells: Sequence[CellRow], paint: Paint, *, verbosity: int) -> list[str]:
     names = names_of(cells)
-    sides = _side_names(grid.sides)
+    sides = side_names(grid.sides)
     margin = _margin(grid, paint, every=verbosity > 0)
     left = margin.width
     titles = _titles(grid.groups, names)
@@ -57,11 +58,6 @@ def matrix(grid: Grid, cells: Sequence[CellRow], paint: Paint, *, verbosity: int
     same = common(cells) if len({cell.environment for cell in cells}) > 1 else {}
     keys += paint.labelled("in each", [f"{axis} {value}," for axis, value in same.items()]) if same else []
     return [*lines, *keys, *_cells_key(grid.groups, names, Alike(cells), paint, every=named is None, all=verbosity > 0)]
-
-
-def _side_names(sides: Sequence[Side]) -> dict[Side, str]:
-    one_door = len({side.door for side in sides}) == 1
-    return {side: side.policy if one_door else f"{side.policy} by {side.door}" for side in sides}
 
 
 def _titles(groups: Sequence[Group], names: dict[str, str]) -> list[str]:
@@ -102,26 +98,38 @@ def _stepped(grid: Grid, titles: Sequence[str], sides: dict[Side, str], paint: P
 
 
 def _grouped(grid: Grid, titles: Sequence[str], paint: Paint, left: int) -> Block | None:
-    """Each group as a run of signs without gaps, its name stepped above it."""
-    wide = len(grid.sides) + 1
+    """Each group as a run of signs, a gap after each door, its name stepped above it."""
+    wide = _wide(grid.sides)
     titles = [paint.text(title) for title in titles]
     if any(left + wide * place + width_of(title) > paint.width for place, title in enumerate(titles)):
         return None
-    if left + wide * len(titles) - 1 > paint.width:
+    if left + wide * (len(titles) - 1) + _spots(grid.sides)[-1] + 1 > paint.width:
         return None
     stem = f"{_STEM:<{wide}}"
     return _run_together(grid, grid.groups, wide, tuple(stem * place + title for place, title in enumerate(titles)))
 
 
+def _spots(sides: Sequence[Side]) -> list[int]:
+    """Where the signs of a group stand: one door's without gaps."""
+    doors = [side.door for side in sides]
+    return [place + sum(one != other for one, other in pairwise(doors[: place + 1])) for place in range(len(sides))]
+
+
+def _wide(sides: Sequence[Side]) -> int:
+    """With the gap behind it, which is wider than those within."""
+    several = len({side.door for side in sides}) > 1
+    return _spots(sides)[-1] + (3 if several else 2)
+
+
 def _run_together(grid: Grid, groups: Sequence[Group], wide: int, headings: tuple[str, ...]) -> Block:
-    places = [wide * offset + place for offset in range(len(groups)) for place in range(len(grid.sides))]
+    places = [wide * offset + place for offset in range(len(groups)) for place in _spots(grid.sides)]
     columns = [(group.first, side) for group in groups for side in grid.sides]
     return Block(columns=tuple(columns), places=tuple(places), headings=headings)
 
 
 def _numbered(grid: Grid, paint: Paint, left: int) -> list[Block]:
     """Each group below its number, as many as fit into a block."""
-    wide = max(len(grid.sides), len(f"{len(grid.groups)}")) + 1
+    wide = max(_wide(grid.sides), len(f"{len(grid.groups)}") + 1)
     fit = max(1, (paint.width - left + 1) // wide)
     blocks = []
     for start in range(0, len(grid.groups), fit):
@@ -168,8 +176,22 @@ def _broken(label: str, width: int) -> list[str]:
 def _sides_key(grid: Grid, sides: dict[Side, str], paint: Paint) -> list[str]:
     if len(grid.sides) == 1:
         return paint.labelled("each cell", sides[grid.sides[0]])
-    *names, last = (sides[side] for side in grid.sides)
-    return paint.labelled("each cell", ["signs of", *(f"{name}," for name in names), last])
+    doors, policies = (list(dict.fromkeys(words)) for words in zip(*map(_words, grid.sides), strict=True))
+    if len(doors) > 1 and len(grid.sides) == len(doors) * len(policies):
+        return [
+            *paint.labelled("each cell", ["signs of", *_listed(policies)]),
+            *paint.labelled("doors", [*(f"{door}," for door in doors), "a gap after each"]),
+        ]
+    return paint.labelled("each cell", ["signs of", *_listed([sides[side] for side in grid.sides])])
+
+
+def _words(side: Side) -> tuple[str, str]:
+    return side.door, side.policy
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    """Pieces between which a line may break."""
+    return [*(f"{name}," for name in names[:-1]), names[-1]]
 
 
 def _cells_key(

@@ -1,6 +1,7 @@
 """The closing screen of a run: head, matrix, legend, counts, then one block for each cause. Pure text."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,9 +11,13 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
 from pytest_codexsandbox.reports import breadth, causes, facts
 from pytest_codexsandbox.reports.escape import ascii_only, clipped
+from pytest_codexsandbox.reports.generated import measured, paste
 from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.paint import LONGEST, Paint
 from pytest_codexsandbox.reports.places import places
+from pytest_codexsandbox.reports.readme_line import ASCII, summaries
+from pytest_codexsandbox.reports.readme_line import SIGNS as SIGNS_OF_ANSWERS
+from pytest_codexsandbox.reports.readme_line import line as readme_line
 from pytest_codexsandbox.reports.screen_causes import Teller, again
 from pytest_codexsandbox.reports.screen_matrix import matrix
 
@@ -20,6 +25,7 @@ NARROWEST: Final = 40
 _MACHINES: Final = 4
 _NAMED: Final = 3
 _REASONS: Final = 5
+_GREY_LINES: Final = 8  # reasons for what does not apply
 _GREY: Final = 160  # characters of a reason that needs no action
 
 
@@ -33,7 +39,7 @@ def render(
     teller = Teller(
         paint=paint, calls=causes.Calls(journal), places=places(journal.plan.cells, table.sides),
         titles={promise.id: promise.title for promise in journal.plan.promises}, again=journal.run.invocation,
-        folder=folder, verbosity=verbosity,
+        folder=folder, verbosity=verbosity, paste=partial(paste, journal),
     )  # fmt: skip
     found = causes.loud(states)
     lines = [
@@ -42,6 +48,7 @@ def render(
         "",
         *_legend(states, paint),
         *_counts(journal, states, paint),
+        *_generators(journal, states, paint),
         *_breadth(journal, states, paint),
         *_posture(journal, paint),
         *_grey(causes.quiet(states), teller),
@@ -73,6 +80,14 @@ def _counts(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> lis
     return [paint.bold(line) for line in paint.wrapped(facts.counts(journal, states))]
 
 
+def _generators(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
+    """A line for each, as its README may have it."""
+    told = summaries(journal, measured(journal, states), facts.incomplete(journal, states))
+    return [
+        line for one in told for line in paint.wrapped(readme_line(one, ASCII if paint.ascii else SIGNS_OF_ANSWERS))
+    ]
+
+
 def _breadth(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     wide = (*breadth.pairs(journal, states), *breadth.without_sandbox(journal, states))
     lines = [line for told in wide for line in paint.wrapped(told)]
@@ -87,7 +102,11 @@ def _posture(journal: Journal, paint: Paint) -> list[str]:
 def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
     """Known deviations and what does not apply: one line for each reason."""
     lines: list[str] = []
-    for cause in found:
+    known = [cause for cause in found if cause.verdict is Verdict.EXPECTED]
+    others = [cause for cause in found if cause.verdict is not Verdict.EXPECTED]
+    limit = len(others) if teller.verbosity or len(others) <= _GREY_LINES else _GREY_LINES
+    shown = others if limit == len(others) else sorted(others, key=lambda cause: -len(cause.records))[:limit]
+    for cause in (*known, *shown):
         name = f" [{cause.first.deviation}]" if cause.first.deviation else ""
         promises = facts.listed(cause.promises, len(cause.promises) if teller.verbosity else 2)
         word = "known" if cause.verdict is Verdict.EXPECTED else "n/a"
@@ -95,7 +114,9 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
         reason = clipped(whole, LONGEST) if teller.verbosity else clipped(whole.partition("; promised: ")[0], _GREY)
         told = f"{len(cause.records):,} {word}{name}: {promises}: {reason}"
         lines += teller.paint.wrapped(told, first=f"{SIGNS[cause.verdict]} ")
-    return lines
+    more = len(others) - limit
+    count = sum(len(cause.records) for cause in others) - sum(len(cause.records) for cause in shown)
+    return [*lines, f"- {count:,} more n/a, for {facts.many(more, 'other reason')} (-v)"] if more else lines
 
 
 def _attempts(journal: Journal, paint: Paint) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -25,12 +25,13 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import redact_bytes
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.ports import Door, Environment, Say, Subject, silent
+from pytest_codexsandbox.ports import ConfiguredDoor, Door, Environment, Say, Subject, Write, silent
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
 from pytest_codexsandbox.session.places import PlacedErrand, Places
 
 UNCONFINED = "unconfined"
+WriterOf = Callable[[Cell, str], Write]
 T = TypeVar("T")
 
 
@@ -57,9 +58,10 @@ class Bench:
         emit: Callable[[Line], None],
         resolve: Resolve,
         say: Say = silent,
+        writer: WriterOf | None = None,
     ) -> None:
         self.plan, self.options = plan, options
-        self._emit, self._resolve, self._say = emit, resolve, say
+        self._emit, self._resolve, self._say, self._writer = emit, resolve, say, writer
         self._places = Places(
             options.folder, options.cache, programs=self._programs, opened=self._stands, say=self._say
         )
@@ -69,6 +71,11 @@ class Bench:
         self.promises = {promise.id: promise for promise in plan.promises}
         self._planned = _planned_promises(plan)
         self.seconds_in_codex = 0.0
+        self._leaving: list[Callable[[EnvironmentSpec], None]] = []
+
+    def before_end(self, leave: Callable[[EnvironmentSpec], None]) -> None:
+        """Of each environment, of whoever keeps something in it."""
+        self._leaving.append(leave)
 
     # ---- things that are dear, made once
     def environment(self, spec: EnvironmentSpec) -> Environment:
@@ -88,6 +95,8 @@ class Bench:
 
     def done(self, spec: EnvironmentSpec) -> None:
         """End it, and forget what was measured in it outside any cell: a new one has its own controls."""
+        for leave in self._leaving:
+            leave(spec)
         self._places.done(spec.id)
         for key in [key for key in self._kept if isinstance(key, tuple) and key[:2] == ("control", spec.id)]:
             del self._kept[key]
@@ -98,6 +107,15 @@ class Bench:
     def door(self, name: str) -> Door:
         made: Door = self._once(("door", name), plugged("doors", name))
         return made
+
+    def door_of(self, cell: Cell, name: str, policy: str) -> Door:
+        """As a cell has it: beside a generator, a policy is asked for by what that writes, and by nothing else. It has
+        written when this returns: calls run in whatever thread, generators one after the other."""
+        door = self.door(name)
+        if not cell.subject.generator or door.is_control or self._writer is None:
+            return door
+        write = self._writer(cell, policy)
+        return self._once(("door", name, cell.id, policy), lambda: cast(ConfiguredDoor, door).configured(write))
 
     # ---- observations
     def seen(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
@@ -232,7 +250,7 @@ class Bench:
         asked = POLICIES[policy] if policy else POLICIES["danger-full-access"]
         environment = self.environment(cell.environment)
         subject = self.subject(cell.subject).inside(environment)
-        return partial(self.door(door).observe, environment, subject, asked, acts, call)
+        return partial(self.door_of(cell, door, policy).observe, environment, subject, asked, acts, call)
 
     def _call(self, promises: tuple[Promise, ...], group: str) -> Call:
         own = promises[0] if group != SHARED and promises else None

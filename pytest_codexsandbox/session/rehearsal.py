@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -13,17 +13,21 @@ from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.ports import Door, Particular, Subject
 from pytest_codexsandbox.session.batteries import SHARED, group_of
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.standing import STANDING, START, TRUST, control_evidence, start_evidence
 from pytest_codexsandbox.session.trial import RealTrial
+from pytest_codexsandbox.session.writing import RealWriting
+
+SANDBOX: Final = "sandbox"
+FULL_ACCESS: Final = "full-access"
 
 
 class Canaries(Protocol):
@@ -61,6 +65,8 @@ def foresee(bench: Bench, key: Key) -> bool:
 
 def _foreseen(bench: Bench, key: Key) -> bool:
     promise, cell = bench.promises[key.promise], bench.cells[key.cell]
+    if promise.of_generators:
+        return True
     if str(key) in bench.plan.not_applicable:
         return True
     if not bench.at_hand(cell):
@@ -111,7 +117,7 @@ def _exempt(bench: Bench, key: Key, promise: Promise) -> Started:
     return Started(state="on", why="exempt: a canary restrains itself")
 
 
-def run_promise(trial: RealTrial, function: Callable[..., object]) -> Judged:
+def run_promise(trial: RealTrial | RealWriting, function: Callable[..., object]) -> Judged:
     """Call the scenario's function as pytest would, and judge."""
     outcome, message = "passed", ""
     try:
@@ -121,10 +127,10 @@ def run_promise(trial: RealTrial, function: Callable[..., object]) -> Judged:
     return judged(trial, outcome=outcome, message=message)
 
 
-def judged(trial: RealTrial, *, outcome: str, message: str) -> Judged:
+def judged(trial: RealTrial | RealWriting, *, outcome: str, message: str) -> Judged:
     return judge(
         trial.promise, outcome=outcome, message=message, evidence=tuple(trial.rows), started=trial.started,  # type: ignore[arg-type]
-        sandboxed=POLICIES[trial.policy].sandboxed,
+        sandboxed=NAMED[trial.policy].sandboxed,
     )  # fmt: skip
 
 
@@ -190,8 +196,11 @@ def lacking(promise: Promise, bench: Bench, key: Key) -> str:
     if unmet:
         return unmet
     missing = missing_capability(promise, bench, key)
-    version = bench.subject(bench.cells[key.cell].subject).capabilities.version
-    return f"by probe: Codex {version} has no {missing} at this door" if missing else ""
+    able = bench.subject(bench.cells[key.cell].subject).capabilities
+    if missing:
+        return f"by probe: Codex {able.version} has no {missing} at this door"
+    door = bench.door(key.door)
+    return door.lacks(able) if isinstance(door, Particular) else ""
 
 
 def lacking_there(promise: Promise, bench: Bench, key: Key) -> str:
@@ -202,12 +211,17 @@ def lacking_there(promise: Promise, bench: Bench, key: Key) -> str:
 def missing_capability(promise: Promise, bench: Bench, key: Key) -> str:
     """The first capability that the promise needs and the binary, by its own words, does not have."""
     capabilities = bench.subject(bench.cells[key.cell].subject).capabilities
-    return next((word for word in wanted_capabilities(promise, key) if not has(capabilities, word)), "")
+    words = wanted_capabilities(promise, bench.door(key.door), key.policy)
+    return next((word for word in words if not has(capabilities, word)), "")
 
 
-def wanted_capabilities(promise: Promise, key: Key) -> list[str]:
+def wanted_capabilities(promise: Promise, door: Door, policy: str) -> list[str]:
+    """`full-access` is about what `codex sandbox` can be asked for: other doors were always asked for it."""
     words = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
-    return [*words, "full-access"] if key.policy == "danger-full-access" else words
+    needed = [*words, *door.needs] if isinstance(door, Particular) else words
+    if door.name != SANDBOX:
+        return [word for word in needed if word != FULL_ACCESS]
+    return [*needed, FULL_ACCESS] if policy == "danger-full-access" else needed
 
 
 def has(capabilities: Capabilities, word: str) -> bool:

@@ -5,11 +5,14 @@
 
 from pathlib import Path
 
-from pytest_codexsandbox.subjects.catalogue import ALLOW_ALL, FAKES, GOOD, named
+from pytest_codexsandbox.subjects.catalogue import ALLOW_ALL, AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, named
 from pytest_codexsandbox.subjects.fake import Fake
 from pytest_codexsandbox.subjects.writing import FakeSubject, subject, write
 
-__all__ = ["ALLOW_ALL", "FAKES", "GOOD", "Fake", "FakeSubject", "canaries", "named", "subject", "write"]
+__all__ = [
+    "ALLOW_ALL", "AT_EVERY_DOOR", "FAKES", "GOOD", "OPEN_DOORS", "Fake", "FakeSubject", "canaries", "named", "subject",
+    "write",
+]  # fmt: skip
 
 
 def canaries(folder: Path) -> tuple[FakeSubject, FakeSubject]:

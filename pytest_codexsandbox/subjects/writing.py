@@ -15,9 +15,16 @@ from pytest_codexsandbox.ports import Environment
 from pytest_codexsandbox.subjects.fake import Fake
 
 GUEST: Final = Path(__file__).resolve().parent.parent / "guest"
-SOURCES: Final = ("fake_codex.py", "fake_call.py", "restrained.py", "restraint.py", "databases.py")
+SOURCES: Final = (
+    "fake_codex.py", "fake_call.py", "fake_doors.py", "restrained.py", "restraint.py", "databases.py",
+)  # fmt: skip
 CAPABILITIES: Final = Capabilities(
-    version="0.0.0", sandbox="sandbox", workspace_write="config", full_access=True, default_permissions=False
+    version="0.0.0",
+    sandbox="sandbox",
+    workspace_write="config",
+    full_access=True,
+    default_permissions=False,
+    app_server=True,
 )
 
 

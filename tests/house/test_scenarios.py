@@ -12,7 +12,7 @@ import pytest
 
 from pytest_codexsandbox.declare import declared
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
@@ -20,12 +20,19 @@ from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.session.standing import STANDING
 from pytest_codexsandbox.session.trial import RealTrial
 
-EVIDENCE = {"refused", "allowed", "says", "clean", "standing_evidence"}
+OF_GENERATORS = {
+    "holds", "loads", "claims", "enforces", "replaces_at_once", "survives", "keeps_theirs", "migrates",
+    "loses_nothing_together", "survives_being_killed",
+}  # fmt: skip
+EVIDENCE = {"refused", "allowed", "says", "clean", "standing_evidence"} | OF_GENERATORS
 CONTROLS = {"control_row", "control_look", "controlled"}
 CODES = {"returncode", "code", "exit", "exit_code", "status"}
 ALLOWED_IMPORTS = re.compile(r"pytest_codexsandbox\.(declare|model\.(act|policy))|hashlib|json|signal")
 FILES = sorted(shipped("scenarios").glob("*/test_*.py"))
-TOPICS = {"network": ("network", "dns")}  # what a folder holds, where that is not its name alone
+TOPICS = {
+    "network": ("network", "dns"),
+    "managed_block": ("managed-block",),
+}  # what a folder holds, where that is not its name alone
 
 
 # ---- the linter
@@ -84,7 +91,7 @@ def _test(node: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> Itera
         yield f"{node.lineno}: {node.name} says something without looking at its control"
     if any(isinstance(inner, ast.Return | ast.If | ast.For | ast.While) for inner in ast.walk(node)):
         yield f"{node.lineno}: {node.name} is not straight: no return, if or loop in a scenario"
-    if not any(_called(mark) == "promise" for mark in node.decorator_list):
+    if not any(_called(mark) in ("promise", "generator_promise") for mark in node.decorator_list):
         yield f"{node.lineno}: {node.name} declares no promise"
     text = ast.get_docstring(node) or ""
     if not re.fullmatch(r"\S.+\.\n\nSource: \S.+\.\sControl: \S.+\.", text, re.DOTALL):
@@ -195,8 +202,12 @@ def promises(path: Path) -> list[tuple[Promise, Callable[..., object]]]:
 
 ALL = [(path, promise, function) for path in FILES for promise, function in promises(path)]
 OWN = [entry for entry in ALL if entry[1].topic not in STANDING]
+OF_CODEX = [entry for entry in OWN if not entry[1].of_generators]
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 each_promise = pytest.mark.parametrize(("path", "promise", "function"), OWN, ids=lambda value: getattr(value, "id", ""))
+each_promise_of_codex = pytest.mark.parametrize(
+    ("path", "promise", "function"), OF_CODEX, ids=lambda value: getattr(value, "id", "")
+)
 
 
 @each_file
@@ -216,8 +227,11 @@ def test_promise_ids_and_file_names_are_unique() -> None:
 @each_promise
 def test_a_promise_is_complete(path: Path, promise: Promise, function: Callable[..., object]) -> None:
     assert promise.topic in TOPICS.get(path.parent.name, (path.parent.name,))
-    assert promise.policies and set(promise.policies) <= set(POLICIES)
-    assert promise.source.startswith("https://")
+    assert promise.policies and set(promise.policies) <= set(NAMED)
+    assert promise.source.startswith("https://") or has_heading(promise.source)
+    if promise.of_generators:
+        assert promise.over and promise.kind == "generator" and promise.needs == "nothing"
+        return
     assert promise.acts or (promise.call and promise.call.argv), "nothing is done"
     if promise.call and promise.call.argv:
         assert "@OUTSIDE@/@NAME@" in " ".join(promise.call.argv), "nothing would prove that this very call is confined"
@@ -225,6 +239,15 @@ def test_a_promise_is_complete(path: Path, promise: Promise, function: Callable[
         for place in (act.path, *act.looks, *(given.path for given in act.given), str(act.params.get("to", ""))):
             if re.search("@(TMP|TMPDIR|SHM)@", place):
                 assert "@NAME@" in place, f"{place} lies in a folder that others share"
+
+
+def has_heading(source: str) -> bool:
+    """Whether it is a page of ours with that heading."""
+    page, _, anchor = source.partition("#")
+    path = Path(__file__).parents[2] / page
+    lines = path.read_text().splitlines() if path.is_file() else []
+    headings = [line.lstrip("# ").lower() for line in lines if line.startswith("#")]
+    return anchor in [re.sub(r"[^a-z0-9 -]", "", heading).replace(" ", "-") for heading in headings]
 
 
 class Watched(RealTrial):
@@ -248,7 +271,7 @@ def blank(policy: str) -> Observation:
     )  # fmt: skip
 
 
-@each_promise
+@each_promise_of_codex
 def test_a_scenario_over_a_call_that_showed_nothing_never_holds(
     path: Path, promise: Promise, function: Callable[..., object]
 ) -> None:

@@ -11,6 +11,7 @@ from tests.house import tracked
 from tests.house.tracked import ROOT, files
 
 BINARY = {"tests/golden/readme/journal.ndjson.gz"}
+CORPUS = re.compile(r"scenarios/generator/cases/[^/]+/config\.toml")  # some of them are no text on purpose
 LONGEST = {".py": 400, "ARCHITECTURE.md": 60, "README.md": 70}
 ALONE = "pytest_codexsandbox/guest/probe.py"  # one file, for it is carried alone into an environment
 # Put together here, so that this file does not hold what it looks for.
@@ -25,14 +26,17 @@ HOST = re.compile(r"https?://(?:[^\s/@\"'`]*@)?([a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)
 HOSTS = re.compile(
     r"(.+\.)?(github\.com|openai\.com|sqlite\.org|ubuntu\.com|debian\.org|docker\.com|deb\.li|kernel\.org|apache\.org|"
     r"json-schema\.org|python\.org|pytest\.org|readthedocs\.io|npmjs\.com|man7\.org|example\.org|example\.com|"
-    r"project\.evil|[a-z-]+\.example|127\.0\.0\.1|0\.0\.0\.0|localhost)"
+    r"project\.evil|toml\.io|[a-z-]+\.example|127\.0\.0\.1|0\.0\.0\.0|localhost)"
 )
 
 
 def texts() -> Iterator[tuple[str, str]]:
     for path in files():
-        found = tracked.text(path)
         name = path.relative_to(ROOT).as_posix()
+        if CORPUS.fullmatch(name):
+            yield name, path.read_bytes().decode("latin-1")
+            continue
+        found = tracked.text(path)
         if found is None:
             assert name in BINARY, f"{name} is no text, and nobody looks into it"
             found = gzip.decompress(path.read_bytes()).decode("utf-8")

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.contract.door import DoorContract
+from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.controls import BareBwrapDoor
+from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.observe import look_key
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act, Call
@@ -31,6 +33,7 @@ OPEN = {
     FULL_ACCESS: set(PLACES),
 }
 PATIENT = Call(timeout=120.0)
+CODEX: tuple[Door, ...] = (SandboxDoor(), AppServerDoor(), ExecDoor())
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +66,22 @@ class TestSandboxDoor(Live):
         return SandboxDoor()
 
 
+class TestAppServerDoor(Live):
+    policies = tuple(policy for policy in POLICIES if policy != FULL_ACCESS)
+
+    @pytest.fixture
+    def door(self) -> Door:
+        return AppServerDoor()
+
+
+class TestExecDoor(Live):
+    policies = tuple(policy for policy in POLICIES if policy != FULL_ACCESS)
+
+    @pytest.fixture
+    def door(self) -> Door:
+        return ExecDoor()
+
+
 class TestBareBwrapDoor(Live):
     @pytest.fixture
     def door(self) -> Door:
@@ -84,9 +103,13 @@ def written(seen: Observation) -> set[str]:
     return {name for name, key in keys.items() if seen.after[key].kind == "file" != seen.before[key].kind}
 
 
+@pytest.mark.parametrize("door", CODEX, ids=lambda door: door.name)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_each_policy_opens_what_it_says_and_nothing_else(machine: Environment, codex: Subject, policy: str) -> None:
-    seen = through(SandboxDoor(), machine, codex, policy)
+def test_each_policy_opens_what_it_says_and_nothing_else(
+    machine: Environment, codex: Subject, policy: str, door: Door
+) -> None:
+    seen = through(door, machine, codex, policy)
+    assert (seen.code, seen.litter) == (0, ())
     assert written(seen) == OPEN[policy]
     assert {name for name in PLACES if seen.rows[f"door.places/{name.lower()}"].ok} == OPEN[policy]
     arrived = {entry.split()[0] for entry in seen.arrivals}
@@ -98,9 +121,13 @@ def test_each_policy_opens_what_it_says_and_nothing_else(machine: Environment, c
         assert seen.rows["door.network/udp"].value == "192.0.2.7" == seen.rows["door.network/tcp"].value
 
 
-def test_a_sandbox_is_seen_in_the_kernels_marks_and_full_access_has_none(machine: Environment, codex: Subject) -> None:
-    on = through(SandboxDoor(), machine, codex, WORKSPACE_WRITE).readings[0]
-    off = through(SandboxDoor(), machine, codex, FULL_ACCESS).readings[0]
+@pytest.mark.parametrize("door", CODEX, ids=lambda door: door.name)
+def test_a_sandbox_is_seen_in_the_kernels_marks_and_full_access_has_none(
+    machine: Environment, codex: Subject, door: Door
+) -> None:
+    on = through(door, machine, codex, WORKSPACE_WRITE).readings[0]
+    off = through(door, machine, codex, FULL_ACCESS).readings[0]
+    assert on.stdout_is_ours and off.stdout_is_ours
     assert on.filters > on.hand_filters and on.namespaces["user"] != on.hand_namespaces["user"]
     assert (off.filters, off.namespaces) == (off.hand_filters, off.hand_namespaces)
     assert any(link.exe.endswith("bwrap") for link in on.chain)
@@ -111,26 +138,29 @@ def test_the_bubblewrap_alone_follows_the_policy_about_files(machine: Environmen
         assert written(through(BareBwrapDoor(), machine, codex, policy)) == OPEN[policy]
 
 
+@pytest.mark.parametrize("door", CODEX, ids=lambda door: door.name)
 def test_the_users_own_codex_folder_is_neither_read_nor_written(
-    machine: Environment, codex: Subject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    machine: Environment, codex: Subject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, door: Door
 ) -> None:
     theirs = tmp_path / ".codex"
     theirs.mkdir()
     (theirs / "config.toml").write_text("this is [not TOML: whoever reads it fails")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CODEX_HOME", str(theirs))
-    through(SandboxDoor(), machine, codex, READ_ONLY)
+    through(door, machine, codex, READ_ONLY)
     assert [path.name for path in theirs.iterdir()] == ["config.toml"]
 
 
-def test_sixty_acts_need_one_call(machine: Environment, codex: Subject) -> None:
+@pytest.mark.parametrize("door", CODEX, ids=lambda door: door.name)
+def test_sixty_acts_need_one_call(machine: Environment, codex: Subject, door: Door) -> None:
     acts = {f"door.many/{n}": Act(verb="write", path=f"@WORKSPACE@/@NAME@-{n}") for n in range(60)}
-    (seen,) = SandboxDoor().observe(machine, codex, POLICIES[WORKSPACE_WRITE], acts, PATIENT)
+    (seen,) = door.observe(machine, codex, POLICIES[WORKSPACE_WRITE], acts, PATIENT)
     assert len(seen.rows) == 62 and all(seen.rows[act].ok for act in acts)
 
 
-def test_output_arrives_to_the_byte(machine: Environment, codex: Subject) -> None:
+@pytest.mark.parametrize("door", CODEX, ids=lambda door: door.name)
+def test_output_arrives_to_the_byte(machine: Environment, codex: Subject, door: Door) -> None:
     acts = {"door.output/much": Act(verb="output", params={"size": 3_000_000, "seed": "door"})}
-    (seen,) = SandboxDoor().observe(machine, codex, POLICIES[READ_ONLY], acts, PATIENT)
+    (seen,) = door.observe(machine, codex, POLICIES[READ_ONLY], acts, PATIENT)
     assert seen.finished and seen.stdout_sha256 in seen.rows["door.output/much"].value
     assert seen.stdout_total == 3_000_000

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox import proc
+from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
+from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.observe import VANISHED
 from pytest_codexsandbox.doors.repro import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
@@ -18,7 +20,7 @@ from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.ports import Door, Environment, Subject
 from tests.fakes.machine import installed_codex, local_environment, run_folder
 
 pytestmark = pytest.mark.live
@@ -134,6 +136,19 @@ def test_a_refusal_is_shown_with_the_same_errno(machine: Environment, codex: Sub
     ended = show(repro_script(seen, acts=acts), home)
     assert WORDS[row.errno] in ended.stderr.decode()
     assert ended.exit not in (0, 126, 127) and b"exit code" in ended.stdout
+
+
+@pytest.mark.parametrize("door", [AppServerDoor(), ExecDoor()], ids=lambda door: door.name)
+def test_a_refusal_behind_another_door_is_shown_through_that_door(
+    machine: Environment, codex: Subject, home: Path, door: Door
+) -> None:
+    (seen,) = door.observe(machine, codex, QUIET, {"shown.again/write": REFUSED["write"]}, Call(timeout=120.0))
+    assert seen.rows["shown.again/write"].errno == "EROFS", seen.stderr
+    for acts in ({"shown.again/write": REFUSED["write"]}, {}):  # in a person's words, and by the probe
+        ended = show(repro_script(seen, acts=acts), home)
+        said = (ended.stderr + ended.stdout).decode()
+        assert "Read-only file system" in said or '"errno": "EROFS"' in said, said
+        assert b"exit code" in ended.stdout
 
 
 @pytest.mark.parametrize("verb", ["http", "dns", "unix-connect"])

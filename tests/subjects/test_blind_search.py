@@ -25,7 +25,7 @@ def _rehearsed(name: str) -> Record:
     """What the promise says of a subject, under the first of its policies."""
     pairs = select(CLEAN, survey.promises(shipped("scenarios")))
     with workbench("blind-search") as folder, rehearsals(pairs, folder) as records_of:
-        return next(iter(records_of(named([name])[0]).values()))
+        return next(iter(records_of(named([name])[0], "sandbox").values()))
 
 
 def _blind(monkeypatch: pytest.MonkeyPatch, places: Sequence[str]) -> None:

@@ -18,8 +18,9 @@ from tests.subjects.calling import NO_TMP, WRITING, Act, World, probe, said
         (("sandbox",), 1, "sandbox command must not be empty"),
         (("sandbox", "--full-auto", "true"), 2, "unexpected argument '--full-auto' found"),
         (("-c", 'sandbox_mode="bogus"', "sandbox", "true"), 1, "unknown variant `bogus`"),
-        (("exec", "true"), 1, "knows `sandbox` only"),
-        ((), 1, "knows `sandbox` only"),
+        (("app-server", "--help"), 0, "Usage: codex app-server [OPTIONS]"),
+        (("mcp-server", "true"), 1, "knows `sandbox`, `app-server` and `exec` only"),
+        ((), 1, "knows `sandbox`, `app-server` and `exec` only"),
     ],
 )
 def test_the_command_line_is_codex_s(world: World, words: tuple[str, ...], code: int, text: str) -> None:

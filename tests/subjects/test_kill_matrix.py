@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_codexsandbox.commands.selftest import Pairs, rehearsals, select
+from pytest_codexsandbox.commands.selftest import Pairs, rehearsals, riding, select, through
 from pytest_codexsandbox.commands.workbench import workbench
 from pytest_codexsandbox.matrix import survey
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.subjects import FAKES, Fake
+from pytest_codexsandbox.subjects import FAKES, OPEN_DOORS, Fake
 from pytest_codexsandbox.subjects.killing import Killing, faults
 
 
@@ -28,8 +28,28 @@ def rehearsed(pairs: Pairs) -> Iterator[object]:
 def test_a_bad_subject_is_caught_and_the_good_one_passes(fake: Fake, pairs: Pairs, rehearsed: object) -> None:
     assert callable(rehearsed)
     promises = tuple(promise for promise, _ in pairs)
-    killing = Killing(fakes=(fake,), promises=promises, records={fake.name: rehearsed(fake)})
+    killing = Killing(fakes=(fake,), promises=promises, records={fake.name: rehearsed(fake, "sandbox")})
     assert [f"{fault.kind}: {fault.why}" for fault in faults(killing, whole=False)] == []
+
+
+def at_doors() -> list[tuple[str, Fake]]:
+    everything = survey.promises(shipped("scenarios"))
+    return [(door, fake) for door in OPEN_DOORS for fake in through(door, FAKES, everything, everything)]
+
+
+@pytest.mark.parametrize(("door", "fake"), at_doors(), ids=lambda value: getattr(value, "name", value))
+def test_so_it_is_through_the_other_doors(door: str, fake: Fake, pairs: Pairs, rehearsed: object) -> None:
+    assert callable(rehearsed)
+    promises = tuple(promise for promise, _ in riding(pairs, door))
+    killing = Killing(fakes=(fake,), promises=promises, records={fake.name: rehearsed(fake, door)})
+    assert [f"{fault.kind}: {fault.why}" for fault in faults(killing, whole=False)] == []
+
+
+def test_through_each_door_somebody_breaks_each_topic_that_is_asked_there(pairs: Pairs) -> None:
+    for door in OPEN_DOORS:
+        topics = {promise.topic for promise, _ in riding(pairs, door)}
+        asked = through(door, FAKES, pairs, pairs)
+        assert topics <= {name.partition(".")[0] for fake in asked for name in fake.caught_by}, door
 
 
 def test_every_promise_is_named_by_a_subject_that_it_must_catch(pairs: Pairs) -> None:

@@ -27,6 +27,6 @@ def test_it_is_not_applicable_there(monkeypatch: pytest.MonkeyPatch, name: str) 
     monkeypatch.setattr(HandEnvironment, "facts", shut)
     pairs = select(ID, survey.promises(shipped("scenarios")))
     with workbench("shut-outside") as folder, rehearsals(pairs, folder) as records_of:
-        records = tuple(records_of(named([name])[0]).values())
+        records = tuple(records_of(named([name])[0], "sandbox").values())
     assert {record.verdict for record in records} == {Verdict.NOT_APPLICABLE}
     assert all(("(EROFS)" if os.getuid() == 0 else "needs root") in record.reason for record in records)

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.plan import digest, make
+from pytest_codexsandbox.matrix.plan import OWN_CALL, digest, make
 from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
 from pytest_codexsandbox.matrix.select import Selection
-from pytest_codexsandbox.model.act import Act
+from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.step import PlannedNothing
 from tests.unit.matrix.making import cell, environment, promise
 
 START, TRUST = promise("start.is-on"), promise("trust.canary")
@@ -220,3 +221,21 @@ def test_twenty_thousand_keys_are_planned_at_once() -> None:
     many = tuple(promise(f"filesystem.number-{number}") for number in range(1000))
     cells = tuple(cell(f"0.{number}.0") for number in range(10))
     assert len(make("x", cells, many, platform="linux").keys) == 20_000
+
+
+def test_other_doors_are_asked_what_rides_in_the_battery_and_the_plan_says_what_is_not() -> None:
+    own = promise("process.stdin-arrives", call=Call(stdin=b"said"))
+    plan = make("local", (cell(),), (START, OUTSIDE, own), doors=("exec", "sandbox"), platform="linux")
+    asked = {door: {key.promise for key in plan.keys if key.door == door} for door in ("exec", "sandbox")}
+    assert asked["sandbox"] - asked["exec"] == {"process.stdin-arrives"}
+    assert [key.door for key in plan.keys] == sorted(key.door for key in plan.keys)
+    assert [one for one in plan.not_planned if "by exec" in one.what] == [
+        PlannedNothing(what="process.stdin-arrives by exec", why=OWN_CALL)
+    ]
+
+
+def test_a_promise_that_no_door_of_the_plan_can_be_asked_is_left_out_with_the_reason() -> None:
+    own = promise("process.stdin-arrives", call=Call())
+    plan = make("local", (cell(),), (START, OUTSIDE, own), doors=("app-server",), platform="linux")
+    assert names(plan) == {"start.is-on", "filesystem.outside-refused"}
+    assert [one.why for one in plan.not_planned if one.what == "process.stdin-arrives"] == [OWN_CALL]

@@ -1,0 +1,170 @@
+"""What `codexsandbox generator try` shows. Pure text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks.found import difference
+from pytest_codexsandbox.model.generator import CONFIG, Claim
+from pytest_codexsandbox.model.journal import StoryLine
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.told import SHOWN
+from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
+from pytest_codexsandbox.reports.diffs import lines_of
+from pytest_codexsandbox.reports.facts import listed, many
+from pytest_codexsandbox.reports.page_generators import asked_of, claimed, ran
+from pytest_codexsandbox.reports.paint import Paint
+
+_DIFF: Final = 16  # lines
+_MARGIN: Final = 13
+_NAMES: Final = 2
+_WORDS: Final = {
+    Verdict.CONFORMS: "hold", Verdict.BLOCKED: "blocked", Verdict.NOT_APPLICABLE: "not asked",
+    Verdict.BROKEN: "could not be told",
+}  # fmt: skip
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    codex: str
+    confined: str
+    corpus: int  # cases that there are
+    spec: str
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    why: str
+    records: tuple[Record, ...]
+    story: StoryLine | None  # None: it could not be told at all
+    claim: Claim | None
+
+
+def screen(head: Head, cases: Sequence[Case], paint: Paint, *, every: bool) -> list[str]:
+    confined = f"confined by {head.confined.partition(' /')[0]}" if head.confined else "with NOTHING around it"
+    lines = paint.wrapped(f"{head.name} · Codex {head.codex} · {confined}")
+    for case in cases:
+        lines += ["", *_case(case, paint, every=every)]
+    whole = ("pytest", "--codex-matrix", "--codex-generator", head.spec)
+    shown = (
+        f"{len(cases)} of {many(head.corpus, 'case')} shown, without what several writers, a crash or an older shape"
+    )
+    return [*lines, "", *paint.wrapped(f"{shown} would show; all:"), *paint.command("", whole)]
+
+
+def _case(case: Case, paint: Paint, *, every: bool) -> Iterator[str]:
+    head = paint.wrapped(f"case {case.name}: {case.why}")
+    yield paint.bold(head[0])
+    yield from head[1:]
+    if case.story is not None:
+        yield from paint.labelled("asked", asked_of(case.story))
+        for number, line in enumerate(_runs(case.story)):
+            yield from paint.labelled("" if number else "did", line)
+        yield from _diff(case.story, paint, every=every)
+        yield from _said(case.story, paint)
+    if case.claim is not None:
+        yield from paint.labelled("codex", f"says: {claimed(case.claim)}")
+    yield from _verdicts(case.records, paint, every=every)
+
+
+def _runs(story: StoryLine) -> list[str]:
+    """The second and the third are a line together, where they change nothing more."""
+    first, *more = ran(story)
+    quiet = all(not run.changed and run.ended == "exit" and run.code == story.runs[0].code for run in story.runs[1:])
+    return (
+        [first, "runs 2 and 3: the same, and nothing changes any more"] if quiet and len(more) == 2 else [first, *more]
+    )
+
+
+def _diff(story: StoryLine, paint: Paint, *, every: bool) -> Iterator[str]:
+    """Of the first run: what it made of the user's file."""
+    before = story.before.get(CONFIG)
+    after = story.runs[0].changed.get(CONFIG) if story.runs else None
+    if after is None:
+        return
+    texts = [(file.text if file is not None else "").encode("latin-1", "replace") for file in (before, after)]
+    found = lines_of(difference(*texts))
+    limit = len(found) if every else _DIFF
+    yield from paint.labelled("diff", "- the user's lines, + the generator's")
+    yield from (paint.diff(kind, text, margin=_MARGIN) for kind, text in found[:limit])
+    if len(found) > limit:
+        yield f"{'':{_MARGIN}}  … {many(len(found) - limit, 'more line')} (-v)"
+    if any(file is not None and file.size > SHOWN for file in (before, after)):
+        yield f"{'':{_MARGIN}}  of the first {SHOWN:,} bytes"
+
+
+def _said(story: StoryLine, paint: Paint) -> Iterator[str]:
+    run = story.runs[0] if story.runs else None
+    if run is not None and (run.code or run.refused or run.ended != "exit") and (run.stderr or run.stdout).strip():
+        yield from paint.labelled("it said", (run.stderr.strip() or run.stdout.strip())[:400])
+
+
+def _verdicts(records: Sequence[Record], paint: Paint, *, every: bool) -> Iterator[str]:
+    """What is violated in full, once for each cause; the rest by name, or, where it could not be asked, by reason."""
+    for alike in _by_cause(records):
+        yield from _violated(alike, paint, every=every)
+    by_reason: dict[tuple[Verdict, str], list[Record]] = {}
+    for record in records:
+        if record.verdict is not Verdict.VIOLATES:
+            reason = "" if record.verdict is Verdict.CONFORMS else record.reason
+            by_reason.setdefault((record.verdict, reason), []).append(record)
+    for (verdict, reason), found in sorted(by_reason.items(), key=lambda item: WORST_FIRST.index(item[0][0])):
+        yield from _told(verdict, reason, found, paint, every=every)
+
+
+def _by_cause(records: Sequence[Record]) -> list[list[Record]]:
+    """Leaks first."""
+    found: dict[object, list[Record]] = {}
+    for record in records:
+        if record.verdict is Verdict.VIOLATES:
+            cause = record.diagnosis.cause if record.diagnosis else record.key.promise
+            found.setdefault((record.direction == "leak", cause), []).append(record)
+    return sorted(found.values(), key=lambda alike: alike[0].direction != "leak")
+
+
+def _violated(alike: Sequence[Record], paint: Paint, *, every: bool) -> Iterator[str]:
+    for record in alike:
+        row = record.deciding
+        word = f" ({row.reason})" if row is not None and row.reason else ""
+        head = f"{SIGNS[record.verdict]} {record.key.promise} {record.direction}{word}"
+        yield paint.coloured(head, record.verdict)
+        if row is not None and every:
+            yield from paint.labelled("promised", row.claim)
+            yield from paint.labelled("control", row.control)
+        yield from paint.labelled("saw", row.saw if row is not None else record.reason)
+    diagnosis = alike[0].diagnosis
+    if diagnosis is not None:
+        yield from paint.labelled("because", diagnosis.cause)
+        yield from paint.labelled("try", diagnosis.remedy) if diagnosis.remedy else ()
+        yield from paint.labelled("see", diagnosis.link) if diagnosis.link else ()
+
+
+def _told(verdict: Verdict, reason: str, found: Sequence[Record], paint: Paint, *, every: bool) -> Iterator[str]:
+    sign = f"{paint.sign(verdict)} "
+    if every and verdict is Verdict.CONFORMS:
+        for one in found:
+            yield from paint.wrapped(f"{one.key.promise}: {one.reason}", first=sign)
+        return
+    names = [one.key.promise for one in found]
+    shown = f": {listed(names, len(names) if every else _NAMES)}" if reason else " (-v names them)"
+    told = f"{many(len(found), 'promise')} {_WORDS.get(verdict, verdict.value)}{shown}"
+    yield from paint.wrapped(f"{told}{f': {reason}' if reason else ''}", first=sign)
+
+
+def placed(case: Case, world: Mapping[str, str]) -> Case:
+    """With placeholders for the private folders of this run, whose names mean nothing to anybody."""
+    deepest = sorted(((root, f"@{name}@") for name, root in world.items() if root), key=lambda pair: -len(pair[0]))
+
+    def told(value: Any) -> Any:
+        match value:
+            case str():
+                return reduce(lambda text, pair: text.replace(*pair), deepest, value)
+            case dict():
+                return {told(name): told(member) for name, member in value.items()}
+            case list() | tuple():
+                return [told(member) for member in value]
+        return value
+
+    return msgspec.convert(told(msgspec.to_builtins(case)), Case)

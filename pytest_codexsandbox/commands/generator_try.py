@@ -1,0 +1,200 @@
+"""`codexsandbox generator try`: a generator on a few cases, at once, on one screen."""
+
+import argparse
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.commands.asked import INSTALL
+from pytest_codexsandbox.commands.generator_screen import Case as Shown
+from pytest_codexsandbox.commands.generator_screen import Head, placed, screen
+from pytest_codexsandbox.commands.workbench import tell, workbench
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.explain import diagnose
+from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.matrix.generated import Writers, writers
+from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.generator import Case, Wish
+from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.releases.candidates import candidate
+from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.reports.paint import Paint
+from pytest_codexsandbox.session import tried
+from pytest_codexsandbox.session.bench import Bench, BenchOptions, bench
+from pytest_codexsandbox.session.opening import open_workshop
+from pytest_codexsandbox.session.workshop import RealWorkshop
+from pytest_codexsandbox.session.writing import RealWriting
+
+EXAMPLES: Final = (
+    "codexsandbox generator try -- mytool render --out @CONFIG@",
+    "codexsandbox generator try --case 34-bom,71-version-empty -- py:mytool.codex:write",
+    "codexsandbox generator try --config ~/copy-of-my.toml --wish roots,network -- good",
+)
+# A key below it is captured, lines that look like headers, a word that voids the policy: what goes wrong most.
+TELLING: Final = ("02-ends-in-tui", "09-string-with-headers", "26-default-permissions-workspace")
+OWN: Final = "your-own-file"
+BROKEN: Final = 10
+_WISHES: Final[dict[str, dict[str, Any]]] = {
+    "plain": {},
+    "roots": {"roots": ("@ROOT0@",)},
+    "network": {"network": True},
+}
+_WIDTH: Final = 100
+Asked = tuple[tuple[Promise, Callable[..., object]], ...]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--case", action="append", default=[], metavar="NAME[,NAME…]", help="try: these cases of the corpus"
+    )
+    parser.add_argument("--config", metavar="FILE", help="try: a configuration of your own, which is copied")
+    parser.add_argument("--wish", metavar="WORD[,WORD…]", help="try: what it is asked for: roots, network, or plain")
+    parser.add_argument("--codex-release", metavar="V", help="try: not the installed Codex")
+    parser.add_argument("--codex-bin", metavar="[LABEL=]PATH[@AS-VERSION]", help="try: a binary of your own")
+    parser.add_argument("--codex-generator-unconfined", action="store_true", help="try: with nothing around it")
+    parser.add_argument("-v", "--verbose", action="store_true", help="try: every promise, the whole diff")
+
+
+def run(options: argparse.Namespace) -> int:
+    text = options.words[0] if len(options.words) == 1 else shlex.join(options.words)
+    asked = writers([text], beside=None, base=Path.cwd())
+    if len(asked.asked) != 1:
+        raise WrongInput(f"{text!r} names {len(asked.asked)} generators", next_step="try one of them")
+    corpus = len(asked.cases)
+    asked = msgspec.structs.replace(asked, cases=_cases(options, asked))
+    cell = Cell(environment=this_machine(), subject=_subject(options, asked.asked[0]))
+    shown = _shown(cell, asked, unconfined=options.codex_generator_unconfined)
+    head = Head(name=asked.asked[0], codex=shown.codex, confined=shown.confined, corpus=corpus, spec=text)
+    print("\n".join(screen(head, shown.cases, _paint(), every=options.verbose)))
+    verdicts = {record.verdict for case in shown.cases for record in case.records}
+    return 1 if Verdict.VIOLATES in verdicts else BROKEN if Verdict.BROKEN in verdicts else 0
+
+
+# ---- what is asked
+def _cases(options: argparse.Namespace, asked: Writers) -> tuple[Case, ...]:
+    names = [name for text in options.case for name in text.split(",") if name]
+    wish = _wish(options.wish)
+    there = {case.id: case for case in asked.cases}
+    for name in names:
+        if name not in there:
+            raise WrongInput(f"there is no case {name!r}", where="--case", why=known(name, tuple(there)))
+    chosen = [there[name] for name in names]
+    chosen += [_own(Path(options.config))] if options.config else []
+    chosen = chosen or [there[name] for name in TELLING]
+    return tuple(case if wish is None else msgspec.structs.replace(case, wish=wish) for case in chosen)
+
+
+def _own(path: Path) -> Case:
+    path = path.expanduser()
+    real = Path(os.environ.get("CODEX_HOME") or "~/.codex").expanduser()
+    if path.resolve().is_relative_to(real.resolve()):
+        raise WrongInput(
+            "your real Codex home is never read", where=str(path), next_step=f"cp {shlex.quote(str(path))} ./copy.toml"
+        )
+    try:
+        return Case(id=OWN, why=f"a copy of {path}", config=path.read_bytes(), group="own")
+    except OSError as problem:
+        raise WrongInput("that cannot be read", where=str(path), why=problem.strerror or str(problem)) from problem
+
+
+def _wish(text: str | None) -> Wish | None:
+    if text is None:
+        return None
+    words = [word for word in text.split(",") if word]
+    for word in words:
+        if word not in _WISHES:
+            raise WrongInput(f"there is no wish {word!r}", where="--wish", why=f"known: {', '.join(_WISHES)}")
+    return Wish(**{name: value for word in words for name, value in _WISHES[word].items()})
+
+
+def _subject(options: argparse.Namespace, generator: str) -> SubjectSpec:
+    if options.codex_bin:
+        spec = candidate(options.codex_bin)
+    elif options.codex_release:
+        spec = SubjectSpec(label=options.codex_release, release=options.codex_release)
+    else:
+        found = installed()
+        if found is None:
+            raise WrongInput("no Codex is installed here", next_step=INSTALL)
+        spec = found
+    return msgspec.structs.replace(spec, generator=generator)
+
+
+def _promises() -> Asked:
+    return tuple(pair for pair in survey.promises(shipped("scenarios")) if tried.asked(pair[0]))
+
+
+# ---- what is done
+class _Tried(msgspec.Struct, frozen=True, kw_only=True):
+    codex: str
+    confined: str
+    cases: tuple[Shown, ...]
+
+
+def _shown(cell: Cell, asked: Writers, *, unconfined: bool) -> _Tried:
+    promises = _promises()
+    plan = Plan(preset="try", cells=(cell,), promises=tuple(promise for promise, _ in promises), keys=())
+    lines: list[Line] = []
+    with workbench("try") as folder:
+        options = BenchOptions(folder=folder, cache=cache_folder())
+        with bench(plan, options, emit=lines.append, resolve=_resolve, say=tell) as table:
+            shop = open_workshop(table, asked, folder=folder / "generators", unconfined=unconfined, emit=lines.append)
+            try:
+                told = _Trial(table, shop, cell, promises)
+                cases = tuple(told.case(case, lines) for case in asked.cases)
+            finally:
+                shop.close()
+            codex = table.subject(cell.subject).capabilities.version
+    confined = next((line.confined for line in lines if isinstance(line, StoryLine)), "")
+    return _Tried(codex=codex, confined=confined, cases=cases)
+
+
+def _resolve(spec: SubjectSpec, *, cache: Path) -> Any:
+    return resolve(msgspec.structs.replace(spec, generator=""), cache=cache)
+
+
+class _Trial:
+    def __init__(self, table: Bench, shop: RealWorkshop, cell: Cell, promises: Asked) -> None:
+        self._table, self._shop, self._cell, self._promises = table, shop, cell, promises
+
+    def case(self, case: Case, lines: Sequence[Line]) -> Shown:
+        records = tuple(self._records(case))
+        story = next((one for one in lines if isinstance(one, StoryLine) and one.case == case.id), None)
+        claim = next((one for one in lines if isinstance(one, ClaimLine) and story and one.story == story.id), None)
+        found = Shown(name=case.id, why=case.why, records=records, story=story, claim=claim.claim if claim else None)
+        if story is None:
+            return found
+        world = self._shop.story(self._cell, case.id)[0].world
+        return placed(found, world)
+
+    def _records(self, case: Case) -> Iterator[Record]:
+        facts = self._table.facts(self._cell.environment)
+        told = {**facts, "codex": self._table.subject(self._cell.subject).capabilities.version}
+        for promise, function in self._promises:
+            if promise.over == "inputs" and case.group not in ("inputs", "own"):
+                continue
+            yield tried.record(self._shop, promise, function, cell=self._cell, case=case.id, facts=told, why=_explained)
+
+
+def _explained(record: Record, writing: RealWriting, facts: Mapping[str, Any]) -> Record:
+    return msgspec.structs.replace(record, diagnosis=diagnose(record, writing.seen, facts))
+
+
+def _paint() -> Paint:
+    columns = shutil.get_terminal_size((_WIDTH, 24)).columns
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return Paint(width=max(columns, 60), color=colour, ascii="utf" not in (sys.stdout.encoding or "").lower())

@@ -1,0 +1,162 @@
+"""The generators whose answer is known: each is asked by the promises that must catch it, the good one by all.
+
+As in a run: private folders, confined, the installed Codex says and does what it does. Only what they are is known.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.commands.workbench import tell, workbench
+from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.generators.bad.catalogue import BAD, USER, Bad
+from pytest_codexsandbox.matrix import generator_specs, generators, survey
+from pytest_codexsandbox.matrix.generated import DOOR, Writers
+from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.generator import Case
+from pytest_codexsandbox.model.generator_spec import Generator
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.session.bench import Bench, BenchOptions
+from pytest_codexsandbox.session.opening import open_workshop
+from pytest_codexsandbox.session.rehearsal import run_promise
+from pytest_codexsandbox.session.standing import STANDING
+from pytest_codexsandbox.session.workshop import RealWorkshop
+from pytest_codexsandbox.session.writing import RealWriting
+from pytest_codexsandbox.subjects.fake import Fake
+from pytest_codexsandbox.subjects.killing import Killing
+
+GOOD: Final = "good"
+REACHED: Final = "REACHED"  # printed by those that get what no generator may get
+PREVENTED: Final = "generator.stays-inside"
+Pairs = tuple[tuple[Promise, Callable[..., object]], ...]
+Say = Callable[[str], None]
+
+
+def promises() -> Pairs:
+    """Those about generators; the standing one is proved by this command as a whole."""
+    found = survey.promises(shipped("scenarios"))
+    return tuple(pair for pair in found if pair[0].of_generators and pair[0].topic not in STANDING)
+
+
+def fakes() -> tuple[Fake, ...]:
+    """The good one first."""
+    good = Fake(name=GOOD, wrong="", kind="good", policies=(AS_ASKED,))
+    return (good, *(_fake(bad) for bad in BAD))
+
+
+def _fake(bad: Bad) -> Fake:
+    return Fake(name=bad.name, wrong=bad.wrong, caught_by=_caught_by(bad), policies=(AS_ASKED,))
+
+
+def _caught_by(bad: Bad) -> tuple[str, ...]:
+    return (PREVENTED,) if bad.kind == "prevented" else bad.caught_by
+
+
+def kill(chosen: Iterable[Fake], *, say: Say) -> Killing:
+    """Each is asked what it must be caught by; the good one everything."""
+    asked = tuple(chosen)
+    pairs = promises()
+    known = {bad.name: bad for bad in BAD}
+    records: dict[str, dict[Key, Record]] = {}
+    with workbench("selftest-generators") as folder, _workshop(folder) as (shop, cell_of):
+        for fake in asked:
+            say(fake.name)
+            cell, bad = cell_of(fake.name), known.get(fake.name)
+            about = [pair for pair in pairs if bad is None or pair[0].id in _caught_by(bad)]
+            records[fake.name] = dict(_asked(shop, cell, bad, about))
+    return Killing(fakes=asked, promises=tuple(promise for promise, _ in pairs), records=records)
+
+
+def _asked(
+    shop: RealWorkshop, cell: Cell, bad: Bad | None, pairs: Iterable[tuple[Promise, Callable[..., object]]]
+) -> Iterator[tuple[Key, Record]]:
+    for promise, function in pairs:
+        for case in _cases(promise, bad):
+            key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=promise.id, case=case)
+            yield key, _record(shop, key, promise, function, cell, bad)
+
+
+def _cases(promise: Promise, bad: Bad | None) -> tuple[str, ...]:
+    """The one in which its flaw shows."""
+    match promise.over:
+        case "configs" | "inputs":
+            return (bad.name if bad is not None else GOOD,)
+        case "writers":
+            return (bad.between if bad is not None and bad.between else "loses-end",)
+        case "shapes":
+            return bad.migrates_from if bad is not None and bad.migrates_from else ("good-earlier",)
+    return ("",)
+
+
+def _record(
+    shop: RealWorkshop, key: Key, promise: Promise, function: Callable[..., object], cell: Cell, bad: Bad | None
+) -> Record:
+    writing = RealWriting(key, promise, cell=cell, workshop=shop)
+    try:
+        if bad is not None and bad.kind == "prevented":
+            return _prevented(shop, key, cell)
+        told = run_promise(writing, function)
+    except CodexSandboxError as fault:
+        return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
+    return writing.unasked("passed") or Record(
+        key=key, verdict=told.verdict, direction=told.direction, reason=told.reason, evidence=tuple(writing.rows)
+    )
+
+
+def _prevented(shop: RealWorkshop, key: Key, cell: Cell) -> Record:
+    """The walls catch it: it reached for something, and did not say that it got it."""
+    story, _ = shop.story(cell, key.case)
+    said = story.first.stdout + story.first.stderr
+    caught = story.first.ended == "exit" and REACHED not in said
+    why = "it reached for it and did not get it" if caught else f"it got what it reached for, or never tried: {said}"
+    return Record(key=key, verdict=Verdict.VIOLATES if caught else Verdict.CONFORMS, reason=why)
+
+
+@contextmanager
+def _workshop(folder: Path) -> Iterator[tuple[RealWorkshop, Callable[[str], Cell]]]:
+    environment, writers = this_machine(), _writers()
+    spec = installed() or SubjectSpec(label="none")
+
+    def cell_of(name: str) -> Cell:
+        own = SubjectSpec(
+            label=spec.label, release=spec.release, path=spec.path, source=spec.source, generator=name
+        )  # fmt: skip
+        return Cell(environment=environment, subject=own)
+
+    plan = Plan(preset="selftest", cells=(cell_of(GOOD),), promises=(), keys=())
+    options = BenchOptions(folder=folder / "environment", cache=cache_folder())
+    bench = Bench(plan, options, emit=lambda line: None, resolve=resolve, say=tell)
+    try:
+        shop = open_workshop(
+            bench, writers, folder=folder / "generators", unconfined=False, emit=lambda line: None
+        )  # fmt: skip
+        try:
+            yield shop, cell_of
+        finally:
+            shop.close()
+    finally:
+        bench.close()
+
+
+def _writers() -> Writers:
+    bad = {one.name: _generator(one.name, one.run, one) for one in BAD}
+    shipped_ones = {name: generator_specs.of_declaration(name) for name in generators.files()}
+    cases = (
+        Case(id=GOOD, why="an ordinary file", config=USER),
+        *(Case(id=one.name, why=one.wrong, config=one.config, link=one.link, wish=one.wish) for one in BAD),
+    )
+    return Writers(generators={**shipped_ones, **bad}, asked=tuple(bad), cases=cases, others=())
+
+
+def _generator(name: str, run: str, bad: Bad) -> Generator:
+    return Generator(name=name, spec=generator_specs.parse(run), declaration=bad.declaration())

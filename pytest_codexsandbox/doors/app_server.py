@@ -1,0 +1,67 @@
+"""The door `app-server`: `command/exec` of `codex app-server`, as editors and agent platforms start it.
+
+Its workspace is the folder in which the server was started. What a file says is read when it starts, so that each call
+has a server of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from packaging.version import Version
+
+from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write, need_settings
+from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of, understood
+from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import Policy
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.ports import Environment, Subject
+
+DRIVER: Final = "app_server_driver.py"
+FIRST: Final = Version("0.105.0")  # measured: 0.65, 0.99, 0.101 and 0.104 refuse every command, 0.105 runs them
+REFUSED: Final = "`codex-linux-sandbox was required but not provided`"
+UNKNOWN: Final = "0.0.0"  # of a local build
+
+
+class AppServerDoor:
+    name = "app-server"
+    is_control = False
+    needs = ("app-server",)
+
+    def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
+        return self.asked(subject, as_words(policy_of(policy, world, call)), world, inner, call, why=policy.id)
+
+    def asked(
+        self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
+    ) -> Command:
+        """With these words behind the subcommand."""
+        missing = self.lacks(subject.capabilities)
+        if missing:
+            raise NotHad(missing)
+        need_settings(words, door=self.name)
+        codex = (subject.binary, "app-server", *as_words(QUIET), *words)
+        return driven(DRIVER, codex, inner, world, call, why=f"codex app-server under {why}")
+
+    def observe(
+        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
+    ) -> tuple[Observation, ...]:
+        return tuple(map(self.understood, observe(self, environment, subject, policy, acts, call)))
+
+    def configured(self, write: Write) -> ConfiguredDoor:
+        """The same door, at which a policy is asked for by what a generator wrote."""
+        return ConfiguredDoor(self, write)
+
+    def understood(self, observation: Observation) -> Observation:
+        return understood(observation)
+
+    def lacks(self, able: Capabilities) -> str:
+        """Why this Codex runs no command here, known beforehand; "" where nothing is known that keeps it from it."""
+        if not able.app_server:
+            return f"Codex {able.version} has no app-server"
+        if able.version != UNKNOWN and Version(able.version) < FIRST:
+            return f"the app-server of Codex {able.version} runs no command: {REFUSED} (up to 0.104)"
+        return ""

@@ -1,0 +1,198 @@
+"""What the real Codex says that it will enforce: `config/read` and `thread/start` of its app-server, without a login.
+
+One server is asked about many files: it reads config.toml anew for each question. What it enforces it has read when it
+was started, so that a claim says nothing about that; the doors do. A word in each file that nobody else has is echoed
+by Codex: what it says is about this very file. A file that does not load is asked about once more, as it is, in a
+process that was started after it was written.
+"""
+
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from pytest_codexsandbox.doors.app_server import AppServerDoor
+from pytest_codexsandbox.doors.asking_server import AskingServer, Ended, Refused
+from pytest_codexsandbox.doors.driven import as_words
+from pytest_codexsandbox.doors.effective import claim_of, told
+from pytest_codexsandbox.doors.surroundings import surroundings
+from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.model.act import Call
+from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.model.generator import CONFIG, Claim, Laid
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.ports import Environment, Subject
+
+MANY: Final = 200  # files that one server is asked about: each leaves a thread in its memory
+QUIET: Final = ("features.plugins=false", "features.shell_snapshot=false")
+# A root key `features` that is no table would be replaced by those two.
+_HIDDEN_BY_US: Final = re.compile(rb"""^\s*(["']?)features\1\s*=""", re.MULTILINE)
+_LIFE: Final = 24 * 3600.0
+_PATIENCE: Final = 30.0
+
+
+class Claimant:
+    """One Codex in one environment. `world` has the folders that a file may name: its workspace is the thread's.
+
+    with Claimant(environment, subject) as claimant:
+        claimant.claim(b'sandbox_mode = "workspace-write"\\n')
+    """
+
+    def __init__(self, environment: Environment, subject: Subject, *, timeout_scale: float = 1.0) -> None:
+        missing = AppServerDoor().lacks(subject.capabilities)
+        if missing:
+            raise NotHad(missing, why="what a file claims is asked of the app-server")
+        self._environment, self._subject, self._scale = environment, subject, timeout_scale
+        self.world: World = environment.world()
+        self._server: AskingServer | None = None
+        self._asked = 0
+        self._laid: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._end_server()
+        self._environment.clear(self.world)
+
+    def claim(
+        self, config: bytes | None, *, files: Mapping[str, Laid] | None = None, argv: Sequence[str] = (),
+        env: Mapping[str, str] | None = None, fresh: bool = False,
+    ) -> Claim:  # fmt: skip
+        """What Codex says about this config.toml (None: there is none). `files`: beside it, by placeholder path;
+        `argv`: behind `app-server`; `env`: added to what a call gets. `fresh`: by a process started for it."""
+        alone = fresh or config is None or bool(files or argv or env) or config.endswith(b"\r")
+        if not alone and config is not None and not _HIDDEN_BY_US.search(config):
+            found = self._by_the_server(config)
+            if found is not None and found.loads:
+                return found
+        return self._by_its_own(config, files or {}, argv, env or {})
+
+    # ---- the server that many files share
+    def _by_the_server(self, config: bytes) -> Claim | None:
+        """None where it is not known that what it says is about this file."""
+        word = f"/codexsandbox/{secrets.token_hex(8)}"
+        entry = f'[projects."{word}"]\ntrust_level = "untrusted"\n'.encode()
+        self._put({CONFIG: Laid(content=config + (b"" if config.endswith(b"\n") else b"\n") + entry)})
+        try:
+            server = self._shared()
+            server.notices.clear()
+            read, started = self._answers(server)
+        except Refused:
+            return None
+        except (Ended, MachineFault):  # the next file is not to suffer from it
+            self._end_server()
+            return None
+        projects = read.get("projects")
+        if not isinstance(projects, dict) or projects.pop(word, None) is None:
+            return None
+        return claim_of(read, started, server.notices, self.world, fresh=False)
+
+    def _shared(self) -> AskingServer:
+        self._asked += 1
+        if self._server is not None and self._asked > MANY:
+            self._end_server()
+        if self._server is None:
+            self._server, self._asked = self._start((), {}, quiet=True), 1
+        return self._server
+
+    def _end_server(self) -> None:
+        if self._server is not None:
+            server, self._server = self._server, None
+            server.close()
+
+    # ---- a server of its own
+    def _by_its_own(
+        self, config: bytes | None, files: Mapping[str, Laid], argv: Sequence[str], env: Mapping[str, str]
+    ) -> Claim:
+        own = {} if config is None else {CONFIG: Laid(content=config)}
+        self._put({**own, **files}, alone=True)
+        try:
+            return self._asked_alone(argv, env, quiet=config is None or not _HIDDEN_BY_US.search(config))
+        finally:
+            self._take_away()
+
+    def _asked_alone(self, argv: Sequence[str], env: Mapping[str, str], *, quiet: bool) -> Claim:
+        server: AskingServer | None = None
+        try:
+            server = self._start(argv, env, quiet=quiet)
+            read, started = self._answers(server)
+        except (Refused, Ended) as problem:
+            return Claim(loads=False, error=told(self.world, str(problem)))
+        finally:
+            if server is not None:
+                server.close()
+        return claim_of(read, started, server.notices, self.world, fresh=True)
+
+    def _start(self, argv: Sequence[str], env: Mapping[str, str], *, quiet: bool) -> AskingServer:
+        words = (self._subject.binary, "app-server", *(as_words(QUIET) if quiet else ()), *argv)
+        built = {**surroundings(self.world, Call()), "RUST_LOG": "off", **env}
+        command = Command(
+            argv=words, cwd=self.world.values["WORKSPACE"], env=built, timeout=_LIFE, aside=True,
+            why="the app-server that is asked what a file claims",
+        )  # fmt: skip
+        return AskingServer(self._environment, command, patience=_PATIENCE * self._scale)
+
+    def _answers(self, server: AskingServer) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Of config/read and of thread/start. No MCP server that a file names is started for it."""
+        params: dict[str, Any] = {"cwd": self.world.values["WORKSPACE"], "ephemeral": True}
+        try:
+            read = dict(server.ask("config/read", {"includeLayers": False}).get("config") or {})
+        except Refused as problem:  # whether the file loads is said by thread/start
+            read = {}
+            server.notices.append({"method": "warning", "params": {"message": f"config/read was refused: {problem}"}})
+        servers = read.get("mcp_servers") or {}
+        if isinstance(servers, dict) and servers:
+            params["config"] = {"mcp_servers": {name: {"enabled": False} for name in servers}}
+        return read, server.ask("thread/start", params)
+
+    # ---- files
+    def _put(self, files: Mapping[str, Laid], *, alone: bool = False) -> None:
+        if alone:
+            self._take_away([CONFIG])
+        for path, file in files.items():
+            self._environment.put(self.world.fill(path), file.content, file.mode)
+            self._laid.add(path)
+
+    def _take_away(self, more: Iterable[str] = ()) -> None:
+        """What was laid, with the folders that were made for it."""
+        gone = sorted({self._top(path) for path in (*self._laid, *more)})
+        self._laid.clear()
+        done = self._environment.run(
+            Command(
+                argv=("/bin/rm", "-rf", "--", *gone), cwd=self.world.folder, env={}, aside=True,
+                why="removing the files that a claim was about",
+            )
+        )  # fmt: skip
+        if done.ended != "exit" or done.exit:
+            raise MachineFault(
+                "a file that Codex was asked about could not be removed", where=self._environment.spec.id,
+                why=done.error or done.stderr.decode("utf-8", "replace"),
+            )  # fmt: skip
+
+    def _top(self, path: str) -> str:
+        """In $CODEX_HOME the file itself, since a server lives there; elsewhere what lies in the world's folder."""
+        place, _, rest = path.partition("/")
+        kept = rest if place == "@CODEX_HOME@" else rest.partition("/")[0]
+        return self.world.fill(f"{place}/{kept}")
+
+
+def same_policy(one: Claim, other: Claim) -> bool:
+    """Whether two claims would let a command do the same: by this enforcement is measured once for many files."""
+    return effective(one) == effective(other)
+
+
+def effective(claim: Claim) -> tuple[Any, ...]:
+    """All of a claim that decides about a command; what else is in its file does not."""
+    return (
+        claim.loads, claim.sandbox, claim.network, tuple(sorted(claim.roots)), claim.exclude_slash_tmp,
+        claim.exclude_tmpdir, claim.profile, msgspec.json.encode(claim.config.get("permissions"), order="sorted"),
+    )  # fmt: skip

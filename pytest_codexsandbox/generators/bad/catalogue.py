@@ -1,0 +1,177 @@
+"""Every generator that must not pass: what it does wrong, on which file it shows, and which promises must say so."""
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.generator import Declaration, Marker, Wish
+from pytest_codexsandbox.reference import OWNED
+from pytest_codexsandbox.reference.block import Marks
+
+USER: Final = b"""\
+# my own settings
+model = "gpt-5.5"  # the big one
+
+# servers
+[mcp_servers.docs]
+command = "docs"
+startup_timeout_sec = 10.5
+
+[tui]
+# quiet, please
+notifications = false
+"""
+_CRLF: Final = USER.replace(b"\n", b"\r\n")
+_BOM: Final = b"\xef\xbb\xbf" + USER
+_NO_NEWLINE: Final = USER.rstrip(b"\n")
+_VOID: Final = b'default_permissions = ":read-only"\n' + USER
+_HERE: Final = "pytest_codexsandbox.generators.bad"
+ONE_ROOT: Final = Wish(roots=("@ROOT0@",))
+
+
+class Bad(msgspec.Struct, frozen=True, kw_only=True):
+    """`caught`: a promise in `caught_by` must say `violates`. `prevented`: it reaches for something and prints REACHED
+    when it got it. The confinement must see to it that it never does; what it leaves is good.
+    """
+
+    name: str
+    wrong: str  # in one clause
+    run: str  # SPEC
+    caught_by: tuple[str, ...]
+    kind: Literal["caught", "prevented"] = "caught"
+    config: bytes | None = USER  # of the user, where it shows
+    wish: Wish = ONE_ROOT
+    link: Literal["", "symlink"] = ""
+    between: Literal["", "loses-end", "loses-marks", "key-inside"] = (
+        ""  # what another writer does to its file before it shows
+    )
+    migrates_from: tuple[str, ...] = ()
+    timeout: float = 20.0
+    markers: bool = True  # whether it writes the good one's block
+
+    def disturbed(self, content: bytes) -> bytes:
+        """What the other writer leaves: measured of `codex mcp add`, which takes marks along with what it rewrites."""
+        begin, end = Marks("codexsandbox").begin.encode(), Marks("codexsandbox").end.encode()
+        if self.between in ("loses-end", "loses-marks"):
+            left = content.replace(end + b"\n", b"", 1)
+            return left if self.between == "loses-end" else left.replace(begin + b"\n", b"", 1)
+        return content.replace(end, b"check_for_update_on_startup = false\n" + end, 1) if self.between else content
+
+    def declaration(self) -> Declaration:
+        """As its author would say it: the same as the good one's."""
+        marks = Marks("codexsandbox")
+        return Declaration(
+            run=self.run,
+            name=self.name,
+            description=self.wrong,
+            owns=tuple(".".join(path) for path in OWNED),
+            markers=(Marker(begin=marks.begin, end=marks.end),) if self.markers else (),
+            timeout=self.timeout,
+            migrates_from=self.migrates_from,
+        )
+
+
+def _contents(name: str, wrong: str, *caught_by: str, config: bytes | None = USER, wish: Wish = ONE_ROOT) -> Bad:
+    return _of("contents", name, wrong, caught_by, config=config, wish=wish)
+
+
+def _of(module: str, name: str, wrong: str, caught_by: tuple[str, ...], **more: object) -> Bad:
+    run = f"py:{_HERE}.{module}:{name.replace('-', '_')}"
+    return Bad(name=name, wrong=wrong, run=run, caught_by=caught_by, **more)  # type: ignore[arg-type]
+
+
+CONTENTS: Final = (
+    _contents("breaks-toml", "leaves a string open", "generator.parses", "generator.config-loads"),
+    _contents("wrong-type", "writes a boolean as a string", "generator.config-loads"),
+    _contents("means-nothing", "misspells a key: it loads, and nothing is in force", "effective.says-what-was-asked",
+              "effective.does-what-was-asked"),
+    _contents("unescaped", "puts paths into the file as they are", "effective.grants-no-more",
+              wish=Wish(roots=('@ROOT0@","/',))),
+    _contents("floats-to-strings", "writes the user's floats as strings", "generator.user-keys-keep-their-values"),
+    _contents("eats-comments", "keeps what parses, and no comment", "generator.comments-stay"),
+    _contents("reorders-comments", "collects the comments at the top", "generator.comments-stay"),
+    _contents("at-the-end", "appends below whatever table comes last", "generator.keys-at-their-own-place",
+              "effective.says-what-was-asked"),
+    _contents("duplicates-its-block", "never looks for its own block", "generator.parses",
+              "generator.second-run-changes-nothing", "managed-block.one-balanced-pair"),
+    _contents("second-run-differs", "writes another line in its second run",
+              "generator.second-run-changes-nothing"),
+    _contents("third-run-differs", "writes another line in its third run", "generator.third-run-changes-nothing"),
+    _contents("grows", "adds an empty line in each run", "generator.does-not-grow"),
+    _contents("line-feeds-only", "ends every line with a line feed", "generator.line-ends-stay", config=_CRLF),
+    _contents("drops-bom", "drops the byte order mark", "generator.line-ends-stay", config=_BOM),
+    _contents("adds-final-newline", "ends the last line", "generator.line-ends-stay", config=_NO_NEWLINE),
+    _contents("forgets-end", "does not end its block above what is the user's", "managed-block.one-balanced-pair"),
+)  # fmt: skip
+
+WRITINGS: Final = (
+    _of("writings", "changes-mode", "changes the mode of the file", ("generator.mode-owner-links-stay",)),
+    _of("writings", "replaces-the-link", "puts a file in the place of a link", ("generator.mode-owner-links-stay",),
+        link="symlink"),
+    _of("writings", "writes-in-halves", "empties the file and writes it in two steps",
+        ("generator.replaced-at-once", "generator.crash-leaves-a-whole-file")),
+    _of("writings", "ends-its-block-later", "writes the end of its block in a second step",
+        ("generator.replaced-at-once",)),
+    _of("writings", "leaves-a-copy", "leaves a backup behind", ("generator.leaves-nothing-behind",)),
+    _of("writings", "leaves-a-temporary-file", "leaves its temporary file behind",
+        ("generator.leaves-nothing-behind",)),
+    _of("writings", "loses-an-update", "writes what it read long ago", ("generator.two-at-once-lose-nothing",)),
+    _of("writings", "deletes-what-follows", "deletes all that follows a block without an end",
+        ("managed-block.deletes-nothing-of-theirs",), between="loses-end"),
+    _of("writings", "gives-up-on-moved-marks", "deletes whatever stands between its marks",
+        ("managed-block.deletes-nothing-of-theirs",), between="key-inside"),
+    _of("writings", "looks-for-marks-only", "writes its keys a second time where its marks are gone",
+        ("managed-block.survives-other-writers",), between="loses-marks"),
+    _of("writings", "knows-its-own-words-only", "writes a second block beside one of an earlier release",
+        ("generator.migrates",), migrates_from=("good-earlier",)),
+)  # fmt: skip
+
+GRANTS: Final = (
+    _of("grants", "ignores-default-permissions", "does not look at what voids its policy",
+        ("effective.says-what-was-asked", "effective.does-what-was-asked"), config=_VOID),
+    _of("grants", "grants-home", "grants the whole home", ("effective.grants-no-more",)),
+    _of("grants", "grants-everything", "grants the root of all", ("effective.grants-no-more",)),
+    _of("grants", "forgets-a-root", "forgets the last root",
+        ("effective.says-what-was-asked", "effective.does-what-was-asked")),
+    _of("grants", "wrong-network", "says the opposite of the network", ("effective.says-what-was-asked",
+        "effective.does-what-was-asked")),
+    _of("grants", "argv-unescaped", "puts paths into overrides as they are", ("effective.argv-reads-as-asked",),
+        wish=Wish(roots=('@ROOT0@","/',)), markers=False),
+    _of("grants", "argv-as-python-writes-it", "writes True where TOML says true",
+        ("effective.argv-reads-as-asked",), markers=False),
+    _of("grants", "argv-grants-home", "grants the whole home in overrides", ("effective.grants-no-more",),
+        markers=False),
+)  # fmt: skip
+
+CONDUCTS: Final = (
+    _of("conducts", "idle", "does nothing and reports success", ("generator.exit-and-refusal-agree",)),
+    _of("conducts", "fails-after-writing", "fails when all is written", ("generator.exit-and-refusal-agree",)),
+    _of("conducts", "refuses-after-writing", "says that it refuses when all is written",
+        ("generator.exit-and-refusal-agree",)),
+    _of("conducts", "hangs", "never ends", ("generator.ends-by-itself",), timeout=2.0),
+    _of("conducts", "stays", "leaves a process of its own behind", ("generator.ends-by-itself",)),
+    _of("conducts", "writes-to-the-real-home", "writes into the home of whoever runs it",
+        ("generator.stays-inside",)),
+    _of("conducts", "writes-beside", "leaves a file in the shared temp folder", ("generator.stays-inside",)),
+    *(
+        _of("conducts", name, wrong, (), kind="prevented")
+        for name, wrong in {
+            "reads-keys": "reads ~/.ssh and ~/.codex and prints them",
+            "reaches-docker": "connects to the engine's socket",
+            "reaches-the-agent": "connects to the agent's socket",
+            "types-into-the-terminal": "types into the user's terminal (TIOCSTI)",
+        }.items()
+    ),
+)  # fmt: skip
+
+BAD: Final = (*CONTENTS, *WRITINGS, *GRANTS, *CONDUCTS)
+
+
+def named(names: Iterable[str]) -> tuple[Bad, ...]:
+    """Those with these names, in the catalogue's order; KeyError for one that is not there."""
+    wanted = set(names)
+    unknown = wanted - {bad.name for bad in BAD}
+    if unknown:
+        raise KeyError(min(unknown))
+    return tuple(bad for bad in BAD if bad.name in wanted)

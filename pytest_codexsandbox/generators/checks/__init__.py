@@ -1,0 +1,41 @@
+"""What a generator is held to: pure functions of what happened (`Story`) and what its author says (`Declaration`)."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pytest_codexsandbox.generators.checks.again import does_not_grow, same_meaning, second_run_same, third_run_same
+from pytest_codexsandbox.generators.checks.agree import agrees
+from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
+from pytest_codexsandbox.generators.checks.comments import comments_kept
+from pytest_codexsandbox.generators.checks.ending import ends_by_itself, stays_inside
+from pytest_codexsandbox.generators.checks.files import mode_owner_links, no_leftovers
+from pytest_codexsandbox.generators.checks.grants import grants_no_more
+from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
+from pytest_codexsandbox.generators.checks.markers import one_marker_pair
+from pytest_codexsandbox.generators.checks.parses import parses
+from pytest_codexsandbox.generators.checks.places import own_place
+from pytest_codexsandbox.generators.checks.values import values_kept
+from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+
+Check = Callable[[Story, Declaration], tuple[Finding, ...]]
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "generator.exit-and-refusal-agree": agrees,
+    "generator.parses": parses,
+    "generator.user-keys-keep-their-values": values_kept,
+    "generator.keys-at-their-own-place": own_place,
+    "generator.comments-stay": comments_kept,
+    "generator.line-ends-stay": line_ends_kept,
+    "generator.second-run-changes-nothing": second_run_same,
+    "generator.third-run-changes-nothing": third_run_same,
+    "generator.does-not-grow": does_not_grow,
+    "generator.means-the-same-again": same_meaning,
+    "generator.mode-owner-links-stay": mode_owner_links,
+    "generator.leaves-nothing-behind": no_leftovers,
+    "generator.ends-by-itself": ends_by_itself,
+    "generator.stays-inside": stays_inside,
+    "managed-block.one-balanced-pair": one_marker_pair,
+    "effective.argv-reads-as-asked": argv_as_codex_reads,
+    "effective.grants-no-more": grants_no_more,
+}
+"""By the id of the promise that each of them answers."""

@@ -1,0 +1,128 @@
+"""P11: the arguments, read as Codex reads them, say what was asked: each root byte for byte, and nothing wider."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.checks.agree import wanted
+from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
+from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, granted, layers, place
+from pytest_codexsandbox.generators.checks.overrides import Override, given, words
+from pytest_codexsandbox.model.generator import Declaration, Expect, Finding, Outcome, Story
+
+CLAIM = "the arguments say what was asked, as Codex reads them"
+_TYPES = {
+    ("sandbox_mode",): str, ("approval_policy",): str, ("default_permissions",): str,
+    ("sandbox_workspace_write",): dict,
+    ("sandbox_workspace_write", "writable_roots"): list, ("sandbox_workspace_write", "network_access"): bool,
+}  # fmt: skip
+
+
+_ENDS: Final = re.compile(r"[\"'\n,\[\]]")
+_MORE: Final = (  # whatever the other arguments say: permissions decide in the layer that they stand in
+    "-c", 'default_permissions="codexsandbox"', "-c", 'permissions.codexsandbox.extends=":workspace"',
+    "-c", 'permissions.codexsandbox.filesystem={"/codexsandbox/control"="write"}',
+)  # fmt: skip
+
+
+def argv_as_codex_reads(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    run = story.first
+    why = "" if run.ended == "exit" else seen.not_asked(story)
+    why = why or ("it gives Codex no arguments" if not given(run) else "")
+    if why:
+        return skipped(CLAIM, why)
+    expect = wanted(story, declaration)
+    grants = granted(layers(run.files, run, story.world), story.world)
+    return findings(
+        CLAIM,
+        misread(story, run, expect),
+        control=_control(story, run, expect),
+        saw=f"{grants.mode}, network {'on' if grants.network else 'off'}, roots: {listed(grants.roots) or 'none'}",
+    )
+
+
+def speaks(run: Outcome) -> bool:
+    """Whether its arguments say anything about a policy."""
+    return any(one.path and one.path[0] in SPEAKS for one in words(given(run)).overrides) or "--add-dir" in given(run)
+
+
+def misread(story: Story, run: Outcome, expect: Expect) -> Iterator[Fault]:
+    for one in words(given(run)).overrides:
+        yield from _wrong(one)
+    if speaks(run):
+        grants = granted(layers(run.files, run, story.world), story.world)
+        unsaid = story.wish.network is None and story.expect is None
+        yield from _policy(grants, msgspec.structs.replace(expect, network=None) if unsaid else expect)
+        yield from _roots(grants, expect, story.world) if expect.sandbox == "workspace-write" else ()
+
+
+def _wrong(one: Override) -> Iterator[Fault]:
+    shown = f"{'.'.join(one.path)}={one.raw}"[:200]
+    if one.fault:
+        yield Fault(reason="no-override", saw=f"{one.raw!r}: {one.fault}: Codex ends at once", direction="denied")
+        return
+    if any('"' in key or "'" in key for key in one.path):
+        saw = f"{shown!r}: quotes in a key are no quotes for Codex: it sets {one.path}"
+        yield Fault(reason="quoted-key", saw=saw, direction="denied")
+    wrong = one.path in _TYPES and not isinstance(one.value, _TYPES[one.path])
+    if wrong or (one.became_text and one.raw.strip()[:1] in ("[", "{")):
+        saw = f"{shown!r}: Codex reads {one.value!r}, a {type(one.value).__name__}, and ends at once"
+        yield Fault(reason="becomes-a-string" if one.became_text else "wrong-type", saw=saw, direction="denied")
+
+
+def _policy(grants: Grants, expect: Expect) -> Iterator[Fault]:
+    if expect.sandbox and grants.mode != expect.sandbox:
+        wider = _width(grants.mode) > _width(expect.sandbox)
+        saw = (
+            f"{grants.by} in the {grants.layer or 'defaults'} makes it {grants.mode or 'unknown'}, not {expect.sandbox}"
+        )
+        yield Fault(reason="another-mode", saw=saw, direction="leak" if wider else "denied")
+    elif expect.network is not None and grants.network != expect.network:
+        saw = f"the network is {'on' if grants.network else 'off'}, and {'on' if expect.network else 'off'} was asked"
+        yield Fault(reason="another-network", saw=saw, direction="leak" if grants.network else "denied")
+
+
+def _width(mode: str) -> int:
+    return ("", "read-only", "workspace-write", "danger-full-access").index(mode)
+
+
+def _roots(grants: Grants, expect: Expect, world: dict[str, str]) -> Iterator[Fault]:
+    """As folders: byte for byte, but for a slash at the end and dots. What is not absolute may be declined."""
+    wished = {seen.filled(root, world) for root in expect.roots or ()}
+    asked = {place(root, world) for root in wished if root} | {world.get("WORKSPACE", "/")}
+    needed = {place(root, world) for root in wished if root.startswith("/")}
+    there = {place(root, world) for root in grants.roots}
+    for root in sorted(needed):
+        if not any(seen.is_inside(root, one) for one in there | {world.get("WORKSPACE", "/")}):
+            yield Fault(
+                reason="root-missing", saw=f"{root!r} is not in {sorted(grants.roots)}"[:400], direction="denied"
+            )
+    pieces = {place(piece, world) for root in wished for piece in _pieces(root)}
+    wider = {root for root in there - asked if not any(seen.is_inside(root, one) for one in asked)}
+    for root in sorted((there - asked) & (wider | pieces)):
+        split = root in pieces
+        saw = f"{root!r} is granted, and was not asked{': it is a piece of what was' if split else ''}"
+        yield Fault(reason="injected-root" if split else "root-added", saw=saw[:400], direction="leak")
+
+
+def _pieces(root: str) -> list[str]:
+    """What a root becomes where it ends its own string."""
+    found = _ENDS.split(root)
+    return [one for one in found if one] if len(found) > 1 else []
+
+
+def _control(story: Story, run: Outcome, expect: Expect) -> Control:
+    """The same arguments and one root more, and an array that is no TOML."""
+
+    def reasons(*more: str) -> set[str]:
+        longer: Any = msgspec.structs.replace(run, argv=(*given(run), *more))
+        bare = msgspec.structs.replace(expect, roots=())  # inside of `/` nothing is one more
+        return {fault.reason for fault in misread(story, longer, bare)}
+
+    broken = Control("an array that is no TOML is noticed", "becomes-a-string" in reasons("-c", "a=[x]"))
+    if not speaks(run) or expect.sandbox != "workspace-write":
+        return broken
+    return all_hold((broken, Control("one root more is noticed", "root-added" in reasons(*_MORE))))

@@ -1,0 +1,144 @@
+"""P5: the user's comments are kept, in their order, next to what they speak of.
+
+A comment right above a key or a header belongs to it; one at the end of a line to what the line says; one inside an
+array to the array; one with an empty line below it only to its place among the user's own statements.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.checks.found import (
+    Control,
+    Fault,
+    all_hold,
+    difference,
+    findings,
+    listed,
+    of_first_run,
+    skipped,
+)
+from pytest_codexsandbox.generators.checks.lines import Comment, Document, Statement, bytes_of, document, without
+from pytest_codexsandbox.generators.checks.owning import Own, own, users_comments
+from pytest_codexsandbox.generators.checks.reading import written
+from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+
+CLAIM = "the user's comments are kept, in order, next to what they speak of"
+Anchor = tuple[str, ...]
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment and what it stands at."""
+
+    comment: Comment
+    anchor: Anchor
+    bound: bool  # it must stay there; not bound: what it speaks of is the generator's to replace
+
+    @property
+    def what(self) -> str:
+        place = {"above": "above", "beside": "beside", "inside": "inside", "free": "before"}[self.comment.place]
+        return f"{place} {written(self.anchor[1:]) if self.anchor else 'the end'}"
+
+
+def comments_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    ownership, text = own(story, declaration), seen.text_before(story)
+    mine = said(text, text, ownership)
+    why = seen.not_asked(story) or ("" if mine else "the user has written no comments here")
+    if why:
+        return skipped(CLAIM, why)
+    faults = of_first_run(disturbed(text, after.content, ownership, after.name) for after in seen.results(story))
+    shown = listed([one.comment.text[:40] for one in mine], limit=3)
+    return findings(CLAIM, faults, control=_control(text, ownership), saw=f"{len(mine)} are where they were: {shown}")
+
+
+def said(content: bytes, users: bytes, ownership: Own) -> tuple[Said, ...]:
+    """The comments in `content`; what stands after a free one is told by the statements of `users` alone."""
+    found, known = document(content), _anchors(document(users), ownership)
+    return tuple(
+        Said(comment=one, anchor=anchor, bound=not _replaceable(anchor, ownership))
+        for one in users_comments(found, ownership)
+        if not ((anchor := _anchor(one, found, known)) and _goes_too(anchor, ownership))
+    )
+
+
+def _goes_too(anchor: Anchor, ownership: Own) -> bool:
+    """A comment in a table that the generator may clear; and what an older release of its own wrote at its keys."""
+    older = ownership.anywhere and (ownership.owns_here(anchor[1:]) or _replaceable(anchor, ownership))
+    return older or ownership.may_delete(anchor[1:])
+
+
+def _replaceable(anchor: Anchor, ownership: Own) -> bool:
+    """A header goes with the keys of its table."""
+    if not anchor:
+        return False
+    return ownership.shares(anchor[1:]) if anchor[0] == "header" else ownership.owns(anchor[1:])
+
+
+def _anchors(found: Document, ownership: Own) -> set[Anchor]:
+    spans = ownership.inside(found)
+    mine = (one for one in found.statements if not any(start <= one.start < end for start, end in spans))
+    return {_name(one) for one in mine if not ownership.owns(one.path)}
+
+
+def _name(statement: Statement) -> Anchor:
+    return (statement.kind, *statement.path)
+
+
+def _anchor(comment: Comment, found: Document, known: set[Anchor]) -> Anchor:
+    if comment.statement < 0:
+        return ()
+    if comment.place != "free":
+        return _name(found.statements[comment.statement])
+    following = found.statements[comment.statement :]
+    return next((_name(one) for one in following if _name(one) in known), ())
+
+
+def disturbed(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
+    """The first comment that is not there in its turn; what follows it would only say the same again."""
+    there = said(after, before, ownership)
+    at = 0
+    for one in said(before, before, ownership):
+        step = next((number for number, other in enumerate(there[at:], start=at) if _kept(one, other)), None)
+        if step is None:
+            yield _fault(one, there, name, difference(before, after))
+            return
+        at = step + 1
+
+
+def _kept(one: Said, other: Said) -> bool:
+    if one.comment.text != other.comment.text:
+        return False
+    return not one.bound or (one.anchor, one.comment.place) == (other.anchor, other.comment.place)
+
+
+def _fault(one: Said, there: tuple[Said, ...], name: str, diff: str) -> Fault:
+    alike = [other for other in there if other.comment.text == one.comment.text]
+    text = one.comment.text[:80]
+    if not alike:
+        return Fault(reason="comment-lost", saw=f"{name}: {text!r} ({one.what}) is gone", diff=diff)
+    if any(_kept(one, other) for other in alike):
+        return Fault(reason="comments-reordered", saw=f"{name}: {text!r} stands out of its turn", diff=diff)
+    saw = f"{name}: {text!r} stood {one.what}, and now {alike[0].what}"
+    return Fault(reason="comment-moved", saw=saw, diff=diff)
+
+
+def _control(text: bytes, ownership: Own) -> Control:
+    mine = said(text, text, ownership)
+    kept = not any(disturbed(text, text, ownership))
+    first = mine[0].comment
+    gone = any(disturbed(text, without(text, first.start, first.end), ownership))
+    controls = [Control(f"{first.text[:40]!r} is taken out of this file, and it is missed", kept and gone)]
+    bound = next((one for one in mine if one.bound and one.comment.place != "free"), None)
+    if bound is not None:
+        controls.append(_moved(text, bound.comment, ownership))
+    return all_hold(controls)
+
+
+def _moved(text: bytes, comment: Comment, ownership: Own) -> Control:
+    """To the end of the file, where it stands at nothing."""
+    source = document(text).text
+    rest = source[: comment.start] + source[comment.end :]
+    moved = bytes_of(f"{rest}\n\n{comment.text}\n")
+    noticed = any(disturbed(text, moved, ownership))
+    return Control(f"{comment.text[:40]!r} is moved to the end, and it is noticed", noticed)

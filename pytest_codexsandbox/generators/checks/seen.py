@@ -1,0 +1,118 @@
+"""What a story shows: the configuration before and after each run, through links, and why a check cannot be made."""
+
+import posixpath
+import re
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
+
+MISSING: Final = FileState(kind="missing")
+DECLINED: Final = "it declined and wrote nothing: generator.exit-and-refusal-agree says why"
+_STEPS: Final = 8  # of links that lead to links
+_ANY: Final = re.compile(r"@(?P<name>[A-Z][A-Z0-9_]*)@")
+_FIRST: Final = re.compile(rf"{_ANY.pattern}(?=/|$)")
+
+
+class After(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run left behind."""
+
+    run: int
+    state: FileState
+
+    @property
+    def content(self) -> bytes:
+        return self.state.content
+
+    @property
+    def name(self) -> str:
+        return f"run {self.run}"
+
+
+def before(story: Story) -> FileState:
+    return config(story.before, story.world)
+
+
+def text_before(story: Story) -> bytes:
+    """b"" also where there is no file."""
+    return before(story).content
+
+
+def results(story: Story) -> tuple[After, ...]:
+    """After each run; one that changed nothing more is left out."""
+    found: list[After] = []
+    for number, run in enumerate(story.runs, start=1):
+        state = config(run.files, story.world)
+        if not found or not same(found[-1].state, state):
+            found.append(After(run=number, state=state))
+    return tuple(found)
+
+
+def same(one: FileState, other: FileState) -> bool:
+    return (one.kind, one.content, one.size) == (other.kind, other.content, other.size)
+
+
+def config(files: Files, world: dict[str, str]) -> FileState:
+    """The file that Codex reads: links are followed, as far as they lead to what was looked at."""
+    return files.get(resolved(files, CONFIG, world), MISSING)
+
+
+def resolved(files: Files, path: str, world: dict[str, str]) -> str:
+    """Where `path` ends: each of its folders, and itself, may be a link. One file may have two names, for CODEX_HOME
+    lies below HOME: links are followed among real paths."""
+    names = {real_path(name, world): name for name in files}
+    at = real_path(path, world)
+    for _ in range(_STEPS):
+        linked = next((one for one in _with_parents(at) if one in names and files[names[one]].kind == "symlink"), None)
+        if linked is None:
+            break
+        target = real_path(files[names[linked]].target, world)
+        at = posixpath.normpath(posixpath.join(posixpath.dirname(linked), target) + at.removeprefix(linked))
+    return names.get(at) or (path if at == real_path(path, world) else placeholder(at, world))
+
+
+def _with_parents(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(2, len(parts) + 1)]
+
+
+def real_path(path: str, world: dict[str, str]) -> str:
+    found = _FIRST.match(path)
+    name = found["name"] if found else ""
+    return world[name] + path.removeprefix(f"@{name}@") if name in world else path
+
+
+def filled(text: str, world: dict[str, str]) -> str:
+    """Every placeholder in a text, as a generator was told it."""
+    return _ANY.sub(lambda found: world.get(found["name"], found[0]), text)
+
+
+def placeholder(path: str, world: dict[str, str]) -> str:
+    """The placeholder path of a real one: by the deepest folder that it lies in."""
+    roots = sorted(world.items(), key=lambda item: -len(item[1]))
+    found = next(((name, root) for name, root in roots if root and name != "CONFIG" and is_inside(path, root)), None)
+    return path if found is None else f"@{found[0]}@{path.removeprefix(found[1])}"
+
+
+def is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def refused(run: Outcome) -> bool:
+    return run.ended == "exit" and (run.refused or run.code != 0)
+
+
+def untouched(story: Story) -> bool:
+    """Nothing of the configuration was changed by the first run."""
+    return same(before(story), config(story.first.files, story.world))
+
+
+def not_asked(story: Story) -> str:
+    """Why nothing can be said of what this generator wrote; "" if something can."""
+    if story.first.ended != "exit":
+        return f"it did not end by itself ({story.first.ended}): generator.ends-by-itself tells of that"
+    if refused(story.first) and untouched(story):
+        return DECLINED
+    truncated = next((one for one in results(story) if one.state.size > len(one.state.content)), None)
+    return f"{truncated.name} left {truncated.state.size} bytes: too many to be read" if truncated else ""

@@ -1,0 +1,58 @@
+"""`@HOME@` and its like: in arguments before a run, and in what is recorded after it. Pure."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from pytest_codexsandbox.model.generator import Wish
+from pytest_codexsandbox.model.generator_spec import FOLDERS
+
+_PLACEHOLDER: Final = re.compile(r"@([A-Z][A-Z0-9_]*)@")
+_PLACEHOLDER_BYTES: Final = re.compile(rb"@([A-Z][A-Z0-9_]*)@")
+NETWORK: Final = {True: "1", False: "0", None: ""}
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Literally, once, and only what is known: a path may hold anything."""
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+def fill_bytes(content: bytes, values: Mapping[str, str]) -> bytes:
+    def value(found: re.Match[bytes]) -> bytes:
+        known = values.get(found[1].decode("ascii"))
+        return found[0] if known is None else known.encode("utf-8", "surrogateescape")
+
+    return _PLACEHOLDER_BYTES.sub(value, content)
+
+
+def shown(path: str, values: Mapping[str, str]) -> str:
+    """A path below a private folder, with that folder's placeholder; the innermost one where folders nest."""
+    inner = sorted((name for name in FOLDERS if name in values), key=lambda name: -len(values[name]))
+    for name in inner:
+        if path == values[name] or path.startswith(values[name] + "/"):
+            return f"@{name}@{path[len(values[name]) :]}"
+    return path
+
+
+def of_folders(folders: Mapping[str, str], own: str) -> dict[str, str]:
+    """The placeholders that are paths. `own`: the folder of the request and the result."""
+    paths = {name: folders[name] for name in FOLDERS if name in folders}
+    return {
+        **paths, "CONFIG": f"{paths['CODEX_HOME']}/config.toml", "REQUEST": f"{own}/request.json",
+        "RESULT": f"{own}/result.json",
+    }  # fmt: skip
+
+
+def of_wish(wish: Wish, version: str, paths: Mapping[str, str]) -> dict[str, str]:
+    """The placeholders that say what is asked for."""
+    return {
+        "ROOTS_JSON": json.dumps(roots(wish, paths), ensure_ascii=False),
+        "NETWORK": NETWORK[wish.network],
+        "PLATFORM": wish.platform,
+        "VERSION": version if wish.version is None else wish.version,
+    }
+
+
+def roots(wish: Wish, paths: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(fill(root, paths) for root in wish.roots)

@@ -1,0 +1,10 @@
+"""NAME: called with the request, a dict of all that is asked for."""
+
+from typing import Any
+
+from pytest_codexsandbox import reference
+
+
+def generate(request: dict[str, Any]) -> dict[str, Any]:
+    """Put what you do in the place of this: it passes every check, so that you see what of yours turns red."""
+    return reference.generate({**request, "params": {**request["params"], "owner": "NAME"}})

@@ -1,0 +1,164 @@
+"""P16: killed at each call that changes a file, a generator leaves the old file or the new one, and can run again."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, difference, findings, skipped
+from pytest_codexsandbox.generators.checks.reading import comparable, read
+from pytest_codexsandbox.generators.strain import tracing
+from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig, shown
+from pytest_codexsandbox.generators.strain.killing import MOST, MOST_SLOW, Point, points, spread, stable_paths
+from pytest_codexsandbox.generators.strain.syscalls import CHANGING, Call, Trace
+from pytest_codexsandbox.model.generator import Finding
+
+CLAIM: Final = (
+    "killed at any call that changes a file, it leaves the old file or the new one, and the next run is right"
+)
+_SLOW: Final = 1.0  # seconds of a run
+_TRIES: Final = 3  # threads may come to it in another order
+
+
+class Strike(msgspec.Struct, frozen=True, kw_only=True):
+    """One kill, what it left, and what the next run made of it."""
+
+    point: Point
+    struck: bool
+    left: bytes | None
+    again: Play
+
+
+class Untroubled(msgspec.Struct, frozen=True, kw_only=True):
+    """The same run without a kill."""
+
+    old: bytes | None
+    new: bytes | None
+    same_bytes: bool = True  # whether it leaves the same bytes each time
+
+    def is_new(self, content: bytes | None) -> bool:
+        if self.same_bytes or content is None or self.new is None:
+            return content == self.new
+        return comparable(read(content).data) == comparable(read(self.new).data) and read(content).loads
+
+
+def killed(bench: StrainBench) -> tuple[Finding, ...]:
+    why = cannot(bench) or bench.strace().why
+    if why:
+        return skipped(CLAIM, why)
+    with rig(bench) as stage:
+        return shown(_played(stage), stage.world())
+
+
+def _played(stage: Rig) -> tuple[Finding, ...]:
+    plain = _fresh(stage)
+    quick = plain.outcome.seconds < _SLOW
+    (first, calls), (second, more) = (_counted(stage, tracing.ALL if quick else CHANGING) for _ in range(2))
+    why = _cannot(first, second, plain, calls, stage)
+    if why:
+        return skipped(CLAIM, why)
+    same_bytes = first.config == second.config == plain.config
+    known = Untroubled(old=stage.config(stage.lay()), new=plain.config, same_bytes=same_bytes)
+    found = points(calls, stage.tops, stable_paths(calls, more))
+    asked = spread([one for one in found if one.reachable], MOST if quick else MOST_SLOW)
+    return judged(known, [_strike(stage, point) for point in asked], found)
+
+
+def judged(known: Untroubled, strikes: Sequence[Strike], found: Sequence[Point]) -> tuple[Finding, ...]:
+    faults = [fault for strike in strikes for fault in faults_of(strike, known)]
+    return findings(CLAIM, faults, control=control(strikes, known), saw=_told(strikes, known, found))
+
+
+# ---- playing
+def _fresh(stage: Rig) -> Play:
+    stage.lay()
+    return stage.play()
+
+
+def _counted(stage: Rig, names: Sequence[str]) -> tuple[Play, tuple[Call, ...]]:
+    stage.lay()
+    play = stage.play(prefix=stage.bench.strace().words(stage.log(), calls=names))
+    return play, tracing.kept(stage.log()).calls
+
+
+def _cannot(first: Play, second: Play, plain: Play, calls: Sequence[Call], stage: Rig) -> str:
+    if not plain.well:
+        return f"it wrote nothing here: {plain.said}"
+    if plain.config == stage.config(stage.lay()):
+        return "it changed no file: it gives arguments, or all is as asked"
+    if not (first.well and second.well and calls):
+        return f"strace does not work around it here: {first.said}"
+    if not read(plain.config or b"").loads:
+        return "what it writes does not load: generator.parses tells of that"
+    if first.config != plain.config and comparable(read(first.config or b"").data) != comparable(
+        read(plain.config or b"").data
+    ):
+        return "it writes something else each time: nobody can say which file is the new one"
+    return ""
+
+
+def _strike(stage: Rig, point: Point) -> Strike:
+    """Every time from the same start."""
+    strace = stage.bench.strace()
+    trace, left = Trace(), None
+    for _ in range(_TRIES):
+        stage.lay()
+        words = strace.words(stage.log(), calls=(point.name,), inject=point.inject, path=point.path)
+        left = stage.play(prefix=words).config
+        trace = tracing.kept(stage.log())
+        if point.struck(trace):
+            break
+    return Strike(point=point, struck=point.struck(trace), left=left, again=stage.play(run=2))
+
+
+# ---- judging: pure
+def faults_of(strike: Strike, known: Untroubled) -> Iterator[Fault]:
+    if not strike.struck:
+        return
+    at = f"killed before {strike.point.target.name} (change {strike.point.number + 1})"
+    left = strike.left
+    if left != known.old and not known.is_new(left):
+        yield _torn(left, known, at)
+    elif left is not None and not read(left).loads and read(known.old or b"").loads:
+        yield Fault(reason=read(left).reason, saw=f"{at}: {read(left).fault}")
+    if not strike.again.well:
+        yield Fault(reason="does-not-recover", saw=f"{at}: the next run {strike.again.said}", direction="denied")
+    elif not known.is_new(strike.again.config):
+        diff = difference(known.new or b"", strike.again.config or b"")
+        yield Fault(reason="does-not-recover", saw=f"{at}: the next run leaves another file than ever", diff=diff)
+
+
+def _torn(left: bytes | None, known: Untroubled, at: str) -> Fault:
+    if left is None:
+        return Fault(reason="file-lost", saw=f"{at}: there is no file any more")
+    word = "emptied-first" if not left else "half-a-file"
+    saw = (
+        f"{at}: {len(left)} bytes are left, neither the old {len(known.old or b'')} nor the new {len(known.new or b'')}"
+    )
+    return Fault(reason=word, saw=saw, diff=difference(known.new or b"", left))
+
+
+def control(strikes: Sequence[Strike], known: Untroubled) -> Control:
+    """Each kill was seen to strike, and a torn file would not have passed."""
+    missed = sum(not one.struck for one in strikes)
+    half = (known.new or b"")[: len(known.new or b"") // 2]
+    noticed = any(
+        fault.reason == "half-a-file"
+        for one in strikes[:1]
+        for fault in faults_of(Strike(point=one.point, struck=True, left=half, again=one.again), known)
+    )
+    text = f"each of {len(strikes)} kills is seen to have struck ({missed} were not)"
+    return all_hold((
+        Control(text, bool(strikes) and not missed),
+        Control("half of the new file is taken for what it is", bool(strikes) and noticed),
+    ))  # fmt: skip
+
+
+def _told(strikes: Sequence[Strike], known: Untroubled, found: Sequence[Point]) -> str:
+    olds = sum(one.left == known.old for one in strikes)
+    lost = sum(not one.reachable for one in found)
+    more = f"; {lost} more could not be singled out: another process comes to the same call first" if lost else ""
+    return (
+        f"killed at {len(strikes)} of {len(found)} calls that change a file: the old file was left {olds} times, the "
+        f"new one {len(strikes) - olds} times, and each next run was right{more}"
+    )

@@ -1,0 +1,144 @@
+"""From a declaration's `install` to a tool that is here: cached, else brought from its registry.
+
+It becomes an entry of the cache by one rename, as a release of Codex does; one process brings it while others wait, and
+pruning leaves alone what a run uses.
+"""
+
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox import proc
+from pytest_codexsandbox.errors import NotHad, WrongInput
+from pytest_codexsandbox.fetch import Progress
+from pytest_codexsandbox.generators.third_party import npm, pypi
+from pytest_codexsandbox.generators.third_party.package import Package, package_of
+from pytest_codexsandbox.generators.third_party.tree import files_below
+from pytest_codexsandbox.model.generator import Declaration
+from pytest_codexsandbox.releases.artefact import Run
+from pytest_codexsandbox.releases.entry import Entry, Origin
+from pytest_codexsandbox.releases.files import ensure_folder, sha256_of
+from pytest_codexsandbox.releases.limits import limit_from
+from pytest_codexsandbox.releases.locks import hold
+from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.room import room_for
+from pytest_codexsandbox.releases.store import Store
+
+Commands = Mapping[str, tuple[str, ...]]
+_BRING: Final[dict[str, Callable[..., None]]] = {"npm": npm.bring, "pypi": pypi.bring}
+_COMMANDS: Final[dict[str, Callable[[Package, Path], Commands]]] = {"npm": npm.commands, "pypi": pypi.commands}
+_SCHEMES: Final = ("cmd", "launch")
+
+
+class Installed(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that is here, and stays for as long as this process lives."""
+
+    folder: str = ""  # "" where nothing had to be brought
+    commands: dict[str, tuple[str, ...]] = {}  # name → how it is started
+    env: dict[str, str] = {}  # that it needs in order to be found
+    shown: tuple[str, ...] = ()  # folders that it reads beside its interpreter's
+    facts: dict[str, str] = {}  # where it came from: nothing secret
+    size: int = 0
+
+
+def install(
+    declaration: Declaration, cache: Path, *, offline: bool = False, progress: Progress | None = None,
+    run: Run = proc.run,
+) -> Installed:  # fmt: skip
+    """NotHad for what cannot be had, with what to do. Nothing is left half-written."""
+    package = package_of(declaration)
+    if package is None:
+        return Installed()
+    if declaration.node:
+        npm.check_node(declaration.node, who=declaration.name, run=run)
+    store = Store(cache)
+    entry = cached(store, package)
+    if entry is None:
+        if offline:
+            raise NotHad(f"{package} is not in the cache, and nothing may be downloaded", where=str(cache),
+                         next_step="run once with a network")  # fmt: skip
+        entry = _brought(package, declaration, store, progress or Silent(), run)
+    return _installed(package, entry)
+
+
+def ready(declaration: Declaration, installed: Installed) -> Declaration:
+    """The declaration with the programs that were brought in the place of their names."""
+    if not installed.folder:
+        return declaration
+    scheme, sign, text = declaration.run.partition(":")
+    if scheme not in _SCHEMES:
+        scheme, sign, text = "cmd", ":", declaration.run
+    first, _, rest = text.strip().partition(" ")
+    if first not in installed.commands:
+        raise WrongInput(
+            f"{first!r} is no program of what {declaration.name} installs", where=f"run = {declaration.run!r}",
+            why=f"there are: {', '.join(installed.commands)}",
+        )  # fmt: skip
+    started = shlex.join(installed.commands[first])
+    return msgspec.structs.replace(
+        declaration, run=f"{scheme}{sign}{started} {rest}".rstrip(), env={**installed.env, **declaration.env},
+        installed=tuple(dict.fromkeys((*declaration.installed, *installed.shown))),
+    )  # fmt: skip
+
+
+def cached(store: Store, package: Package) -> Entry | None:
+    """The entry, held by this process. One that has changed, or is of another lock, is as good as none."""
+    entry = store.find(package.key, package.fits)
+    if entry is None or entry.origin.integrity != _lock_digest(package) or not hold(entry):
+        return None
+    try:
+        return entry if sha256_of(Path(entry.program)) == entry.digest else None
+    except OSError:
+        return None
+
+
+def _brought(package: Package, declaration: Declaration, store: Store, progress: Progress, run: Run) -> Entry:
+    limit = limit_from()  # a wrong word is said before the download
+    with store.building(package.key, package.fits, what=str(package), say=progress.say) as staging:
+        entry = cached(store, package)  # somebody else may have brought it while we waited
+        if entry is None:
+            damaged = store.find(package.key, package.fits)
+            if damaged is not None and damaged.origin.integrity == _lock_digest(package):
+                store.discard(damaged)
+            room_for(2_000_000 * max(declaration.megabytes, 1), store.folder)
+            progress.say(f"installing {package} from {package.registry}")
+            entry = _put(package, store, staging, run)
+    store.prune(limit)
+    return entry
+
+
+def _put(package: Package, store: Store, staging: Path, run: Run) -> Entry:
+    place, aside = staging / "package", staging / "aside"
+    for folder in (place, aside):
+        ensure_folder(folder)
+    lock = package.lock() if package.lock().is_file() else None
+    _BRING[package.source](package, place, aside, lock=lock, run=run)
+    files = files_below(place)
+    programs = _COMMANDS[package.source](package, place)
+    first = Path(next(iter(programs.values()))[-1]).relative_to(place).as_posix() if programs else files[0].path
+    origin = Origin(
+        release=package.key, arch=package.fits, source=package.source,
+        url=f"{package.source}:{package.name}=={package.version}",
+        integrity=_lock_digest(package),
+    )  # fmt: skip
+    return store.put(place, binary=first, files=files, origin=origin)
+
+
+def _lock_digest(package: Package) -> str:
+    """Of the versions that are written down; "" where none are."""
+    return f"lock sha256:{sha256_of(package.lock())}" if package.lock().is_file() else ""
+
+
+def _installed(package: Package, entry: Entry) -> Installed:
+    folder = Path(entry.folder)
+    programs = dict(_COMMANDS[package.source](package, folder))
+    own = {"node": (npm.node(),)} if package.source == "npm" else {"python": (pypi.python(),)}
+    return Installed(
+        folder=entry.folder, commands={**programs, **own}, size=entry.size,
+        env=pypi.variables(folder) if package.source == "pypi" else {},
+        shown=(entry.folder,),
+        facts={"package": entry.origin.url, "entry": entry.id, "lock": entry.origin.integrity},
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""A package at one version: what a declaration's `install` names."""
+
+import platform
+import re
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Final, Literal, cast
+from urllib.parse import quote
+
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.model.generator import Declaration
+from pytest_codexsandbox.registry import shipped
+
+Source = Literal["npm", "pypi"]
+_EXAMPLE: Final = 'install = { npm = "add-mcp==2.4.0" } or { pypi = "mcpm==2.15.0" }'
+_NAMES: Final = {
+    "npm": re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*"),
+    "pypi": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"),
+}
+_VERSION: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!-]*")
+_LOCK_ENDS: Final = {"npm": "json", "pypi": "txt"}
+
+
+class Package(msgspec.Struct, frozen=True, kw_only=True):
+    source: Source
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @property
+    def registry(self) -> str:
+        return "npm" if self.source == "npm" else "PyPI"
+
+    @property
+    def key(self) -> str:
+        """What the cache knows it by: no Codex release has an `@` in its name."""
+        return quote(f"{self.name}@{self.version}", safe="@")
+
+    @property
+    def fits(self) -> str:
+        """Which machines an installation is good for: with compiled parts, and for Python its minor release."""
+        machine = f"{sys.platform}-{platform.machine().lower()}"
+        return f"npm-{machine}" if self.source == "npm" else f"pypi-{sysconfig.get_config_var('SOABI') or machine}"
+
+    def lock(self, folder: Path | None = None) -> Path:
+        """Where the versions of everything that it needs are written down."""
+        folder = folder or shipped("matrix") / "generators" / "locks"
+        return folder / f"{self.name.replace('/', '+')}-{self.version}.{_LOCK_ENDS[self.source]}"
+
+
+def package_of(declaration: Declaration) -> Package | None:
+    """None where nothing has to be brought. WrongInput for what names no package at one version."""
+    if not declaration.install:
+        return None
+    where = f"generator {declaration.name} (install)"
+    if len(declaration.install) != 1 or not set(declaration.install) <= set(_NAMES):
+        raise WrongInput(
+            f"a generator is installed from npm or from PyPI, not from {' and '.join(sorted(declaration.install))}",
+            where=where, next_step=_EXAMPLE,
+        )  # fmt: skip
+    source, text = next(iter(declaration.install.items()))
+    name, sign, version = text.partition("==")
+    if not sign or not _NAMES[source].fullmatch(name) or not _VERSION.fullmatch(version):
+        raise WrongInput(
+            f"{text!r} is no package at one version", where=where,
+            why="what is measured must be the same tomorrow: no range, no tag, no address", next_step=_EXAMPLE,
+        )  # fmt: skip
+    return Package(source=cast("Source", source), name=name, version=version)

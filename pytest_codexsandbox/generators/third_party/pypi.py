@@ -1,0 +1,89 @@
+"""A package from PyPI with all that it needs, by the user's own pip: its indexes, mirrors and proxies apply.
+
+Wheels alone: nothing of any package runs while it is installed. What is imported is compiled once, here, since nothing
+may be written where a tool runs from. The versions are those of the lock, where one is shipped.
+"""
+
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox import environ
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.fetch import NotReached
+from pytest_codexsandbox.generators.third_party.package import Package
+from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.releases.artefact import Run
+from pytest_codexsandbox.releases.pip_words import refusal
+from pytest_codexsandbox.releases.pypi import command
+from pytest_codexsandbox.releases.room import full_disk
+
+PATIENCE: Final = 900.0
+REPORT: Final = "pip-report.json"
+_FULL: Final = b"No space left on device"
+
+
+def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run: Run) -> None:
+    """Into `place`; what pip keeps for itself goes to `aside`."""
+    pip = command()
+    if not pip:
+        raise NotHad(f"{package} cannot be installed: there is no pip here", next_step="python -m ensurepip")
+    log = aside / "log"
+    done = run(_command(pip, package, place, lock, log))
+    if done.ended == "timeout":
+        raise NotReached(f"{package} cannot be had from PyPI", why=f"pip was not done after {PATIENCE:.0f} s",
+                         next_step="try again")  # fmt: skip
+    if done.ended != "exit" or done.code != 0:
+        raise _refused(package, place, done.stderr or done.error.encode(), log)
+    run(_compiling(place))  # a file that cannot be compiled is one that nobody can import
+
+
+def commands(package: Package, folder: Path) -> dict[str, tuple[str, ...]]:
+    """How each program of the package is started."""
+    own = next((one for one in distributions(name=package.name, path=[str(folder)])), None)
+    points = own.entry_points.select(group="console_scripts") if own else ()
+    found = {point.name: (python(), str(folder / "bin" / point.name)) for point in points}
+    return {name: argv for name, argv in sorted(found.items()) if Path(argv[1]).is_file()}
+
+
+def variables(folder: Path) -> dict[str, str]:
+    return {"PYTHONPATH": str(folder), "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def python() -> str:
+    """The interpreter behind this one's virtual environment: nothing of ours is in a tool's way."""
+    return str(getattr(sys, "_base_executable", "") or sys.executable)
+
+
+def _command(pip: tuple[str, ...], package: Package, place: Path, lock: Path | None, log: Path) -> Command:
+    aside = log.parent
+    bound = ("--constraint", str(lock)) if lock else ()
+    return Command(
+        argv=(
+            *pip, "install", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-compile",
+            "--no-warn-conflicts", "--retries", "1", "--timeout", "30", "--only-binary", ":all:", "--log", str(log),
+            "--report", str(aside / REPORT), "--target", str(place), *bound, f"{package.name}=={package.version}",
+        ),
+        cwd=str(aside), env={**environ.copied(), **_ours(aside)}, timeout=PATIENCE, why="pip, installing a tool",
+    )  # fmt: skip
+
+
+def _ours(aside: Path) -> dict[str, str]:
+    return {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1", "TMPDIR": str(aside)}
+
+
+def _compiling(place: Path) -> Command:
+    argv = (python(), "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", str(place))
+    return Command(argv=argv, cwd=str(place), env=environ.copied(), timeout=PATIENCE, why="Python, compiling a tool")
+
+
+def _refused(package: Package, place: Path, stderr: bytes, log: Path) -> CodexSandboxError:
+    if _FULL in stderr:
+        return full_disk(place, f"it filled up while {package} was installed")
+    try:
+        with log.open("rb") as file:
+            written = file.read(1 << 20)
+    except OSError:
+        written = b""
+    return refusal(package.version, stderr, written, package=package.name)

@@ -1,0 +1,39 @@
+"""How these writers read and save: the whole file, in place, as many a program does. No one else writes meanwhile."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+Given = Mapping[str, Any]
+Result = dict[str, Any]
+Writer = Callable[[Given], Result]
+
+
+def marks(given: Given) -> tuple[str, str]:
+    """The two lines around what the generator manages."""
+    return given["params"].get("begin", ""), given["params"].get("end", "")
+
+
+def saving(change: Callable[[str, Given], str]) -> Writer:
+    """A writer that makes another text of the text; it refuses where it would leave the same one."""
+
+    def write(given: Given) -> Result:
+        path = Path(given["config"])
+        before = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
+        after = change(before, given)
+        if after == before:
+            return {"refused": True, "reason": "there is nothing here that it changes"}
+        path.write_bytes(after.encode("utf-8", "surrogateescape"))
+        return {}
+
+    return write
+
+
+def line_of(text: str, mark: str) -> tuple[int, int] | None:
+    """From where to where the line goes that says just this, its end included; the last one where there are several."""
+    at, found = 0, None
+    for line in text.splitlines(keepends=True):
+        if mark and line.strip("\r\n \t") == mark.strip():
+            found = at, at + len(line)
+        at += len(line)
+    return found

@@ -1,0 +1,103 @@
+"""Runs one command through `codex app-server`: initialize, command/exec, stop. Ends with the exit code that it told.
+
+    PYTHON -I -S app_server_driver.py CHANNEL COUNT CODEX app-server … COMMAND…      COUNT: of Codex' words
+
+The command's words go through CHANNEL (channel.py), Codex' own to stderr. It stands alone, with the files beside it:
+the standard library of Python 3.9.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from pytest_codexsandbox.guest.channel import Channel, wrapped
+    from pytest_codexsandbox.guest.driving import Codex, arguments, leave, told
+else:  # started as a file: the files beside it are modules
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from channel import Channel, wrapped
+    from driving import Codex, arguments, leave, told
+
+CLIENT = {"name": "codexsandbox", "title": "codexsandbox", "version": "1"}
+LONGEST = 24 * 60 * 60 * 1000  # ms: who started us keeps the time
+# Up to 0.111 a command that failed, and spoke as if a sandbox had kept it from something, was told like this.
+DENIED = re.compile(r"sandbox denied exec error, exit code: (\d+),")
+_UNREAD = 2000  # characters of a line that is no answer
+
+
+class Server:
+    """Newline-delimited JSON-RPC, one question at a time."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.codex = Codex(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._number = 0
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The answer; where Codex refuses, its words are ours and we end with 1, or as it says that the command did."""
+        self._number += 1
+        self._send({"id": self._number, "method": method, "params": params}, method)
+        while True:
+            message = self._read(method)
+            if message.get("id") != self._number or "method" in message:
+                continue  # a notification, or a question of its own: nobody is there to be asked
+            if "error" in message:
+                return self._refused(method, message["error"])
+            return dict(message["result"])
+
+    def _refused(self, method: str, error: dict[str, Any]) -> dict[str, Any]:
+        text = str(error.get("message"))
+        denied = DENIED.search(text)
+        if not denied:
+            told(f"{method} was refused: {error.get('code')} {text}")
+            self.codex.stop()
+            leave(1)
+        return {"exitCode": int(denied[1]), "stderr": text}
+
+    def notify(self, method: str) -> None:
+        self._send({"method": method}, method)
+
+    def _send(self, message: dict[str, Any], method: str) -> None:
+        assert self.codex.process.stdin is not None
+        try:
+            self.codex.process.stdin.write(json.dumps(message).encode() + b"\n")
+        except OSError:
+            self._gone(method)
+
+    def _read(self, method: str) -> dict[str, Any]:
+        """The next message. What is none is passed on: it may be all that there is to be seen."""
+        assert self.codex.process.stdout is not None
+        while line := self.codex.process.stdout.readline():
+            try:
+                message = json.loads(line)
+            except ValueError:
+                message = None
+            if isinstance(message, dict):
+                return message
+            told(f"no JSON: {line[:_UNREAD].decode('latin-1').rstrip()}")
+        return self._gone(method)
+
+    def _gone(self, method: str) -> NoReturn:
+        self.codex.end_as_it_did(f"Codex has ended without an answer to {method}")
+
+
+def main(words: list[str]) -> None:
+    folder, argv, command = arguments(words)
+    channel = Channel(folder)
+    server = Server(argv)
+    server.ask("initialize", {"clientInfo": CLIENT, "capabilities": {"experimentalApi": True}})
+    server.notify("initialized")
+    ended = server.ask("command/exec", {"command": wrapped(folder, command), "timeoutMs": LONGEST})
+    channel.finish()
+    for stream in ("stdout", "stderr"):  # on the former nothing is expected
+        os.write(2, str(ended.get(stream) or "").encode("utf-8", "backslashreplace"))
+    server.codex.stop()
+    leave(int(ended["exitCode"]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,117 @@
+"""The way of a command's words past Codex: two FIFOs beside its world, and whoever drives Codex relays them.
+
+Codex collects, cuts and mixes what its commands print. A command that is started with its stdin and stdout on these
+FIFOs says every byte to us, and the hand, which made them, knows its stdout again. Opening a FIFO that is there makes
+nothing and writes to no disk: it works on a mount that can only be read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shlex
+import threading
+
+IN, OUT = "in", "out"
+INHERITED = (8, 9)  # the same as descriptors: a shell takes one digit
+_STARTED = b"\x06"  # what the shell says once it holds both, just before it becomes the command
+_CHUNK = 1 << 16
+
+
+def made(folder: str) -> tuple[int, int]:
+    """By the hand, before Codex starts: new ones, whatever was there. The device and inode of what the command says:
+    whoever puts another file there later does not have those."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    for name in (IN, OUT):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, name))
+        os.mkfifo(os.path.join(folder, name), 0o600)
+    said = os.lstat(os.path.join(folder, OUT))
+    return said.st_dev, said.st_ino
+
+
+def found(folder: str) -> None:
+    """As the hand made them; where there was none (a script that shows a call again), made now."""
+    if not os.path.isdir(folder):
+        made(folder)
+
+
+def wrapped(folder: str, command: list[str]) -> list[str]:
+    """`command` with its stdin and stdout on the FIFOs: the words of the process that runs stay the command's own.
+
+    Landlock lets nothing be opened for writing that the policy does not name, and leaves open what is: there they are
+    inherited. Where bubblewrap sets the sandbox up, nothing is.
+    """
+    given, said = (shlex.quote(os.path.join(folder, name)) for name in (IN, OUT))
+    start = 'printf \'\\006\'; exec "$0" "$@"'
+    by_name, inherited = f"exec <{given} >{said}", f"exec <&{INHERITED[0]} >&{INHERITED[1]}"
+    return ["/bin/sh", "-c", f"if {{ true >{said}; }} 2>/dev/null; then {by_name}; else {inherited}; fi; {start}",
+            *command]  # fmt: skip
+
+
+class Channel:
+    """Our end: our own stdin is the command's, and what it says goes to our own stdout."""
+
+    def __init__(self, folder: str) -> None:
+        found(folder)
+        # For reading and writing: who opens them never waits for us, and they have no end while we are there.
+        self._given, self._said = (os.open(os.path.join(folder, name), os.O_RDWR | os.O_CLOEXEC) for name in (IN, OUT))
+        os.set_blocking(self._said, False)
+        self._hand_down(folder)
+        self._over, self._wake = os.pipe()
+        self._begun = b""
+        self._reading = threading.Thread(target=self._relay, daemon=True)
+        self._reading.start()
+
+    def finish(self) -> None:
+        """The command has ended: what it still said is in the FIFO."""
+        os.write(self._wake, b"!")
+        self._reading.join()
+
+    def _hand_down(self, folder: str) -> None:
+        for name, way, number in ((IN, os.O_RDONLY, INHERITED[0]), (OUT, os.O_WRONLY, INHERITED[1])):
+            opened = os.open(os.path.join(folder, name), way)
+            os.dup2(opened, number)
+            os.close(opened)
+
+    def _relay(self) -> None:
+        waiting = select.poll()
+        waiting.register(self._said, select.POLLIN)
+        waiting.register(self._over, select.POLLIN)
+        while True:
+            ready = {fd for fd, _ in waiting.poll()}
+            while self._said in ready and self._pass_on():
+                continue
+            if self._over in ready:
+                while self._pass_on():
+                    continue
+                return
+
+    def _pass_on(self) -> bool:
+        try:
+            data = os.read(self._said, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not self._begun:
+            self._begun = data[:1]
+            data = data[1:] if self._begun == _STARTED else data
+            threading.Thread(target=self._feed, daemon=True).start()
+        write_all(1, data)
+        return True
+
+    def _feed(self) -> None:
+        """Not before the command holds its end: what is in a FIFO that everybody closes is lost. When we close ours it
+        sees the end of its stdin."""
+        try:
+            while data := os.read(0, _CHUNK):
+                write_all(self._given, data)
+        finally:
+            os.close(self._given)
+
+
+def write_all(handle: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]

@@ -1,0 +1,99 @@
+"""What the drivers of Codex share: Codex as their child, its last words, and how they end as it did."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import threading
+from typing import IO, TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from pytest_codexsandbox.guest.channel import INHERITED
+else:
+    from channel import INHERITED
+
+FAULT = 97  # nobody told how the command ended, and that is no word of Codex': see doors/driven.py
+SAID = "codexsandbox: "  # how a line of ours on stderr begins
+_KEPT = 256 * 1024  # bytes of stderr that are passed on
+_PATIENCE = 5.0  # seconds in which Codex ends by itself once its stdin is closed
+
+
+class Codex:
+    """The process. Its stderr is passed on to ours, as much as is bounded."""
+
+    def __init__(self, argv: list[str], *, stdin: int, stdout: int) -> None:
+        try:
+            self.process: subprocess.Popen[bytes] = subprocess.Popen(
+                argv, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, bufsize=0, pass_fds=INHERITED
+            )
+        except OSError as problem:
+            fault(f"{argv[0]}: {problem.strerror}")
+        self.spoke = False  # on stderr: its own last words are told better than by us
+        self._erring = threading.Thread(target=self._pass_on, args=(self.process.stderr,), daemon=True)
+        self._erring.start()
+
+    def _pass_on(self, stream: IO[bytes]) -> None:
+        room = _KEPT
+        while data := stream.read(1 << 16):
+            os.write(2, data[:room])
+            room = max(0, room - len(data))
+            self.spoke = True
+
+    def ended(self) -> None:
+        """All that it said has been passed on."""
+        self.process.wait()
+        self._erring.join(1.0)  # whoever inherited its stderr may keep it open
+
+    def stop(self) -> None:
+        """As a client that goes away stops it; one that does not end is ended, and that is said."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        for number in (0, signal.SIGTERM, signal.SIGKILL):
+            if number:
+                told(f"Codex did not end by itself, so it was sent {signal.Signals(number).name}")
+                self.process.send_signal(number)
+            try:
+                self.process.wait(_PATIENCE)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self._erring.join(1.0)
+
+    def end_as_it_did(self, why: str) -> NoReturn:
+        """It has ended before it told how the command ended: as it ends, we end."""
+        self.ended()
+        code = self.process.returncode
+        if not self.spoke or not code:
+            told(why)
+        if code < 0:
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+            os.kill(os.getpid(), -code)
+        leave(code or FAULT)
+
+
+def told(text: str) -> None:
+    os.write(2, (SAID + text + "\n").encode("utf-8", "backslashreplace"))
+
+
+def fault(why: str) -> NoReturn:
+    """We could not converse; what Codex would have done is not known."""
+    told(why)
+    leave(FAULT)
+
+
+def leave(code: int) -> NoReturn:
+    """At once: no thread of ours holds us back."""
+    os._exit(code & 0xFF)
+
+
+def arguments(words: list[str]) -> tuple[str, list[str], list[str]]:
+    """CHANNEL COUNT CODEX… COMMAND…: the folder of the channel, Codex' words (so many), the command's."""
+    count = int(words[1])
+    return words[0], words[2 : 2 + count], words[2 + count :]
+
+
+def shown(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)

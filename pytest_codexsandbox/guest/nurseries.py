@@ -1,0 +1,117 @@
+"""The warden's end of a nursery: it is awake only while somebody calls, and a call of it is a scope like any other."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from typing import Any, Callable, Dict, Final  # noqa: UP035
+
+from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.guest.loop import Loop
+from pytest_codexsandbox.guest.scopes import Scope
+
+_PROGRAM: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "nursery.py")
+_MOST: Final = 16
+
+
+class Nursery:
+    """Stopped between calls: what a module has left running cannot write while somebody looks at its files."""
+
+    def __init__(self, loop: Loop, env: dict[str, str]) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        started = subprocess.Popen(
+            [sys.executable, _PROGRAM, str(theirs.fileno())], pass_fds=[theirs.fileno()], env=env, cwd="/",
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        theirs.close()
+        self.pid, self._socket, self.lives = started.pid, ours, True
+        started.returncode = 0  # the loop waits for it
+        loop.child(self.pid, self._ended)
+
+    def _ended(self, status: int, usage: Any) -> None:
+        self.lives = False
+
+    def fork(self, words: dict[str, Any], streams: list[int], *, within: float) -> int:
+        """The number of the process that performs the call. OSError says why there is none."""
+        self._send(signal.SIGCONT)
+        try:
+            self._socket.settimeout(within)
+            socket.send_fds(self._socket, [json.dumps(words).encode()], streams)
+            answer = json.loads(self._socket.recv(1 << 16) or b'{"error": "the Python that imported it has ended"}')
+        except (OSError, ValueError) as problem:
+            self.end()
+            late = f"{words['module']} was not imported in {within:.0f} s"
+            raise OSError(late if isinstance(problem, TimeoutError) else str(problem)) from problem
+        if "error" in answer:
+            raise OSError(str(answer["error"]))
+        return int(answer["pid"])
+
+    def rest(self) -> list[str]:
+        """Until the next call; what the module itself had started is ended, and named."""
+        self._send(signal.SIGSTOP)
+        left = [pid for pid in kin.children(self.pid) if kin.is_alive(pid)]
+        named = [kin.describe(pid) for pid in left]
+        kin.end(left)
+        return named
+
+    def end(self) -> None:
+        kin.end([self.pid])
+        self._socket.close()
+
+    def _send(self, number: int) -> None:
+        if self.lives:
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:
+                pass
+
+
+class Nurseries:
+    """One for each module and where it was looked for: what one does to its Python is not seen by another."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._found: Dict[str, Nursery] = {}  # noqa: UP006
+
+    def of(self, call: dict[str, Any], env: dict[str, str]) -> Nursery:
+        key = json.dumps([call["module"], call["path"]])
+        found = self._found.pop(key, None)
+        if found is None or not found.lives:
+            found = Nursery(self._loop, env)
+        self._found[key] = found  # the last one used stands last
+        while len(self._found) > _MOST:
+            self._found.pop(next(iter(self._found))).end()
+        return found
+
+    def rest(self) -> list[str]:
+        return [name for one in self._found.values() if one.lives for name in one.rest()]
+
+    def end(self) -> None:
+        for one in self._found.values():
+            one.end()
+
+
+class Called(Scope):
+    """A scope whose first process is forked by a nursery, and not started from a file."""
+
+    nurseries: Nurseries
+
+    @classmethod
+    def by(cls, nurseries: Nurseries) -> Callable[..., Called]:
+        def make(*words: Any) -> Called:
+            made = cls(*words)
+            made.nurseries = nurseries
+            return made
+
+        return make
+
+    def _popen(self, stdin: int, stdout: int, stderr: int, setup: Callable[[], None] | None) -> None:
+        command = self._command
+        env = {**command["env"], kin.MARK: self.id}
+        nursery = self.nurseries.of(command["call"], env)
+        words = {**command["call"], "env": env, "cwd": command["cwd"]}
+        self.pid = nursery.fork(words, [stdin, stdout, stderr], within=command["timeout"])

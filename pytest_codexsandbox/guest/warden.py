@@ -1,0 +1,142 @@
+"""The first process where a generator runs: it starts the generator, ends all that it leaves, and tells how it went.
+
+`PYTHON -I -S warden.py`, messages as in wire.py on stdin and stdout. It ends with its stdin, and where it is the first
+process of its namespace everything in there ends with it. Whoever it starts cannot look into it: it is not dumpable.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import resource
+import signal
+import sys
+import types
+from typing import Any, Callable, Dict, Final, List  # noqa: UP035
+
+if __name__ == "__main__":  # alone: the folder that this file lies in is the package
+    for _name, _path in (("pytest_codexsandbox", []), ("pytest_codexsandbox.guest", [os.path.dirname(__file__)])):
+        sys.modules[_name] = types.ModuleType(_name)
+        sys.modules[_name].__path__ = _path
+
+from pytest_codexsandbox.guest import kin, staging, wire
+from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
+from pytest_codexsandbox.guest.nurseries import Called, Nurseries
+from pytest_codexsandbox.guest.scopes import Scope, Scopes
+
+Body = Dict[str, Any]  # noqa: UP006
+_PR_SET_DUMPABLE: Final = 4
+_LOOK: Final = 0.25  # seconds between two looks at how much was written and said
+
+
+class Warden:
+    def __init__(self) -> None:
+        self.loop = Loop()
+        self.loop.watch_children()
+        kin.adopt_orphans()
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        self._scopes = Scopes(self.loop, f"gen{os.urandom(4).hex()}")
+        self._nurseries = Nurseries(self.loop)
+        self._unpacker = wire.Unpacker()
+        self._outbox = Outbox(self.loop, 1, lost=self._end, drained=lambda: None)
+
+    def serve(self) -> None:
+        os.set_blocking(0, False)
+        self.loop.watch(0, READ, self._read)
+        try:
+            self.loop.run()
+        finally:
+            self._nurseries.end()
+            kin.end(kin.children(os.getpid()))
+
+    def _end(self) -> None:
+        self.loop.stop()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(0, 1 << 20)
+        except BlockingIOError:
+            return
+        if not data:
+            self._end()
+            return
+        for body, blobs in self._unpacker.feed(data):
+            try:
+                self._run(body, blobs)
+            except Exception as problem:
+                self._outbox.put(wire.pack({"id": body["id"], "error": f"{type(problem).__name__}: {problem}"}))
+
+    def _run(self, body: Body, blobs: List[bytes]) -> None:  # noqa: UP006
+        """All of `commands` at once; one answer when the last has ended."""
+        commands, limits = body["commands"], body["limits"]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file"], resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+        results: list[Body | None] = [None] * len(commands)
+        output: list[bytes] = [b""] * (2 * len(commands))
+
+        def ended(at: int, result: Body, scope: Scope | None) -> None:
+            results[at] = result
+            if scope is not None:
+                output[2 * at : 2 * at + 2] = [bytes(scope.out.kept), bytes(scope.err.kept)]
+            if all(one is not None for one in results):
+                left = self._nurseries.rest()
+                result["survivors"] = [*result.get("survivors", ()), *left]
+                self._outbox.put(wire.pack({"id": body["id"], "results": results}, output))
+
+        for at, command in enumerate(commands):
+            self._start(command, blobs[at], limits, functools.partial(ended, at))
+
+    def _start(self, command: Body, stdin: bytes, limits: Body, done: Callable[[Body, Scope | None], None]) -> None:
+        make = Called.by(self._nurseries) if command.get("call") else Scope
+        scope = self._scopes.new(command, stdin, make)
+        why = scope.start()
+        if why:
+            self._scopes.over(scope)
+            done({"ended": "not-started", "error": why}, None)
+            return
+        scope.done = lambda result: done(result, scope)
+        scope.converse()
+        self._watch(scope, limits)
+
+    def _watch(self, scope: Scope, limits: Body) -> None:
+        """End it when it says or writes more than anybody will read."""
+
+        def look() -> None:
+            if scope not in self._scopes.live:
+                return
+            said = scope.out.total + scope.err.total
+            entries, size = staging.weight(limits["tops"], entries=limits["entries"])
+            why = (
+                f"it printed {said} bytes, more than {limits['said']}" if said > limits["said"]
+                else f"it wrote {size} bytes, more than {limits['size']}" if size > limits["size"]
+                else f"it made more than {limits['entries']} files" if entries > limits["entries"]
+                else ""
+            )  # fmt: skip
+            if why:
+                scope.lose(f"{why}, and was ended")
+            else:
+                self.loop.after(_LOOK, look)
+
+        self.loop.after(_LOOK, look)
+
+
+def _plain_signals() -> None:
+    """Nothing that we inherited is passed on, and nobody but the end of our stdin ends us: handlers are forgotten
+    where a program is started, what is ignored is not."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in signal.valid_signals():
+        if number not in (signal.SIGPIPE, signal.SIGXFSZ) and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+
+
+def main() -> None:
+    os.umask(0o022)
+    _plain_signals()
+    Warden().serve()
+
+
+if __name__ == "__main__":
+    main()

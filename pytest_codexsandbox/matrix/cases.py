@@ -1,0 +1,125 @@
+"""The corpus: what may lie in a user's folders before a generator runs. One folder for each case. Pure but for reading.
+
+NN-name/README.md     a title, then a paragraph that says why: what broke, and where
+NN-name/config.toml   the user's file, byte for byte; none where `missing = true`
+NN-name/case.toml     the rest
+"""
+
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix.toml_files import TomlFile
+from pytest_codexsandbox.model.generator import Case, Platform, Wish
+from pytest_codexsandbox.model.ids import is_value
+from pytest_codexsandbox.registry import shipped
+
+GROUPS: Final = ("placement", "spelling", "bytes", "block", "together", "migration", "files", "inputs")
+Group = Literal["placement", "spelling", "bytes", "block", "together", "migration", "files", "inputs"]
+Link = Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"]
+_FILES: Final = ("README.md", "case.toml", "config.toml")
+
+
+class _Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A wish as it is written down: TOML has no word for nothing."""
+
+    roots: tuple[str, ...] = ()
+    network: bool | Literal["unsaid"] = False
+    platform: Platform = "linux"
+    version: str | None = None
+    approval: str = ""
+    capabilities: dict[str, bool] = {}
+    params: dict[str, str] = {}
+
+    def wish(self) -> Wish:
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
+        return Wish(**{**given, "network": None if self.network == "unsaid" else self.network})
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """case.toml."""
+
+    group: Group
+    input: Literal["valid", "invalid"] = "valid"
+    missing: bool = False
+    needs_block: bool = False
+    mode: int = 0o644
+    folder_mode: int = 0o755
+    link: Link = ""
+    files: dict[str, str] = {}  # placeholder path → a file of this folder; `…/` → "": a folder
+    wish: _Wish | None = None
+    voids: str = ""
+    notes: str = ""
+
+
+def shipped_cases() -> tuple[Case, ...]:
+    return cases(shipped("scenarios") / "generator" / "cases")
+
+
+def cases(folder: Path) -> tuple[Case, ...]:
+    """Every folder in `folder`, by name."""
+    if not folder.is_dir():
+        raise WrongInput(f"there is no folder of cases: {folder}", next_step="one folder for each case below it")
+    found = tuple(case(path) for path in sorted(folder.iterdir()) if path.is_dir())
+    if not found:
+        raise WrongInput(f"no case lies in {folder}", next_step="one folder for each case below it")
+    return found
+
+
+def case(folder: Path) -> Case:
+    if not is_value(folder.name):
+        raise WrongInput(
+            f"{folder.name!r} cannot be the name of a case", where=str(folder),
+            why="lower-case letters, digits and . + _ -",
+        )  # fmt: skip
+    file = toml_files.read(folder / "case.toml")
+    read = toml_files.convert(file, _File)
+    files = {path: _bytes(folder, name, file) if name else b"" for path, name in read.files.items()}
+    _nothing_else(folder, read, file)
+    words: dict[str, Any] = {
+        name: getattr(read, name)
+        for name in ("group", "input", "needs_block", "mode", "folder_mode", "link", "voids", "notes")
+    }
+    return Case(
+        id=folder.name, why=_why(folder), config=_config(folder, read, file), files=files,
+        wish=read.wish.wish() if read.wish else None, **words,
+    )  # fmt: skip
+
+
+def _config(folder: Path, read: _File, file: TomlFile) -> bytes | None:
+    path = folder / "config.toml"
+    if path.exists() and read.missing:
+        raise WrongInput("missing = true, and there is a config.toml", where=file.place("missing"))
+    if not path.exists() and not read.missing:
+        raise WrongInput("there is no config.toml", where=str(folder), next_step="missing = true, or write it")
+    return None if read.missing else path.read_bytes()
+
+
+def _bytes(folder: Path, name: str, file: TomlFile) -> bytes:
+    path = folder / name
+    if "/" in name or not path.is_file():
+        raise WrongInput(f"there is no {name!r} beside case.toml", where=file.place("files"))
+    return path.read_bytes()
+
+
+def _nothing_else(folder: Path, read: _File, file: TomlFile) -> None:
+    """A file that nobody names would not be laid, and nobody would notice."""
+    known = {*_FILES, *read.files.values()}
+    extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
+    if extra:
+        raise WrongInput(f"{extra[0]!r} is not named in case.toml", where=str(folder), next_step="files = { … }")
+
+
+def _why(folder: Path) -> str:
+    """The first paragraph below the title."""
+    path = folder / "README.md"
+    if not path.is_file():
+        raise WrongInput("there is no README.md that says why", where=str(folder))
+    paragraphs = [one.strip() for one in path.read_text(encoding="utf-8").split("\n\n")]
+    found = next((one for one in paragraphs if one and not one.startswith("#")), "")
+    if not found:
+        raise WrongInput("README.md does not say why", where=str(path), next_step="a paragraph below the title")
+    return " ".join(found.split())

@@ -1,0 +1,174 @@
+"""`[NAME=]SPEC`, as it stands behind --codex-generator and in a declaration's `run`. Pure: nothing is started.
+
+Words are split as a shell would split them and never given to one. A placeholder is a whole `@WORD@` of capitals;
+one that is misspelt is an error, for it would reach the program as it stands.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix import generators
+from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.model.generator import Declaration
+from pytest_codexsandbox.model.generator_spec import FOLDERS, PLACEHOLDERS, SCHEMES, Generator, Scheme, Spec
+from pytest_codexsandbox.model.ids import as_value, is_value
+
+OPTION: Final = "--codex-generator"
+REAL: Final = "real"
+_FORM: Final = f'{OPTION} "[NAME=]mytool render --out @CONFIG@"'
+_NAMED: Final = re.compile(r"(?P<name>[^\s\"'=:/\\@-][^\s\"'=:/\\@]*)=(?P<rest>.*)", re.DOTALL)
+_SCHEMED: Final = re.compile(r"(?P<scheme>[a-z]+):(?P<rest>.*)", re.DOTALL)
+_PLACEHOLDER: Final = re.compile(r"@([A-Z][A-Z0-9_]*)@")
+_PYTHON: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_KNOWN: Final = frozenset((*PLACEHOLDERS, *FOLDERS))
+
+
+def asked(
+    texts: Sequence[str], *, beside: Path | None = None, base: Path | None = None, where: str = OPTION
+) -> tuple[Generator, ...]:
+    """All that were named, in their order; `real` stands for every tool of the registries. `beside`: the folder of a
+    user's matrix file. `base`: where relative paths start."""
+    base = base or Path.cwd()
+    found: dict[str, Generator] = {}
+    for text in texts:
+        for one in _all(text, found, beside=beside, base=base, where=where):
+            if one.name in found and found[one.name] != one:
+                raise WrongInput(f"two generators are called {one.name!r}", where=f"{where} {text}",
+                                 next_step=f"name one of them: {_FORM}")  # fmt: skip
+            found[one.name] = one
+    return tuple(found.values())
+
+
+def _all(
+    text: str, before: Mapping[str, Generator], *, beside: Path | None, base: Path, where: str
+) -> tuple[Generator, ...]:
+    if text.strip() == REAL:
+        return tuple(of_declaration(name, beside) for name in generators.real(beside))
+    name, rest = _split_name(text, where)
+    declared = _declared(rest.strip(), beside, base)
+    if declared is not None:
+        return (msgspec.structs.replace(declared, name=name or declared.name),)
+    spec = parse(rest, before=before, beside=beside, base=base, where=f"{where} {text}")
+    return (Generator(name=name or default_name(spec), spec=spec, base=str(base)),)
+
+
+def _declared(text: str, beside: Path | None, base: Path) -> Generator | None:
+    """A bare name of the catalogue, or the path of a declaration."""
+    if text in generators.files(beside):
+        return of_declaration(text, beside)
+    if text.endswith(".toml") and not re.search(r"\s", text):
+        path = base / Path(text).expanduser()
+        if not path.is_file():
+            raise WrongInput(f"there is no declaration {text}", where=str(path))
+        return of_file(path)
+    return None
+
+
+def of_declaration(name: str, beside: Path | None = None) -> Generator:
+    generators.declared(name, beside)
+    return of_file(generators.files(beside)[name], beside)
+
+
+def of_file(path: Path, beside: Path | None = None) -> Generator:
+    declaration: Declaration = generators.load(path)
+    base = path.resolve().parent
+    spec = parse(declaration.run, beside=beside, base=base, where=f"{path} (run)")
+    for text in (*declaration.env.values(), *declaration.setup, *declaration.installed):
+        check_placeholders(text, str(path))
+    return Generator(name=declaration.name, spec=spec, declaration=declaration, base=str(base))
+
+
+def parse(
+    text: str, *, before: Mapping[str, Generator] | None = None, beside: Path | None = None, base: Path | None = None,
+    where: str = OPTION,
+) -> Spec:  # fmt: skip
+    """`before`: generators that a chain may name beside those of the catalogue."""
+    scheme, rest = _split_scheme(text.strip(), base or Path.cwd(), where)
+    if scheme == "chain":
+        return Spec(scheme=scheme, text=rest, parts=_parts(rest, before or {}, beside, where))
+    if scheme == "py" and not _PYTHON.fullmatch(rest):
+        raise WrongInput(f"{rest!r} names no function", where=where, next_step="py:package.module:function")
+    if scheme == "ep" and not re.fullmatch(r"\S+", rest):
+        raise WrongInput(f"{rest!r} names no entry point", where=where, next_step="ep:NAME")
+    if scheme in ("py", "ep"):
+        return Spec(scheme=scheme, text=rest)
+    return Spec(scheme=scheme, text=rest, words=_words(rest, where))
+
+
+def _split_name(text: str, where: str) -> tuple[str, str]:
+    found = _NAMED.fullmatch(text.strip())
+    if found is None:
+        return "", text
+    if not is_value(found["name"]):
+        raise WrongInput(
+            f"{found['name']!r} cannot be the name of a generator", where=f"{where} {text}",
+            why="it becomes part of cell ids: lower-case letters, digits, `.`, `+`, `_` and `-`", next_step=_FORM,
+        )  # fmt: skip
+    return found["name"], found["rest"]
+
+
+def _split_scheme(text: str, base: Path, where: str) -> tuple[Scheme, str]:
+    found = _SCHEMED.fullmatch(text)
+    if found is None or (base / text.split(maxsplit=1)[0]).exists():
+        return "cmd", text
+    for scheme in SCHEMES:
+        if scheme == found["scheme"]:
+            return scheme, found["rest"].strip()
+    raise WrongInput(f"there is no scheme {found['scheme']!r}", where=where, why=known(found["scheme"], SCHEMES),
+                     next_step=f"a program whose name has a colon in it: cmd:{text}")  # fmt: skip
+
+
+def _words(text: str, where: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise WrongInput("the command cannot be split into words", where=where, why=str(error),
+                         next_step="close the quote") from error  # fmt: skip
+    if not words or not words[0]:
+        raise WrongInput("no command was given", where=where, next_step=_FORM)
+    for word in words:
+        check_placeholders(word, where)
+    return words
+
+
+def check_placeholders(text: str, where: str) -> None:
+    for found in _PLACEHOLDER.finditer(text):
+        if found[1] not in _KNOWN:
+            near = known(found[1], PLACEHOLDERS, limit=len(PLACEHOLDERS))
+            raise WrongInput(f"there is no placeholder @{found[1]}@", where=where, why=near)
+
+
+def _parts(text: str, before: Mapping[str, Generator], beside: Path | None, where: str) -> tuple[Generator, ...]:
+    names = [name.strip() for name in text.split(",")]
+    if len(names) < 2 or not all(names):
+        raise WrongInput("a chain names two generators or more", where=where, next_step="chain:one,other,one")
+    every = {*before, *generators.files(beside)}
+    for name in names:
+        if name not in every:
+            raise WrongInput(f"chain: there is no generator {name!r}", where=where, why=known(name, every),
+                             next_step=f"name it before the chain: {OPTION} {name}=…")  # fmt: skip
+    return tuple(_part(name, before, beside, where) for name in names)
+
+
+def _part(name: str, before: Mapping[str, Generator], beside: Path | None, where: str) -> Generator:
+    named = before.get(name)
+    is_chain = named.spec.scheme == "chain" if named else generators.declared(name, beside).run.startswith("chain:")
+    if is_chain:  # asked before it is taken apart: it may name itself
+        raise WrongInput(f"chain: {name} is a chain itself", where=where, next_step="name its generators instead")
+    return named or of_declaration(name, beside)
+
+
+def default_name(spec: Spec) -> str:
+    """The program's; of Python the function's module and name, of a chain those of its parts."""
+    if spec.scheme == "chain":
+        return as_value("+".join(part.name for part in spec.parts))
+    if spec.scheme in ("py", "ep"):
+        module, _, function = spec.text.partition(":")
+        return as_value("-".join(filter(None, (module.rpartition(".")[2], function))))
+    return as_value(Path(spec.words[0]).name)

@@ -1,0 +1,172 @@
+"""A TOML document cut into its statements, byte for byte: what is a comment, a header, a key with its value, and where.
+
+A parser says what a file means and forgets where it stands; to change one value and leave every other byte alone both
+are needed. Nothing is decided here: whatever is planned with these pieces is parsed again before it is written.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal
+
+import msgspec
+import tomli
+
+_WORD: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_KEY: Final = re.compile(rf"{_WORD}(?:[ \t]*\.[ \t]*{_WORD})*")
+_HEADER: Final = re.compile(rf"(\[\[?)[ \t]*({_KEY.pattern})[ \t]*(\]\]?)")
+_EQUALS: Final = re.compile(r"[ \t]*=[ \t]*")
+_REST: Final = re.compile(r"[ \t]*(#[^\n]*)?\r?(?:\n|\Z)")
+_GAP: Final = re.compile(r"(?:[ \t\r\n,]+|#[^\n]*)*")
+_COMMENT: Final = re.compile(r"#[^\n]*")
+_STRING: Final = re.compile(
+    r'"""(?:\\.|[^\\])*?"""(?:"{0,2})|' + r"'''.*?'''(?:'{0,2})|" + r'"(?:[^"\\\n]|\\.)*"|' + r"'[^'\n]*'", re.DOTALL
+)
+_BARE: Final = re.compile(r"[^,\]}#\n]+")
+_SKIPPED: Final = re.compile(r"[^\[\]{}\"'#]+")
+_CLOSER: Final = {"[": "]", "{": "}"}
+
+
+class NotToml(Exception):
+    """The text cannot be cut: no TOML, or nothing that this knows."""
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """`key = value`: where the value's text begins and ends."""
+
+    key: tuple[str, ...]
+    begin: int
+    end: int
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """Whole lines: `start` is where the first begins, `stop` behind the end of the last."""
+
+    kind: Literal["blank", "comment", "header", "pair"]
+    start: int
+    stop: int
+    table: tuple[str, ...]  # of the header above; of a header: its own
+    pair: Pair | None = None
+    comment: str = ""  # behind the statement, or all there is, without what surrounds it
+    array: bool = False  # `[[…]]` stands above, or is it
+
+
+def cut(text: str) -> tuple[Piece, ...]:
+    """NotToml where a line is none of the four kinds. Line ends may be LF or CRLF."""
+    return tuple(_pieces(text))
+
+
+def inner(text: str, begin: int) -> tuple[Pair, ...]:
+    """The pairs of an inline table whose `{` is at `begin`."""
+    found: list[Pair] = []
+    at = _must(_GAP, text, begin + 1).end()
+    while text[at : at + 1] != "}":
+        pair = _pair(text, at)
+        found.append(pair)
+        at = _must(_GAP, text, pair.end).end()
+    return tuple(found)
+
+
+def comments_in(text: str) -> tuple[str, ...]:
+    """The comments inside a value that goes over several lines."""
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        if text[at] == "#":
+            found.append(_must(_COMMENT, text, at)[0].rstrip("\r"))
+            at = _must(_COMMENT, text, at).end()
+        else:
+            at = _string_end(text, at) if text[at] in "\"'" else at + 1
+    return tuple(found)
+
+
+def _pieces(text: str) -> Iterator[Piece]:
+    table: tuple[str, ...] = ()
+    at, array = 0, False
+    while at < len(text):
+        start = at
+        while text[at : at + 1] in (" ", "\t"):
+            at += 1
+        pair, kind = None, _kind(text, at)
+        if kind == "header":
+            header = _must(_HEADER, text, at)
+            table, array, at = _names(header[2]), header[1] == "[[", header.end()
+        elif kind == "pair":
+            pair = _pair(text, at)
+            at = pair.end
+        rest = _must(_REST, text, at)
+        at = rest.end()
+        yield Piece(
+            kind=kind,
+            start=start,
+            stop=at,
+            table=table,
+            pair=pair,
+            comment=(rest[1] or "").rstrip("\r \t"),
+            array=array,
+        )
+
+
+def _kind(text: str, at: int) -> Literal["blank", "comment", "header", "pair"]:
+    if at >= len(text) or text[at] == "\n" or text.startswith("\r\n", at):
+        return "blank"
+    return "comment" if text[at] == "#" else "header" if text[at] == "[" else "pair"
+
+
+def _pair(text: str, at: int) -> Pair:
+    key = _must(_KEY, text, at)
+    begin = _must(_EQUALS, text, key.end()).end()
+    return Pair(key=_names(key[0]), begin=begin, end=_value_end(text, begin))
+
+
+def _value_end(text: str, at: int) -> int:
+    first = text[at : at + 1]
+    if first in ("[", "{"):
+        return _bracket_end(text, at)
+    if first in ('"', "'"):
+        return _string_end(text, at)
+    bare = _must(_BARE, text, at)
+    return at + len(bare[0].rstrip())
+
+
+def _bracket_end(text: str, at: int) -> int:
+    open_ones: list[str] = []
+    while at < len(text):
+        char = text[at]
+        if char in _CLOSER:
+            open_ones.append(_CLOSER[char])
+        elif char in "]}":
+            if open_ones.pop() != char:
+                break
+            if not open_ones:
+                return at + 1
+        elif char == "#":
+            at = _must(_COMMENT, text, at).end()
+            continue
+        elif char in "\"'":
+            at = _string_end(text, at)
+            continue
+        else:
+            at = _must(_SKIPPED, text, at).end()
+            continue
+        at += 1
+    raise NotToml("a bracket is not closed")
+
+
+def _string_end(text: str, at: int) -> int:
+    return _must(_STRING, text, at).end()
+
+
+def _names(key: str) -> tuple[str, ...]:
+    """Each word of a key as it is meant, whatever quotes it stands in."""
+    words = re.findall(_WORD, key)
+    try:
+        return tuple(next(iter(tomli.loads(f"{word} = 0"))) if word[0] in "\"'" else word for word in words)
+    except tomli.TOMLDecodeError as problem:
+        raise NotToml(f"{key!r}: {problem}") from None
+
+
+def _must(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
+    found = pattern.match(text, at)
+    if found is None:
+        raise NotToml(f"line {text.count(chr(10), 0, at) + 1}: {text[at : at + 20]!r} is out of place")
+    return found

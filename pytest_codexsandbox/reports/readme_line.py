@@ -1,0 +1,136 @@
+"""What a maintainer may paste into a README: one line of counts, and a sign for each thing that users ask about. Pure.
+
+A sign is good only where everything that was asked was measured and held. What was not measured is never good.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports.escape import visible
+from pytest_codexsandbox.reports.facts import listed, many
+from pytest_codexsandbox.reports.generated import Measured, Tally, tally
+
+Answer = Literal["yes", "no", "unknown", "not asked"]
+SIGNS: Final[dict[Answer, str]] = {"yes": "✔", "no": "✘", "unknown": "?", "not asked": "–"}
+ASCII: Final[dict[Answer, str]] = {"yes": "yes", "no": "NO", "unknown": "?", "not asked": "-"}
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "loads": ("generator.parses", "generator.config-loads"),
+    "keeps": (
+        "generator.user-keys-keep-their-values", "generator.comments-stay", "generator.line-ends-stay",
+        "generator.mode-owner-links-stay", "generator.leaves-nothing-behind",
+    ),
+    "idempotent": (
+        "generator.second-run-changes-nothing", "generator.third-run-changes-nothing", "generator.does-not-grow",
+        "generator.means-the-same-again",
+    ),
+    "effective": ("effective.", "generator.keys-at-their-own-place"),
+    "shares": ("managed-block.",),
+    "robust": ("generator.",),  # whatever no other word has taken
+}  # fmt: skip
+_KNOWN: Final = (Verdict.EXPECTED, Verdict.STALE)
+_BELIEVED: Final = (Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE)
+_NOT_MEASURED: Final = (Verdict.BROKEN, Verdict.BLOCKED)
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """One generator, in all cells that it was measured in."""
+
+    name: str
+    version: str
+    spec: str
+    product: str
+    codex: tuple[str, ...]
+    date: str
+    counts: dict[str, int]  # verdict → results about the generator itself
+    leaks: int
+    suite: dict[str, int]  # verdict → results of what Codex does with its files
+    answers: dict[str, Answer]
+    cases: int  # of the corpus that were asked
+    corpus: int
+    confined: str  # "" something of it was not
+    doubt: str  # why nothing of this can be believed; "" it can
+
+
+def summaries(journal: Journal, found: Sequence[Measured], incomplete: str) -> list[Summary]:
+    """In the order in which they were asked for. `incomplete`: what is missing of the run."""
+    by_name: dict[str, list[Measured]] = {}
+    for one in found:
+        by_name.setdefault(one.row.name, []).append(one)
+    return [_summary(journal, cells, incomplete) for cells in by_name.values()]
+
+
+def _summary(journal: Journal, cells: Sequence[Measured], incomplete: str) -> Summary:
+    first = cells[0]
+    records = [record for cell in cells for record in cell.records]
+    doubt = incomplete or _doubt(record for cell in cells for record in cell.trust)
+    counted = tally(records)
+    return Summary(
+        name=first.row.name, version=first.version, spec=first.row.spec,
+        product=journal.run.product or "codexsandbox", codex=tuple(dict.fromkeys(cell.codex for cell in cells)),
+        date=journal.run.started[:10], counts=_by_word(counted), leaks=counted.leaks,
+        suite=_by_word(tally(record for cell in cells for record in cell.suite)),
+        answers=_answers(records, doubt), cases=min(cell.cases for cell in cells), corpus=first.corpus,
+        confined=", ".join(sorted({cell.confined for cell in cells})) if all(cell.confined for cell in cells) else "",
+        doubt=doubt,
+    )  # fmt: skip
+
+
+def _by_word(counted: Tally) -> dict[str, int]:
+    return {verdict.value: counted[verdict] for verdict in Verdict if counted[verdict]}
+
+
+def _doubt(trust: Iterable[Record]) -> str:
+    """Whether the harness was shown to see what it should: where it was not, no sign is good."""
+    records = list(trust)
+    wrong = next((one for one in records if one.verdict not in _BELIEVED), None)
+    if wrong is not None:
+        return f"{wrong.key.promise}: {wrong.reason}"
+    shown = any(one.key.policy == AS_ASKED and one.verdict is Verdict.CONFORMS for one in records)
+    return "" if shown else "nothing showed that the harness can be believed about generators (trust.*)"
+
+
+def _answers(records: Iterable[Record], doubt: str) -> dict[str, Answer]:
+    by_word: dict[str, list[Record]] = {word: [] for word in _WORDS}
+    for record in records:
+        by_word[word_for(record.key.promise)].append(record)
+    return {word: _answer(tally(found), doubt) for word, found in by_word.items()}
+
+
+def word_for(promise: str) -> str:
+    return next((word for word, names in _WORDS.items() if promise.startswith(names)), "robust")
+
+
+def _answer(counted: Tally, doubt: str) -> Answer:
+    if counted[Verdict.VIOLATES] or any(counted[verdict] for verdict in _KNOWN):
+        return "no"
+    if any(counted[verdict] for verdict in _NOT_MEASURED):
+        return "unknown"
+    if not counted.asked:
+        return "not asked"
+    return "unknown" if doubt else "yes"
+
+
+def line(told: Summary, signs: Mapping[Answer, str] = SIGNS) -> str:
+    """`mytool 1.2 · codexsandbox 0.1.0, Codex 0.163.0, 2026-11-18: 3,812 of 4,020 checks conform, …`"""
+    name = f"{told.name} {told.version}".rstrip()
+    codex = f"Codex {listed(told.codex, 6)}" if told.codex else "no Codex"
+    doubt = "NOT TO BE BELIEVED, " if told.doubt else ""
+    answers = " ".join(f"{word} {signs[answer]}" for word, answer in told.answers.items())
+    return visible(f"{name} · {told.product}, {codex}, {told.date}: {doubt}{', '.join(_terms(told))} — {answers}")
+
+
+def _terms(told: Summary) -> list[str]:
+    counts = told.counts
+    leaks = f" ({told.leaks:,} leak)" if told.leaks else ""
+    terms = [f"{counts.get('conforms', 0):,} of {many(sum(counts.values()), 'check')} conform"]
+    terms += [f"{counts['violates']:,} violate{leaks}"] if "violates" in counts else []
+    words = {"expected": "known to deviate", "stale": "stale", "n/a": "n/a", "blocked": "blocked", "broken": "broken"}
+    terms += [f"{counts[verdict]:,} {word}" for verdict, word in words.items() if verdict in counts]
+    terms += [f"{told.cases:,} of {told.corpus:,} cases only"] if told.cases < told.corpus else []
+    return [*terms, "unconfined"] if not told.confined else terms

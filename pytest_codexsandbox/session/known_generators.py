@@ -1,0 +1,50 @@
+"""Generators whose answer is known, told beside those that are measured: if they are misjudged, nothing is believed."""
+
+from collections.abc import Callable, Container, Iterator
+from typing import Final
+
+from pytest_codexsandbox.generators.bad.catalogue import USER, Bad, named
+from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.matrix import generator_specs
+from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Story, Wish
+from pytest_codexsandbox.model.generator_spec import Generator
+
+CAUGHT: Final = ("breaks-toml", "duplicates-its-block", "eats-comments", "at-the-end", "leaves-a-copy")
+GOOD: Final = "good"
+Tell = Callable[[Generator, Case, Wish], Story]
+_ASKED: Final = Wish(roots=("@ROOT0@",), network=True)
+
+
+def findings(tell: Tell) -> tuple[Finding, ...]:
+    """One row for each: that it was judged rightly, which is its own control."""
+    return (_of_good(tell), *(_of_bad(bad, tell) for bad in named(CAUGHT)))
+
+
+def _of_good(tell: Tell) -> Finding:
+    one = generator_specs.of_declaration(GOOD)
+    story = tell(one, Case(id="known", why="an ordinary file", config=USER), _ASKED)
+    wrong = [f"{promise}: {found.saw}" for promise, found in _failed(story, one.declaration, CHECKS)]
+    return _row("the exemplary generator passes", "it passes", wrong)
+
+
+def _of_bad(bad: Bad, tell: Tell) -> Finding:
+    declaration = bad.declaration()
+    one = Generator(name=bad.name, spec=generator_specs.parse(bad.run), declaration=declaration)
+    story = tell(one, Case(id="known", why=bad.wrong, config=bad.config, link=bad.link), bad.wish)
+    about = [promise for promise in bad.caught_by if promise in CHECKS]
+    caught = {promise for promise, _ in _failed(story, declaration, about)}
+    missed = [f"{promise} did not see it" for promise in about if promise not in caught]
+    return _row(f"a generator that {bad.wrong} is caught", "it is caught", missed)
+
+
+def _failed(story: Story, declaration: Declaration, promises: Container[str]) -> Iterator[tuple[str, Finding]]:
+    for promise in CHECKS:
+        if promise in promises:
+            for found in CHECKS[promise](story, declaration):
+                if not found.skipped and not (found.held and found.control_held):
+                    yield promise, found
+
+
+def _row(claim: str, right: str, wrong: list[str]) -> Finding:
+    told = "; ".join(wrong[:3]) or right
+    return Finding(claim=claim, saw=told, held=not wrong, control=told, control_held=not wrong)

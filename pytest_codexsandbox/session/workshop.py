@@ -1,0 +1,273 @@
+"""Everything about generators that is dear: stories, what Codex says of them, what it then does. Each once."""
+
+import hashlib
+import posixpath
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.generators import effective
+from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.effective import Oracle
+from pytest_codexsandbox.matrix.generated import Writers
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.generator import Case, Claim, Declaration, Expect, Files, Finding, Story, Wish, Written
+from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.told import told_files, told_runs
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.ports import Write
+from pytest_codexsandbox.session.bench import Bench
+from pytest_codexsandbox.session.enforced import Enforced, Enforcement
+from pytest_codexsandbox.session.placing import written
+
+T = TypeVar("T")
+LOADS: Final = "generator.config-loads"
+ASKED: Final = Wish(roots=("@ROOT0@",), network=True)  # as much as a generator can be asked for
+ORACLES: Final = ("read-only", "workspace-write", "danger-full-access")
+TORN: Final = b"[[torn\n"
+NO_FILE: Final = Case(id="no-file", why="the user has no file", config=None)
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings, and what shows them: the id of a story, a claim or a call."""
+
+    findings: tuple[Finding, ...]
+    by: str
+    blocked_by: str = ""
+
+
+class Teller(Protocol):
+    """Runs generators, in private folders and confined."""
+
+    def story(self, cell: Cell, case: Case, wish: Wish) -> Story: ...
+    def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]: ...
+    def close(self) -> None: ...
+
+
+class Asking(Protocol):
+    """Asks the real Codex of a cell what it makes of files."""
+
+    def text(self, cell: Cell, config: bytes) -> Claim: ...
+    def before(self, cell: Cell, story: Story) -> Claim: ...
+    def after(self, cell: Cell, story: Story) -> Claim: ...
+    def close(self) -> None: ...
+
+
+class RealWorkshop:
+    def __init__(
+        self, bench: Bench, writers: Writers, *, teller: Teller, asking: Asking, known: Callable[[Cell], Told],
+        emit: Callable[[Line], None],
+    ) -> None:  # fmt: skip
+        """`known`: what the confinement and the generators whose answer is known had to say."""
+        self._bench, self._writers, self._teller, self._asking = bench, writers, teller, asking
+        self._known, self._emit = known, emit
+        self._enforcement = Enforcement(bench, write=_there, emit=emit)
+        self._kept: dict[object, Any] = {}
+
+    def close(self) -> None:
+        self._asking.close()
+        self._teller.close()
+
+    def writer(self, cell: Cell, policy: str) -> Write:
+        """What asks a door of this cell for a policy: the generator's words, told now."""
+        story = self._plain(cell, self._writers.wishes(cell)[policy])
+        return lambda world, policy: _there(cell, story, world)
+
+    # ---- what a Writing asks
+    def declaration(self, cell: Cell) -> Declaration:
+        return self._writers.declaration(cell)
+
+    def story(self, cell: Cell, case: str) -> tuple[Story, str]:
+        return self._once(("story", cell.id, case), lambda: self._tell(cell, case))
+
+    def loads(self, cell: Cell, case: str) -> Told:
+        story, by = self.story(cell, case)
+        why = self._not_asked(cell, story)
+        if why:
+            return _skipped(effective.LOADS, why, by)
+        claim, by = self.claim(cell, case)
+        if not claim.loads and not self._before(cell, story).loads:
+            return _skipped(effective.LOADS, "the user's own file does not load in this Codex either", by)
+        return Told(findings=effective.loads(claim, self.oracle(cell)), by=by)
+
+    def claims(self, cell: Cell, case: str) -> Told:
+        told = self._asked(cell, case)
+        if told is not None:
+            return told
+        claim, by = self.claim(cell, case)
+        return Told(findings=effective.says(claim, self.expect(cell, case), self.oracle(cell)), by=by)
+
+    def enforces(self, cell: Cell, case: str) -> tuple[Told, tuple[Observation, ...]]:
+        told = self._asked(cell, case)
+        if told is not None:
+            return told, ()
+        enforced = self.enforced(cell, case)
+        return Told(findings=enforced.findings, by=enforced.by), enforced.seen
+
+    def strained(self, kind: str, cell: Cell, case: str) -> Told:
+        def strain() -> Told:
+            findings = self._teller.strained(kind, cell, case, self._wish(cell))
+            return Told(findings=findings, by=f"strain-{kind}-{cell.subject.generator}-{case or 'once'}")
+
+        return self._once(("strain", kind, cell.id, case), strain)
+
+    def standing(self, cell: Cell) -> Told:
+        return self._once(("standing", cell.environment.id, cell.subject.label), lambda: self._known(cell))
+
+    # ---- what they are made of
+    def claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
+        return self._once(("claim", cell.id, case), lambda: self._claim(cell, case))
+
+    def oracle(self, cell: Cell) -> Oracle:
+        """Of a Codex in an environment: the generator has no part in it."""
+        return self._once(("oracle", cell.environment.id, cell.subject.label), lambda: self._oracle(cell))
+
+    def expect(self, cell: Cell, case: str) -> Expect:
+        """What must be in force after this story: what was asked for; where nothing is written about it, what was."""
+        story, _ = self.story(cell, case)
+        asked = self._writers.expected(cell, story.wish)
+        if not asked.keeps:
+            return msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
+        before = self._before(cell, story)
+        return Expect(
+            sandbox=before.sandbox, network=before.network, roots=before.roots, approval=before.approval, keeps=True
+        )
+
+    def enforced(self, cell: Cell, case: str) -> Enforced:
+        """Once for each policy that Codex says it will enforce, and each that was expected."""
+        claim, _ = self.claim(cell, case)
+        expect = self.expect(cell, case)
+        story, _ = self.story(cell, case)
+        key = ("enforced", cell.id, _policy(claim), msgspec.json.encode(expect))
+        return self._once(key, lambda: self._enforcement.of(cell, story, expect))
+
+    # ---- inside
+    def _asked(self, cell: Cell, case: str) -> Told | None:
+        """Why the policy of this story cannot be asked; None: it can."""
+        story, by = self.story(cell, case)
+        what = "the policy is what was asked for"
+        why = self._not_asked(cell, story)
+        if why or story.first.refused:
+            return _skipped(what, why or seen.DECLINED, by)
+        if self._writers.expected(cell, story.wish).refuses:
+            return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
+        claim, by = self.claim(cell, case)
+        if not claim.loads and not self._before(cell, story).loads:
+            return _skipped(what, "the user's own file does not load in this Codex either", by)
+        if not claim.loads:
+            return Told(findings=(), by=by, blocked_by=LOADS)
+        return None
+
+    def _not_asked(self, cell: Cell, story: Story) -> str:
+        able = self._bench.subject(cell.subject).capabilities
+        if not able.app_server:
+            return f"by probe: Codex {able.version} has no app-server that could be asked"
+        if story.first.ended != "exit":
+            return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
+        return ""
+
+    def _tell(self, cell: Cell, name: str) -> tuple[Story, str]:
+        case = self._writers.case(name)
+        story = self._teller.story(cell, case, case.wish or self._wish(cell))
+        by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
+        self._emit(
+            StoryLine(
+                id=by, cell=cell.id, generator=cell.subject.generator, case=name, wish=story.wish,
+                before=told_files(story.before), runs=told_runs(story), confined=story.confined,
+            )
+        )  # fmt: skip
+        return story, by
+
+    def _plain(self, cell: Cell, wish: Wish) -> Story:
+        """Where the user has no file."""
+        key = ("plain", cell.id, msgspec.json.encode(wish))
+        return self._once(key, lambda: self._teller.story(cell, NO_FILE, wish))
+
+    def _wish(self, cell: Cell) -> Wish:
+        """As much as can be asked of this one."""
+        wishes = (ASKED, *self._writers.wishes(cell).values())
+        return next((wish for wish in wishes if not self._writers.expected(cell, wish).refuses), ASKED)
+
+    def _claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
+        story, told_by = self.story(cell, case)
+        last = story.runs[-1]
+        content = config_of(story, last.files)
+        claim = self._asking.after(cell, story)
+        by = f"claim-{told_by.removeprefix('story-')}"
+        digest = "" if content is None else hashlib.sha256(content).hexdigest()
+        told = msgspec.structs.replace(claim, config={})
+        self._emit(ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=told, argv=last.argv))
+        return claim, by
+
+    def _before(self, cell: Cell, story: Story) -> Claim:
+        key = ("before", cell.environment.id, cell.subject.label, story.case.id)
+        return self._once(key, lambda: self._asking.before(cell, story))
+
+    def _oracle(self, cell: Cell) -> Oracle:
+        claims = {mode: self._asking.text(cell, f'sandbox_mode = "{mode}"\n'.encode()) for mode in ORACLES}
+        return effective.oracle(claims, self._asking.text(cell, TORN))
+
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        """A failure is kept as well."""
+        if key not in self._kept:
+            try:
+                self._kept[key] = make()
+            except CodexSandboxError as fault:
+                self._kept[key] = fault
+        kept: T | CodexSandboxError = self._kept[key]
+        if isinstance(kept, CodexSandboxError):
+            raise kept.with_traceback(None)
+        return kept
+
+
+def _there(cell: Cell, story: Story, world: World) -> Written:
+    """At the paths of a world. MachineFault where there is nothing that could be laid."""
+    last = story.runs[-1]
+    if last.ended != "exit":
+        why = last.error or last.stderr[-300:]
+        raise MachineFault(f"{story.generator} did not end by itself", where=f"{last.ended} {last.code}", why=why)
+    return written(story, last, world)
+
+
+def config_of(story: Story, files: Files) -> bytes | None:
+    """What Codex would read, links followed; None where there is no file."""
+    state = seen.config(files, story.world)
+    return state.content if state.kind == "file" else None
+
+
+def _skipped(claim: str, why: str, by: str) -> Told:
+    return Told(
+        findings=(Finding(claim=claim, saw="", held=False, control="", control_held=False, skipped=why),), by=by
+    )
+
+
+def _policy(claim: Claim) -> tuple[object, ...]:
+    return (
+        claim.sandbox, claim.network, claim.roots, claim.exclude_slash_tmp, claim.exclude_tmpdir, claim.approval,
+    )  # fmt: skip
+
+
+def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:
+    """As Codex names them: without `..`, a slash at the end, what is named twice, and the workspace, which is always
+    granted."""
+    if roots is None:
+        return None
+    places = {f"@{name}@": path for name, path in world.items()}
+    filled = [posixpath.normpath(_filled(root, places)) for root in roots]
+    named = [_named(root, places) for root in filled]
+    return tuple(dict.fromkeys(root for root in named if root != "@WORKSPACE@"))
+
+
+def _filled(root: str, places: Mapping[str, str]) -> str:
+    name, sign, rest = root.partition("/")
+    return places.get(name, name) + sign + rest
+
+
+def _named(path: str, places: Mapping[str, str]) -> str:
+    for name, place in sorted(places.items(), key=lambda pair: -len(pair[1])):
+        if path == place or path.startswith(f"{place}/"):
+            return name + path[len(place) :]
+    return path

@@ -1,0 +1,399 @@
+"""Generators of every bad kind, really run: each ends as an outcome that says so; nothing of the machine is touched."""
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.generators.confine import UNCONFINED, Confinement, confinement
+from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.matrix.generator_specs import of_file
+from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator_spec import Generator, Spec
+from tests.live.generating import GENEROUS, place
+
+pytestmark = pytest.mark.live
+
+CASE = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n')
+WISH = Wish(roots=("@ROOT0@",), network=False)
+
+
+@pytest.fixture(scope="module", params=["confined", "unconfined"])
+def shop(request: pytest.FixtureRequest) -> Iterator[Workshop]:
+    with place() as folder, workshop(folder, _how(request.param)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def walled() -> Iterator[Workshop]:
+    with place() as folder, workshop(folder, confinement()) as opened:
+        yield opened
+
+
+def _how(word: str) -> Confinement:
+    return confinement() if word == "confined" else UNCONFINED
+
+
+def sh(script: str, *words: str, scheme: str = "cmd", timeout: float = GENEROUS, **declared: object) -> Generator:
+    spec = Spec(scheme=scheme, text=script, words=("/bin/sh", "-c", script, "sh", *words))  # type: ignore[arg-type]
+    return Generator(name="sh", spec=spec, declaration=Declaration(timeout=timeout, **declared))  # type: ignore[arg-type]
+
+
+def python(script: str, **more: object) -> Generator:
+    spec = Spec(scheme="cmd", text=script, words=(sys.executable, "-c", script))
+    return Generator(name="python", spec=spec, declaration=Declaration(**{"timeout": GENEROUS, **more}))  # type: ignore[arg-type]
+
+
+def told(shop: Workshop, generator: Generator, case: Case = CASE) -> Story:
+    return shop.tell(generator, case, WISH, version="0.163.0")
+
+
+def first(shop: Workshop, generator: Generator, case: Case = CASE) -> Outcome:
+    return told(shop, generator, case).first
+
+
+# ---- what it is told
+def test_three_runs_are_on_the_same_files(shop: Workshop) -> None:
+    story = told(shop, sh('echo "# $CXG_PLATFORM $0" >> "$1"', "@CONFIG@"))
+    assert [run.files[CONFIG].content.count(b"# linux sh\n") for run in story.runs] == [1, 2, 3]
+    assert story.before[CONFIG].content == CASE.config
+    assert story.alone == b"# linux sh\n"
+    assert bool(story.confined) is bool(shop.confined)
+
+
+def test_the_request_says_the_same_in_its_file_and_in_the_environment(shop: Workshop) -> None:
+    script = """
+import json, os, pathlib
+asked = json.load(open(os.environ["CXG_REQUEST"]))
+assert asked["config"] == os.environ["CODEX_HOME"] + "/config.toml", asked
+assert asked["roots"] == json.loads(os.environ["CXG_WRITABLE_ROOTS"]), asked
+assert (asked["version"], os.environ["CXG_CODEX_VERSION"], os.environ["CXG_NETWORK"]) == ("0.163.0", "0.163.0", "0")
+assert asked["home"] == os.environ["HOME"] and os.environ["TMPDIR"] and os.getcwd() == os.environ["CXG_WORKSPACE"]
+pathlib.Path(asked["config"]).write_text(f"# run {asked['run']}\\n")
+result = {"argv": ["-c", "a=b"], "env": {"A": "b"}, "unset": ["C"], "warnings": ["hm"]}
+json.dump(result, open(os.environ["CXG_RESULT"], "w"))
+"""
+    story = told(shop, python(script))
+    assert [run.files[CONFIG].content for run in story.runs] == [b"# run 1\n", b"# run 2\n", b"# run 3\n"], story.first
+    given = story.first
+    assert (given.argv, given.env, given.unset, given.warnings) == (("-c", "a=b"), {"A": "b"}, ("C",), ("hm",))
+    assert given.told
+
+
+def test_nothing_of_our_environment_is_inherited(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_API_KEY", "leaked")
+    assert "leaked" not in first(shop, sh("env")).stdout
+
+
+def test_a_result_that_is_forged_or_malformed_is_said_and_not_believed(shop: Workshop) -> None:
+    for words, why in (
+        ("{", "not what a result is"),
+        ('{"argv": [1]}', "not what a result is"),
+        ('{"files": ["/etc/passwd"]}', "none of its own"),
+        ('{"files": ["@HOME@/../../x"]}', "none of its own"),
+        ('{"argv": ["a\\\\u0000b"]}', "no program can be given"),
+        ('{"env": {"A=B": "c"}}', "no program can be given"),
+    ):
+        given = first(shop, sh('printf "$2" > "$1"', "@RESULT@", words))
+        assert why in given.error, (words, given)
+        assert not given.told
+        assert given.argv == ()
+    linked = first(shop, sh('ln -s /etc/passwd "$1"', "@RESULT@"))
+    assert "a symlink, no file" in linked.error
+
+
+def test_how_it_starts_codex_is_what_it_gives_back(shop: Workshop) -> None:
+    given = first(shop, sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no",
+                           scheme="launch"))  # fmt: skip
+    assert given.argv == ("-s", "read-only", "-c", "x=y", "--config=z=1")
+    assert given.env == {"A": "b"}
+    assert [launch.argv[0] for launch in given.launches] == ["--version", "-s"]
+    assert given.launches[1].cwd == "/"
+    assert not given.told
+
+
+# ---- what goes wrong
+def test_one_that_hangs_is_ended_and_not_asked_again(shop: Workshop) -> None:
+    begun = time.monotonic()
+    story = told(shop, sh("echo begun; sleep 1000", timeout=1.0))
+    assert [run.ended for run in story.runs] == ["timeout"]
+    assert story.first.stdout == "begun\n"
+    assert "not done after" in story.first.error
+    assert time.monotonic() - begun < GENEROUS
+
+
+def test_one_that_forks_and_stays_is_ended_and_named(shop: Workshop) -> None:
+    script = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(1000)  # holds the pipes
+    os._exit(0)
+"""
+    given = first(shop, python(script))
+    assert (given.ended, given.code) == ("exit", 0)
+    assert len(given.survivors) == 1, given.survivors
+    assert not _processes("time.sleep(1000)  # holds the pipes")
+
+
+def _processes(word: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word.encode() in path.read_bytes() and path.parent.name != str(os.getpid()):
+                found.append(path.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_output_without_an_end_is_cut(shop: Workshop) -> None:
+    given = first(shop, sh("yes"))
+    assert given.ended == "signal"
+    assert "it printed" in given.error
+    assert len(given.stdout) <= 64 * 1024
+
+
+def test_a_file_without_an_end_is_cut(shop: Workshop) -> None:
+    given = first(shop, sh('head -c 2000000000 /dev/zero > "$1"', "@CONFIG@"))
+    assert given.code != 0
+    assert given.files[CONFIG].size <= 64 * 1024 * 1024
+    assert len(given.files[CONFIG].content) <= 2 * 1024 * 1024
+
+
+def test_files_without_an_end_are_cut(shop: Workshop) -> None:
+    each = 'i=0; while :; do i=$((i+1)); head -c 60000000 /dev/zero > "$1/$i"; done'
+    given = first(shop, sh(each, "@HOME@"))
+    assert given.ended == "signal"
+    assert "it wrote" in given.error
+    many = first(shop, sh('i=0; while :; do i=$((i+1)); : > "$1/$i"; done', "@HOME@"))
+    assert "files" in many.error
+    assert "more was written than anybody looks at" in many.error
+
+
+def test_binary_output_is_kept_as_it_is(shop: Workshop) -> None:
+    given = first(shop, sh(r"printf '\377\000\033[31m'"))
+    assert given.stdout == "\xff\x00\x1b[31m"
+
+
+def test_one_that_asks_has_nobody_to_answer(shop: Workshop) -> None:
+    given = first(shop, sh("read answer || echo nobody; : < /dev/tty || echo no terminal"))
+    assert "nobody" in given.stdout
+    assert "no terminal" in given.stdout or given.code != 0
+
+
+def test_one_that_deletes_its_home_is_seen_and_the_next_has_one(shop: Workshop) -> None:
+    story = told(shop, sh('rm -rf "$HOME"'))
+    assert story.first.files["@HOME@"].kind == "missing"
+    assert CONFIG not in story.first.files
+    assert told(shop, sh("true")).before[CONFIG].content == CASE.config
+
+
+def test_folders_that_it_shuts_are_opened_again_for_the_next(shop: Workshop) -> None:
+    given = first(shop, sh('mkdir -p "$1/a/b"; : > "$1/a/b/c"; chmod 000 "$1/a/b" "$1/a"; chmod 500 "$1"', "@HOME@"))
+    assert given.code == 0
+    after = told(shop, sh("true"))
+    assert set(after.before) == {CONFIG}
+
+
+def test_one_that_does_nothing_is_told_as_it_was(shop: Workshop) -> None:
+    story = told(shop, sh("exit 0"))
+    assert story.first.files == story.before
+    assert story.alone is None
+
+
+def test_death_by_a_signal_stays_one(shop: Workshop) -> None:
+    given = first(shop, sh("kill -SEGV $$"))
+    assert (given.ended, given.code) == ("signal", 128 + signal.SIGSEGV)
+
+
+def test_an_exit_code_that_says_declined_is_a_refusal(shop: Workshop) -> None:
+    assert first(shop, sh("exit 7", refuse_exit=(7,))).refused
+    assert not first(shop, sh("exit 8", refuse_exit=(7,))).refused
+
+
+def test_a_program_that_has_gone_is_an_outcome(shop: Workshop) -> None:
+    gone = Generator(name="gone", spec=Spec(scheme="cmd", text="x", words=("/nowhere/at-all",)), base="/")
+    given = first(shop, gone)
+    assert given.ended == "not-started"
+    assert "/nowhere/at-all" in given.error
+
+
+def test_one_that_wants_codex_is_not_run_without_one(shop: Workshop) -> None:
+    given = first(shop, sh("codex", codex_on_path=True))
+    assert (given.ended, "no Codex was given" in given.error) == ("not-started", True)
+
+
+# ---- Python functions
+def module(folder: Path, text: str) -> Path:
+    (folder / "mine.py").write_text(text)
+    (folder / "decl.toml").write_text('run = "py:mine:write"\ntimeout = 20\n')
+    return folder / "decl.toml"
+
+
+def test_a_function_is_called_with_a_dict_or_a_request(shop: Workshop) -> None:
+    for annotation, reads in (("dict", 'asked["config"]'), ('"Request"', "asked.config")):
+        with place() as folder:
+            text = f"""
+from pytest_codexsandbox.model.generator import Request
+def write(asked: {annotation}):
+    open({reads}, "a").write("# done\\n")
+    print("said")
+    return {{"argv": ["-c", "a=b"]}}
+"""
+            given = first(shop, of_file(module(folder, text)))
+        assert given.files[CONFIG].content.endswith(b"# done\n"), given
+        assert (given.argv, given.stdout) == (("-c", "a=b"), "said\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ("raise SystemExit(3)", 3, ""),
+        ("raise SystemExit('refused')", 1, "refused"),
+        ("raise ValueError('odd')", 1, "ValueError: odd"),
+        ("import os; os._exit(9)", 9, ""),
+        ("return 5", 0, ""),
+    ],
+)
+def test_how_a_function_ends_is_an_exit_code(shop: Workshop, body: str, code: int, said: str) -> None:
+    with place() as folder:
+        given = first(shop, of_file(module(folder, f"def write(asked):\n    {body}\n")))
+    assert (given.ended, given.code) == ("exit", code)
+    assert said in given.stderr
+
+
+def test_what_a_module_does_when_it_is_imported_ends_with_the_call(shop: Workshop) -> None:
+    text = """
+import subprocess, sys, threading, time
+subprocess.Popen(["sleep", "1234"])
+def write(asked):
+    open(asked["config"], "w").write("# written\\n")
+"""
+    with place() as folder:
+        given = first(shop, of_file(module(folder, text)))
+    assert given.files[CONFIG].content == b"# written\n"
+    assert any("sleep" in one for one in given.survivors), given
+    assert not _processes("sleep\x001234")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import nowhere_at_all\n", "nowhere_at_all"),
+        ("x = 1\n", "no attribute 'write'"),
+        ("raise SystemExit\n", "SystemExit"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_not_started(shop: Workshop, text: str, why: str) -> None:
+    with place() as folder:
+        given = first(shop, of_file(module(folder, text)))
+    assert given.ended == "not-started"
+    assert why in given.error
+
+
+def test_state_of_a_module_is_not_carried_from_call_to_call(shop: Workshop) -> None:
+    with place() as folder:
+        text = "seen = []\ndef write(asked):\n    seen.append(1)\n    print(len(seen))\n"
+        story = told(shop, of_file(module(folder, text)))
+    assert [run.stdout for run in story.runs] == ["1\n"] * 3
+
+
+# ---- walls
+def test_what_is_written_elsewhere_is_prevented_and_named(walled: Workshop) -> None:
+    home = Path.home()
+    word = f"cx-stray-{os.getpid()}"
+    given = first(
+        walled, sh(f"for d in /tmp /var/tmp {home} {home}/.codex; do mkdir -p $d; : > $d/{word}; done; : > /{word}")
+    )
+    assert set(given.strayed) >= {f"/tmp/{word}", f"/var/tmp/{word}", f"{home}/{word}", f"{home}/.codex/{word}"}
+    assert not (home / word).exists()
+    assert not Path("/tmp", word).exists()
+    assert not Path("/", word).exists()
+    again = told(walled, sh("ls /tmp /var/tmp"))
+    assert word not in again.first.stdout
+    assert again.first.strayed == ()
+
+
+def test_sockets_and_secrets_are_not_there(walled: Workshop) -> None:
+    script = """
+import os, socket
+for name in ("/run/docker.sock", "/var/run/docker.sock", os.environ.get("SSH_AUTH_SOCK", "/none")):
+    try:
+        socket.socket(socket.AF_UNIX).connect(name); print("REACHED", name)
+    except OSError as error:
+        print(error.errno)
+for path in (HOME + "/.ssh", HOME + "/.codex", HOME + "/.bashrc", "/etc/shadow"):
+    try:
+        print("REACHED", os.listdir(path) if os.path.isdir(path) else open(path).read())
+    except OSError as error:
+        print(error.errno)
+"""
+    given = first(walled, python(f"HOME = {str(Path.home())!r}\n{script}"))
+    assert given.code == 0, given
+    assert "REACHED" not in given.stdout
+
+
+def test_there_is_no_network(walled: Workshop) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        script = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)"
+        assert first(walled, python(script)).code != 0
+        socket.create_connection(("127.0.0.1", port), 2).close()  # the control
+
+
+def test_one_that_moves_what_others_stand_on_does_not_disturb_the_next(walled: Workshop) -> None:
+    """Below the home lie the points where the tool's own folders are mounted."""
+    first(walled, sh(f"cd {Path.home()} && for one in .[a-z]* *; do mv $one moved-$one; done; true"))
+    assert told(walled, python("print('well')")).first.stdout == "well\n"
+
+
+def test_a_warden_cannot_be_looked_into_or_ended_by_what_it_keeps(walled: Workshop) -> None:
+    given = first(walled, sh("kill -KILL 1; kill -STOP 1; cat /proc/1/environ /proc/1/mem; ls -l /proc/1/fd; echo on"))
+    assert given.stdout.endswith("on\n")
+    assert "pipe:" not in given.stdout
+
+
+def test_one_that_needs_a_network_is_told_where_it_can_have_one(walled: Workshop) -> None:
+    given = first(walled, sh("true", needs_network=True))
+    assert given.ended == "not-started"
+    assert "--codex-generator-in" in given.error
+
+
+# ---- cases
+def test_a_case_may_begin_with_what_the_generator_itself_writes(shop: Workshop) -> None:
+    writes = sh('printf "# begin\\na = 1\\n# end\\n" >> "$1"', "@CONFIG@")
+    case = Case(id="twice", why="two copies", config=b"@BLOCK@\nx = 1\n@BEGIN@\n@BLOCK@", needs_block=True)
+    story = told(shop, writes, case)
+    assert story.before[CONFIG].content == b"# begin\na = 1\n# end\nx = 1\n# begin\n# begin\na = 1\n# end"
+
+
+@pytest.mark.parametrize("link", ["symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"])
+def test_every_kind_of_link_is_laid_and_seen(shop: Workshop, link: str) -> None:
+    case = Case(id=link, why="links", config=b"a = 1\n", link=link)  # type: ignore[arg-type]
+    before = told(shop, sh("true"), case).before
+    seen = {name: state.kind for name, state in before.items() if state.kind != "dir"}
+    assert "unreadable" not in seen.values()
+    config, behind = "@CODEX_HOME@/config.toml", "@HOME@/dotfiles/codex.toml"
+    expected = {
+        "symlink": {config: "symlink", behind: "file"},
+        "dangling": {config: "symlink"},
+        "hardlink": {config: "file", behind: "file"},
+        "symlinked-home": {config: "file", "@HOME@/.codex": "symlink", "@HOME@/dotfiles/codex/config.toml": "file"},
+        "missing-home": {"@CODEX_HOME@": "missing"},
+        "directory": {},
+    }
+    assert seen == expected[link]
+    if link == "hardlink":
+        assert before[config].links == 2
+        assert before[config].inode == before[behind].inode
+    if link == "directory":
+        assert before[config].kind == "dir"

@@ -1,0 +1,198 @@
+"""Tools that people use, really brought from npm and PyPI, and put to work on a file: confined, without a network.
+
+Where a registry does not answer these tests are skipped with the reason, and fail where CODEXSANDBOX_NEED_REGISTRIES is
+set. What is brought stays in the cache, as it does for a user.
+"""
+
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.fetch import NotReached, NotThere
+from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.generators.confine import confinement
+from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.generators.third_party.install import install
+from pytest_codexsandbox.matrix import generator_specs, generators
+from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Story, Wish
+from pytest_codexsandbox.model.generator_spec import Generator
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.releases import installed as installation
+from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.session.tellers import brought
+
+pytestmark = pytest.mark.live
+
+NEEDED = "CODEXSANDBOX_NEED_REGISTRIES"
+USERS = b"""\
+# mine
+model = "gpt-5"  # the big one
+sandbox_mode = "read-only"
+
+[sandbox_workspace_write]
+writable_roots = ["/data"]
+network_access = false
+"""
+TWICE = """
+import sys
+from pathlib import Path
+from pytest_codexsandbox.generators.third_party.install import install
+from pytest_codexsandbox.matrix.generators import declared
+print(install(declared("add-mcp"), Path(sys.argv[1])).folder)
+"""
+
+
+@pytest.fixture
+def shop() -> Iterator[Workshop]:
+    """Below the cache: a stage below the temp directory is no place for Codex."""
+    folder = cache_folder() / "tests"
+    with workshop(folder, confinement()) as opened:
+        yield opened
+    with suppress(OSError):  # another test's stage is still in it
+        folder.rmdir()
+
+
+def here(name: str) -> Generator:
+    """The real generator, brought if it is not here yet."""
+    try:
+        return brought(generator_specs.of_declaration(name), cache_folder())
+    except NotReached as problem:
+        if os.environ.get(NEEDED):
+            pytest.fail(f"{NEEDED} is set, and the registry does not answer: {problem}", pytrace=False)
+        pytest.skip(f"the registry does not answer: {problem.what}: {problem.why}")
+
+
+def told(shop: Workshop, generator: Generator, config: bytes = USERS) -> Story:
+    codex = installation.find()
+    assert codex is not None
+    case = Case(id="users", why="a user's file with comments and a policy", config=config)
+    return shop.tell(generator, case, Wish(roots=("@ROOT0@",)), version=codex.release, codex=codex.binary)
+
+
+def left(story: Story) -> str:
+    return story.runs[-1].files[CONFIG].content.decode()
+
+
+def faults(story: Story, generator: Generator) -> set[str]:
+    """The promises that were broken. Each check that was made had a control that held."""
+    every = {promise: check(story, generator.declaration) for promise, check in CHECKS.items()}
+    assert all(one.control_held for found in every.values() for one in found if not one.skipped)
+    return {promise for promise, found in every.items() if not all(one.held for one in found if not one.skipped)}
+
+
+# ---- Codex itself
+def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: Workshop) -> None:
+    generator = here("codex-mcp-add")
+    story = told(shop, generator)
+    found = tomllib.loads(left(story))
+    assert found["mcp_servers"] == {"demo": {"command": "npx", "args": ["-y", "demo-mcp"], "env": {"K": "v"}}}
+    assert left(story).startswith(USERS.decode())
+    assert [run.code for run in story.runs] == [0, 0, 0]
+    assert not faults(story, generator) & {"generator.parses", "generator.user-keys-keep-their-values"}
+
+
+def test_codex_adds_a_server_and_takes_it_away_again(shop: Workshop) -> None:
+    story = told(shop, here("codex-mcp-add-remove"))
+    assert "demo" not in left(story)
+    assert tomllib.loads(left(story))["sandbox_workspace_write"]["writable_roots"] == ["/data"]
+
+
+def test_codex_turns_a_feature_on(shop: Workshop) -> None:
+    story = told(shop, here("codex-features-enable"))
+    assert tomllib.loads(left(story))["features"] == {"goals": True}
+
+
+# ---- npm
+def test_a_tool_of_npm_works_without_a_network_and_is_seen_to_eat_comments(shop: Workshop) -> None:
+    generator = here("add-mcp")
+    story = told(shop, generator)
+    found = tomllib.loads(left(story))
+    assert found["mcp_servers"]["demo"]["command"] == "npx"
+    assert found["sandbox_mode"] == "read-only"
+    assert "# mine" not in left(story)
+    assert "generator.comments-stay" in faults(story, generator)
+    assert "generator.user-keys-keep-their-values" not in faults(story, generator)
+
+
+def test_once_it_is_here_no_registry_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    here("add-mcp")
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
+    found = install(generators.declared("add-mcp"), cache_folder(), offline=True)
+    assert Path(found.commands["add-mcp"][1]).is_file()
+    assert found.facts["lock"]
+
+
+def test_two_processes_bring_it_once_and_write_nothing_of_the_users(tmp_path: Path) -> None:
+    here("add-mcp")  # skipped where no registry answers
+    home, cache = tmp_path / "home", tmp_path / "cache"
+    home.mkdir()
+    npmrc = os.environ.get("NPM_CONFIG_USERCONFIG") or str(Path.home() / ".npmrc")
+    env = {**os.environ, "HOME": str(home), "NPM_CONFIG_USERCONFIG": npmrc}
+    argv = [sys.executable, "-c", TWICE, str(cache)]
+    both = [subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    ended = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], ended
+    assert len({out for out, _ in ended}) == 1
+    assert len(Store(cache).entries()) == 1
+    assert not any((cache / "staging").iterdir())
+    assert not [path for path in home.rglob("*") if path.is_file()]
+
+
+# ---- PyPI
+def test_a_tool_of_pypi_writes_its_block_without_a_network(shop: Workshop) -> None:
+    generator = here("hermes-agent-file")
+    story = told(shop, generator)
+    assert tomllib.loads(left(story))["default_permissions"] == ":workspace"
+    assert left(story).count(generator.declaration.markers[0].begin) == 1
+    assert "managed-block.one-balanced-pair" not in faults(story, generator)
+    assert "generator.second-run-changes-nothing" not in faults(story, generator)
+
+
+def test_how_a_tool_of_pypi_starts_codex_is_recorded(shop: Workshop) -> None:
+    story = told(shop, here("hermes-agent-argv"))
+    root = story.world["ROOT0"]
+    assert story.first.argv == (
+        "-c", 'sandbox_mode="workspace-write"',
+        "-c", f'sandbox_workspace_write.writable_roots=["{root}"]',
+        "-c", "sandbox_workspace_write.network_access=false",
+    )  # fmt: skip
+    assert left(story) == USERS.decode()
+
+
+# ---- what cannot be had
+NONE = Declaration(name="none", run="cmd:add-mcp", install={"npm": "add-mcp==0.0.0-never"})
+NO_WHEEL = Declaration(name="none", run="cmd:mcpm", install={"pypi": "mcpm==0.0.0.dev999"})
+
+
+@pytest.mark.parametrize("declaration", [NONE, NO_WHEEL], ids=["npm", "PyPI"])
+def test_a_version_that_does_not_exist_leaves_one_error_alone(declaration: Declaration, tmp_path: Path) -> None:
+    here("add-mcp")
+    with pytest.raises(NotThere, match=r"has no (add-mcp|mcpm) 0\.0\.0"):
+        install(declaration, tmp_path / "cache")
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".build"] == []
+
+
+@pytest.mark.parametrize("name", ["add-mcp", "mcpm"])
+def test_a_registry_that_is_not_there_is_one_error_soon(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    for variable in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    began = time.monotonic()
+    with pytest.raises(NotHad) as problem:
+        install(generators.declared(name), tmp_path / "cache")
+    assert isinstance(problem.value, NotReached), problem.value
+    assert problem.value.next_step
+    assert time.monotonic() - began < 120
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".build"] == []

@@ -1,0 +1,38 @@
+"""Lines as strace writes them, and calls as they are read."""
+
+from typing import Any
+
+from pytest_codexsandbox.generators.strain.syscalls import Call, Trace, read
+
+HOME = "/stage/home/.codex"
+CONFIG = f"{HOME}/config.toml"
+TMP = f"{HOME}/.config.toml.tmp"
+
+
+def h(text: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in text.encode())
+
+
+def line(text: str, pid: int = 6, at: float = 100.0) -> str:
+    return f"{pid:<5} {at:.6f} {text}"
+
+
+def opened(path: str, flags: str, result: str = "3", cwd: str = "/stage/workspace") -> str:
+    return f'openat(AT_FDCWD<{h(cwd)}>, "{h(path)}", {flags}, 0666) = {result}<{h(path)}>'
+
+
+def written(path: str) -> str:
+    return f'write(3<{h(path)}>, ""..., 12) = 12'
+
+
+def renamed(one: str, other: str) -> str:
+    return f'rename("{h(one)}", "{h(other)}") = 0'
+
+
+def trace(*texts: str) -> Trace:
+    return read(line(text, at=100.0 + number) for number, text in enumerate(texts))
+
+
+def call(name: str, *paths: str, pid: int = 1, **words: Any) -> Call:
+    given: dict[str, Any] = {"paths": paths, "words": paths} | words
+    return Call(pid=pid, name=name, **given)

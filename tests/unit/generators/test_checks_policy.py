@@ -1,0 +1,231 @@
+"""P11 and P12: arguments as Codex reads them, and what file and arguments grant together."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
+from pytest_codexsandbox.generators.checks.grants import grants_no_more
+from pytest_codexsandbox.generators.checks.overrides import override, words
+from pytest_codexsandbox.model.generator import Declaration, Expect, Launch, Story, Wish
+from tests.unit.generators.makers import ANY, WORLD, ended, files, held, reasons, run, skips, state, story
+
+MODE = ("-c", 'sandbox_mode="workspace-write"')
+OFF = ("-c", "sandbox_workspace_write.network_access=false")
+ROOT0 = "/stage/root0"
+QUOTED = '/stage/root0/x","/'
+
+
+def raw(listed: str) -> tuple[str, str]:
+    return ("-c", f"sandbox_workspace_write.writable_roots=[{listed}]")
+
+
+def roots(*paths: str) -> tuple[str, str]:
+    return raw(", ".join(json.dumps(path, ensure_ascii=False) for path in paths))
+
+
+def asked(*paths: str, **words: Any) -> Wish:
+    return Wish(roots=paths, **words)
+
+
+def ended_story(argv: tuple[str, ...], wish: Wish, before: bytes | None = None) -> Story:
+    one = run(before, argv=argv)
+    return story(before, before, runs=(one, one, one), wish=wish, alone=None)
+
+
+# ---- P11
+
+
+@pytest.mark.parametrize(
+    ("argv", "wish"),
+    [
+        ((*MODE, *roots(ROOT0), *OFF), asked("@ROOT0@")),
+        (("-s", "workspace-write", *roots(ROOT0), *OFF), asked("@ROOT0@")),
+        (("--sandbox=workspace-write", "--add-dir", ROOT0), asked("@ROOT0@")),
+        ((*MODE, *roots(QUOTED), *OFF), asked('@ROOT0@/x","/')),
+        ((*MODE, *roots("/stage/outside/rocket 🚀"), *OFF), asked("@OUTSIDE@/rocket 🚀")),
+        ((*MODE, *roots("/stage/outside/a\nb"), *OFF), asked("@OUTSIDE@/a\nb")),
+        ((*MODE, *roots(ROOT0), *OFF), asked("@ROOT0@", "@ROOT0@/", "@ROOT0@/inner")),
+        ((*MODE, *OFF), asked("")),
+        ((*MODE, *roots("/"), *OFF), asked("/")),
+        ((*MODE, *OFF), asked("board")),
+        ((*MODE, *roots("/stage/workspace/board"), *OFF), asked("board")),
+        ((*MODE, *roots(ROOT0, ROOT0 + "/inner"), *OFF), asked("@ROOT0@")),
+        ((*MODE, "-c", "sandbox_workspace_write.network_access=true"), asked(network=True)),
+        (("-c", "sandbox_workspace_write={network_access=false}", "-c", "sandbox_mode=workspace-write"), asked()),
+        (("-c", "mcp_servers.x.command=y"), asked()),
+        (("--config=sandbox_mode='workspace-write'", "-c=model=x"), asked()),
+    ],
+)
+def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Wish) -> None:
+    assert held(argv_as_codex_reads(ended_story(argv, wish), ANY))
+
+
+@pytest.mark.parametrize(
+    ("argv", "wish", "reason"),
+    [
+        ((*MODE, *raw('"/stage/root0/x","/"')), asked('@ROOT0@/x","/'), "injected-root"),
+        ((*MODE, *raw('"/a"b"')), asked('/a"b'), "becomes-a-string"),
+        ((*MODE, *raw('"C:\\Users\\x"')), asked("C:\\Users\\x"), "becomes-a-string"),
+        ((*MODE, *raw('"\\ud83d\\ude80"')), asked("/🚀"), "becomes-a-string"),
+        ((*MODE, *roots("/stage")), asked("@ROOT0@"), "root-added"),
+        ((*MODE, *OFF), asked("@ROOT0@"), "root-missing"),
+        ((*MODE, *roots("/a"), *roots(ROOT0)), asked("@ROOT0@", "/a"), "root-missing"),
+        ((*MODE, "-c", "sandbox_workspace_write.network_access=True"), asked(), "becomes-a-string"),
+        ((*MODE, "-c", "sandbox_workspace_write.network_access=1"), asked(), "wrong-type"),
+        ((*MODE, "-c", "sandbox_workspace_write.network_access=true"), asked(), "another-network"),
+        ((*MODE, *OFF), asked(network=True), "another-network"),
+        (("-c", 'sandbox_mode="danger-full-access"'), asked(), "another-mode"),
+        (("--yolo",), asked(), "another-mode"),
+        ((*MODE, "-c", 'default_permissions=":read-only"'), asked(), "another-mode"),
+        (("-c", "sandbox_mode"), asked(), "no-override"),
+        (("-c", "=1"), asked(), "no-override"),
+        (("-c", 'mcp_servers."a.b".command="x"'), asked(), "quoted-key"),
+    ],
+)  # fmt: skip
+def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish: Wish, reason: str) -> None:
+    assert reason in reasons(argv_as_codex_reads(ended_story(argv, wish), ANY))
+
+
+def test_the_file_is_read_below_the_arguments() -> None:
+    """`default_permissions` in the file loses against a mode in the arguments; roots of the file are replaced."""
+    before = b'default_permissions = ":read-only"\n[sandbox_workspace_write]\nwritable_roots = ["/mine"]\n'
+    assert held(argv_as_codex_reads(ended_story((*MODE, *roots(ROOT0)), asked("@ROOT0@"), before), ANY))
+    assert reasons(argv_as_codex_reads(ended_story(MODE, asked("@ROOT0@"), before), ANY)) == {
+        "root-missing",
+        "root-added",
+    }
+
+
+def test_the_word_of_the_row_decides_and_launches_count() -> None:
+    launch = Launch(argv=("app-server", *MODE, *roots("/stage/root0/board"), *OFF))
+    one = run(None, launches=(Launch(argv=("--version",)), launch))
+    told = story(None, None, runs=(one,), wish=asked("@ROOT0@"), expect=Expect(sandbox="workspace-write", network=False,
+                 roots=("@ROOT0@/board",)))  # fmt: skip
+    assert held(argv_as_codex_reads(told, ANY))
+
+
+def test_without_arguments_nothing_can_be_read() -> None:
+    assert "no arguments" in skips(argv_as_codex_reads(story(b"", b"a = 1\n"), ANY))
+
+
+def test_what_nobody_said_of_the_network_is_the_users() -> None:
+    before = b"[sandbox_workspace_write]\nnetwork_access = true\n"
+    assert held(argv_as_codex_reads(ended_story(MODE, asked(network=None), before), ANY))
+    assert reasons(argv_as_codex_reads(ended_story(MODE, asked(), before), ANY)) == {"another-network"}
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value"),
+    [
+        ("a=b", ("a",), "b"), ("a='b c'", ("a",), "b c"), ("a=''b''", ("a",), "b"), ('a=x"y"', ("a",), 'x"y'),
+        (" a = 1 ", ("a",), 1), ("a=1 # c", ("a",), 1), ("a=", ("a",), ""), ('"a".b=1', ('"a"', "b"), 1),
+        ("a=x\ny=2", ("a",), "x\ny=2"), ('a="x"\ny=2', ("a",), "x"), ("a={b=1,\nc=2}", ("a",), {"b": 1, "c": 2}),
+        ('a="\\e"', ("a",), "\x1b"), ("a=9223372036854775808", ("a",), "9223372036854775808"),
+    ],
+)  # fmt: skip
+def test_an_override_is_read_as_codex_reads_it(text: str, path: tuple[str, ...], value: Any) -> None:
+    found = override(text)
+    assert (found.path, found.value) == (path, value)
+
+
+def test_words_are_found_however_they_are_written() -> None:
+    found = words(("app-server", "-ca=1", "--config", "b.c=2", "-c=b.d=3", "--profile", "p", "--", "-c", "e=5"))
+    assert found.layer == {"a": 1, "b": {"c": 2, "d": 3}}
+    assert found.profile == "p"
+
+
+# ---- P12
+
+
+def granting(text: str, wish: Wish | None = None, *, before: bytes = b"") -> Story:
+    return story(before, before + text.encode(), wish=wish or asked("@ROOT0@"))
+
+
+WW = 'sandbox_mode = "workspace-write"\n'
+
+
+def table(*paths: str, more: str = "") -> str:
+    return f"{WW}[sandbox_workspace_write]\nwritable_roots = {json.dumps(paths)}\n{more}"
+
+
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        (table(ROOT0), asked("@ROOT0@")),
+        (table(ROOT0 + "/"), asked("@ROOT0@")),
+        (table(ROOT0, ROOT0 + "/inner"), asked("@ROOT0@")),
+        (table(), asked()),
+        (table(), asked("@WORKSPACE@/sub")),
+        (table(ROOT0, more="network_access = true\n"), asked("@ROOT0@", network=True)),
+        (f'default_permissions = "p"\n[permissions.p]\nextends = ":workspace"\nfilesystem = {{"{ROOT0}" = "write"}}\n',
+         asked("@ROOT0@")),
+        (table("/"), asked("/")),
+    ],
+)  # fmt: skip
+def test_what_covers_the_wish_and_no_more_passes(text: str, wish: Wish) -> None:
+    assert held(grants_no_more(granting(text, wish), ANY))
+
+
+@pytest.mark.parametrize(
+    ("text", "wish", "reason"),
+    [
+        (table("/"), asked("@ROOT0@"), "whole-machine"),
+        (table("/stage/home", ROOT0), asked("@ROOT0@"), "whole-home"),
+        (table("~", ROOT0), asked("@ROOT0@"), "whole-home"),
+        (table("/stage/home/.codex", ROOT0), asked("@ROOT0@"), "own-configuration"),
+        (table(ROOT0), asked("@ROOT0@/boards/main"), "parent-granted"),
+        (table(ROOT0, "/stage/sibling"), asked("@ROOT0@"), "not-asked"),
+        (table("/stage/root"), asked("@ROOT0@"), "root-missing"),
+        (table(), asked("@ROOT0@"), "root-missing"),
+        (table(ROOT0, more="network_access = true\n"), asked("@ROOT0@"), "network-added"),
+        ('sandbox_mode = "danger-full-access"\n', asked(), "no-sandbox"),
+        ('default_permissions = ":workspace"\n' + table(ROOT0), asked("@ROOT0@"), "root-missing"),
+    ],
+)
+def test_too_much_and_too_little_are_found(text: str, wish: Wish, reason: str) -> None:
+    assert reason in reasons(grants_no_more(granting(text, wish), ANY))
+
+
+def test_what_the_user_granted_is_the_users() -> None:
+    before = table("/mine", more="network_access = true\n").encode()
+    one = story(
+        before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), wish=asked("@ROOT0@", network=None)
+    )
+    assert held(grants_no_more(one, ANY))
+    wish = asked("@ROOT0@", network=False)
+    two = story(before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), wish=wish)
+    assert reasons(grants_no_more(two, ANY)) == {"network-left-on"}
+
+
+def test_one_that_has_nothing_to_do_with_policies_grants_nothing() -> None:
+    server = b'[mcp_servers.demo]\ncommand = "x"\n'
+    free = b'sandbox_mode = "danger-full-access"\n'
+    assert held(grants_no_more(story(free, free + server, alone=server, wish=asked("@ROOT0@")), ANY))
+
+
+def test_a_trusted_project_and_the_arguments_are_later_layers() -> None:
+    user = b'[projects."/stage/workspace"]\ntrust_level = "trusted"\n'
+    project = {"@WORKSPACE@/.codex/config.toml": state(b'sandbox_mode = "read-only"\n')}
+    one = run(None, files=files(user + table(ROOT0).encode()) | project)
+    assert "project makes it read-only" in skips(
+        grants_no_more(story(user, None, runs=(one,), wish=asked("@ROOT0@")), ANY)
+    )
+    arguments = run(None, files=files(user) | project, argv=(*MODE, *roots(ROOT0)))
+    assert held(grants_no_more(story(user, None, runs=(arguments,), wish=asked("@ROOT0@")), ANY))
+    wide = run(None, files=files(user), argv=(*MODE, *roots("/")))
+    assert "whole-machine" in reasons(grants_no_more(story(user, None, runs=(wide,), wish=asked("@ROOT0@")), ANY))
+
+
+def test_a_broken_file_grants_nothing_that_could_be_read() -> None:
+    assert "no TOML" in skips(grants_no_more(story(b"", b"a =\n"), ANY))
+    assert skips(grants_no_more(ended(b"", code=3, reason="no"), Declaration(refuse_exit=(3,))))
+    assert WORLD["ROOT0"] == ROOT0
+
+
+def test_what_the_user_granted_in_words_that_were_not_in_force_is_the_users() -> None:
+    before = b'[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = ["/mine"]\n'
+    told = story(before, WW.encode() + before, wish=asked(network=None))
+    assert held(grants_no_more(told, ANY))
+    assert reasons(grants_no_more(story(before, WW.encode() + before, wish=asked()), ANY)) == {"network-left-on"}

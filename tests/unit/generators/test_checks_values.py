@@ -1,0 +1,296 @@
+"""P2 to P6: what is done to the user's text is found, named, and nothing else is."""
+
+import pytest
+
+from pytest_codexsandbox.generators.checks.comments import comments_kept
+from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
+from pytest_codexsandbox.generators.checks.parses import parses
+from pytest_codexsandbox.generators.checks.places import own_place
+from pytest_codexsandbox.generators.checks.values import values_kept
+from pytest_codexsandbox.model.generator import Case, Declaration, Marker
+from tests.unit.generators.makers import ANY, BLOCK, ended, held, reasons, skips, story
+
+TABLE = b'[tui]\n# of the theme\ntheme = "x"\nlist = [\n  1, # one\n]\n'
+USER = b'# mine\nmodel = "m"  # beside\n\n' + TABLE
+GOOD = BLOCK + b"\n" + USER
+
+
+def test_a_block_on_top_breaks_no_promise() -> None:
+    for check in (parses, values_kept, own_place, comments_kept, line_ends_kept):
+        assert held(check(story(USER, GOOD), ANY)), check
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        (GOOD.replace(b'model = "m"', b'model = "n"'), "value-changed"),
+        (GOOD.replace(b'model = "m"', b"model = 1"), "type-changed"),
+        (GOOD.replace(b"[\n  1, # one\n]", b"[1.0]"), "value-changed"),
+        (GOOD.replace(b'theme = "x"\n', b""), "key-lost"),
+        (b"[features]\n" + GOOD, "captured"),
+        (GOOD + b"[tui]\n", "duplicate-table"),
+        (GOOD + b'theme = "y"\n', "duplicate-key"),
+        (b"", "key-lost"),
+    ],
+)
+def test_a_key_of_the_users_that_is_not_what_it_was_is_found(after: bytes, reason: str) -> None:
+    assert reason in reasons(values_kept(story(USER, after), ANY))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a = 1", "a = 1.0"), ("a = 3.0", "a = 3"), ("a = 1979-05-27", 'a = "1979-05-27"'), ("a = true", "a = 1"),
+        ("a = -0.0", "a = 0.0"), ("a = 1979-05-27T00:00:00Z", "a = 1979-05-27T00:00:00+01:00"), ("[a]", ""),
+        ("a = [1, 2]", "a = [2, 1]"), ("a = {b = 1}", "a = {b = '1'}"), ("[[a]]\nb = 1\n[[a]]\nb = 2", "[[a]]\nb = 1"),
+    ],
+)  # fmt: skip
+def test_types_and_order_count(before: str, after: str) -> None:
+    assert reasons(values_kept(story(before.encode(), after.encode()), ANY))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a = 10", "a = 0xA"), ("a = nan", "a = +nan"), ("a = {b = 1}", "[a]\nb = 1"), ("a.b = 1", "[a]\nb = 1"),
+        ("a = 'x'", 'a = "x"'), ("[[a]]\nb = 1", "[[a]]\nb = 1\n[[a]]\nb = 2"), ("[a]\n", "[a]\nb = 1"),
+    ],
+)  # fmt: skip
+def test_another_spelling_of_the_same_value_is_the_same_value(before: str, after: str) -> None:
+    assert held(values_kept(story(before.encode(), after.encode()), ANY))
+
+
+def test_what_the_generator_declares_it_may_change() -> None:
+    before, after = b'sandbox_mode = "read-only"\na = 1\n', b'sandbox_mode = "workspace-write"\na = 1\n'
+    assert held(values_kept(story(before, after, alone=None), Declaration(owns=("sandbox_mode",))))
+    assert reasons(values_kept(story(before, after), Declaration(owns=("other.*",)))) == {"value-changed"}
+    assert held(values_kept(story(before, after), ANY)), "inferred from what it writes alone"
+    assert "no `owns`" in skips(values_kept(story(before, after, alone=None), ANY))
+
+
+def test_a_wildcard_stands_for_one_word_and_an_owned_table_for_all_of_it() -> None:
+    before = b'[mcp_servers.a]\ncommand = "x"\n[mcp_servers.a.env]\nK = "v"\n[other]\nb = 1\n'
+    after = b"[other]\nb = 1\n"
+    assert held(values_kept(story(before, after), Declaration(authoritative=("mcp_servers",))))
+    assert held(values_kept(story(before, after), Declaration(owns=("mcp_servers.*",))))
+    assert reasons(values_kept(story(before, after), Declaration(owns=("mcp_servers.b",)))) == {"key-lost"}
+
+
+def test_what_a_later_run_destroys_is_found_too() -> None:
+    assert reasons(values_kept(story(USER, GOOD, GOOD, BLOCK), ANY)) == {"key-lost"}
+
+
+def test_a_refusal_that_touched_nothing_is_no_green_cell() -> None:
+    refusal = ended(USER, code=3, refused=True, reason="two blocks")
+    for check in (values_kept, own_place, comments_kept, line_ends_kept, parses):
+        assert "it declined" in skips(check(refusal, ANY)), check
+
+
+def test_a_refusal_that_wrote_is_judged_like_any_other_run() -> None:
+    assert "key-lost" in reasons(values_kept(ended(USER, after=b"", code=1), ANY))
+
+
+# ---- P2
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        (BLOCK + GOOD, "duplicate-key"),
+        (BLOCK + b"[sandbox_workspace_write]\n" + USER, "duplicate-table"),
+        (BLOCK + b"\xef\xbb\xbf" + USER, "bom-moved"),
+        (USER.replace(b"  1, # one\n", b"  1, # one\n" + BLOCK), "spliced-into-array"),
+        (b'model = "\xff"\n', "not-utf-8"),
+        (b'model = "m"\nx = 9223372036854775808\n', "number-too-large"),
+        (b"model = 'm\0'\n", "control-character"),
+        (b"model =\n", "does-not-parse"),
+    ],
+)
+def test_toml_that_is_broken_is_found_and_named(after: bytes, reason: str) -> None:
+    assert reasons(parses(story(USER, after), ANY)) == {reason}
+
+
+def test_toml_1_1_and_one_mark_of_byte_order_are_toml() -> None:
+    assert held(parses(story(b"", b'\xef\xbb\xbfa = {\n b = 1, # c\n}\nc = "\\e\\x41"\n'), ANY))
+
+
+def test_a_broken_file_is_left_alone_by_one_that_says_so() -> None:
+    broken = b"a = 1\na = 2\n"
+    assert held(parses(ended(broken, code=3, refused=True, reason="broken"), ANY))
+    assert reasons(parses(ended(broken, code=0), ANY)) == {"broken-and-accepted"}
+    assert reasons(parses(story(broken, BLOCK + broken), ANY)) == {"duplicate-key"}
+    assert held(parses(story(broken, BLOCK + b"a = 2\n"), ANY)), "repaired"
+
+
+# ---- P4
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (b"[tui]\n", b"[tui]\n" + BLOCK, "captured"),
+        (b"[tui]\n", b"[tui]\n", "not-there"),
+        (b"a = '''\n\n'''\n", b"a = '''\n" + BLOCK + b"\n'''\n", "inside-a-string"),
+        (b"a = 1\n", b"a = 1\n" + BLOCK.replace(b'"workspace-write"', b"1"), "type-changed"),
+        (b"a = 1\n", b"a = 1\n" + BLOCK.replace(b"sandbox_mode", b"sandbox_mood"), "not-there"),
+    ],
+)
+def test_a_key_that_is_not_at_its_own_place_is_found(before: bytes, after: bytes, reason: str) -> None:
+    assert reason in reasons(own_place(story(before, after), ANY))
+
+
+def test_a_key_that_the_declaration_does_not_know_is_found() -> None:
+    owner = Declaration(owns=("sandbox_mode", "sandbox_workspace_write"))
+    assert held(own_place(story(USER, GOOD), owner))
+    assert reasons(own_place(story(USER, GOOD + b"[other]\nx = 1\n"), owner)) == {"not-declared"}
+    below = b"[tui.sandbox_workspace_write]\nnetwork_access = true\n"
+    assert reasons(own_place(story(b"[tui]\n", BLOCK + b"[tui]\n" + below), owner)) == {"captured"}
+
+
+def test_what_nobody_has_seen_alone_cannot_be_looked_for() -> None:
+    assert "nobody has seen" in skips(own_place(story(USER, GOOD, alone=None), ANY))
+    assert held(own_place(story(None, BLOCK, alone=None), ANY)), "there was nothing of the user's: that is it"
+
+
+# ---- P5
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        (GOOD.replace(b"# mine\n", b""), "comment-lost"),
+        (GOOD.replace(b"  # beside", b""), "comment-lost"),
+        (GOOD.replace(b" # one", b""), "comment-lost"),
+        (GOOD.replace(b"# of the theme\n", b"") + b"# of the theme\n", "comment-moved"),
+        (GOOD.replace(b"# mine\n", b"# mine\n\n"), "comment-moved"),
+        (b"# mine\n" + BLOCK + USER.removeprefix(b"# mine\n"), "comment-moved"),
+        (BLOCK + TABLE + b'# mine\nmodel = "m"  # beside\n', "comment-moved"),
+    ],
+)  # fmt: skip
+def test_a_comment_that_is_gone_or_elsewhere_is_found(after: bytes, reason: str) -> None:
+    assert reasons(comments_kept(story(USER, after), ANY)) == {reason}
+
+
+def test_comments_in_another_order_are_found() -> None:
+    before, after = b"# one\n\n# two\n\na = 1\n", b"# two\n\n# one\n\na = 1\n"
+    assert reasons(comments_kept(story(before, BLOCK + after), ANY)) == {"comments-reordered"}
+
+
+def test_a_free_comment_keeps_its_place_among_the_users_own_statements_alone() -> None:
+    before = b"# about all\n\na = 1\n"
+    assert held(comments_kept(story(before, b"# about all\n\n" + BLOCK + b"a = 1\n"), ANY))
+    assert held(comments_kept(story(before, BLOCK + before), ANY))
+    assert reasons(comments_kept(story(before, BLOCK + b"a = 1\n# about all\n"), ANY)) == {"comment-moved"}
+
+
+def test_what_looks_like_a_comment_in_a_string_is_none() -> None:
+    before = b"a = '''\n# no comment\n'''\nb = \"# neither\"\n"
+    assert "no comments" in skips(comments_kept(story(before, BLOCK + before), ANY))
+
+
+def test_comments_of_files_that_no_parser_reads_are_kept_too() -> None:
+    before = b"# \xff mine\na = 1\na = 2\nb = [ # open\n"
+    assert held(comments_kept(story(before, BLOCK + before), ANY))
+    assert reasons(comments_kept(story(before, BLOCK + before.replace(b"\xff", b"?")), ANY)) == {"comment-lost"}
+
+
+def test_a_comment_at_a_key_of_the_generators_may_lose_its_neighbour_and_no_more() -> None:
+    before = b'# why\nsandbox_mode = "read-only"  # beside\na = 1\n'
+    assert held(comments_kept(story(before, BLOCK + b"# why\n# beside\na = 1\n"), ANY))
+    assert reasons(comments_kept(story(before, BLOCK + b"# why\na = 1\n"), ANY)) == {"comment-lost"}
+
+
+def test_comments_between_its_marks_are_the_generators() -> None:
+    declaration = Declaration(markers=(Marker(begin="# BEGIN x", end="# END x"),))
+    before = BLOCK.replace(b"# END", b"# old words\n# END") + b"# mine\na = 1\n"
+    assert held(comments_kept(story(before, BLOCK + b"# mine\na = 1\n"), declaration))
+
+
+# ---- P6
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (b"a = 1\r\nb = 2\r\n", b"x = 1\r\na = 1\nb = 2\n", "crlf-lost"),
+        (b"a = 1\nb = 2\n", b"x = 1\na = 1\r\nb = 2\r\n", "lf-lost"),
+        (b"a = 1\r\nb = 2\n", b"a = 1\nb = 2\n", "crlf-lost"),
+        (b"a = 1\r\n", b"a=1\n", "crlf-lost"),
+        (b"a = 1", b"x = 1\na = 1\n", "final-newline-added"),
+        (b"a = 1\n", b"x = 1\na = 1", "final-newline-lost"),
+        (b"\xef\xbb\xbfa = 1\n", b"x = 1\na = 1\n", "bom-lost"),
+        (b"\xef\xbb\xbfa = 1\n", b"x = 1\n\xef\xbb\xbfa = 1\n", "bom-moved"),
+        (b"a = 1\n", b"\xef\xbb\xbfa = 1\n", "bom-added"),
+    ],
+)
+def test_other_ends_of_lines_and_a_mark_that_moves_are_found(before: bytes, after: bytes, reason: str) -> None:
+    assert reasons(line_ends_kept(story(before, after), ANY)) == {reason}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a = 1\r\nb = 2\n", b"x = 1\na = 1\r\nb = 2\n"),
+        (b"a = 1", b"x = 1\na = 1"),
+        (b"a = 1", b"a = 1\nx = 1\n"),
+        (b"\xef\xbb\xbfa = 1\n", b"\xef\xbb\xbfx = 1\na = 1\n"),
+    ],
+)
+def test_lines_that_end_as_they_did_pass(before: bytes, after: bytes) -> None:
+    assert held(line_ends_kept(story(before, after), ANY))
+
+
+# ---- what stands between its own marks
+
+
+def test_a_block_that_was_captured_may_be_taken_from_there() -> None:
+    before = b"[tui]\nnotifications = true\n" + BLOCK + b"# of mine\n"
+    assert held(values_kept(story(before, BLOCK + b"[tui]\nnotifications = true\n# of mine\n"), ANY))
+    assert reasons(values_kept(story(before, BLOCK), ANY)) == {"key-lost"}
+    inside = BLOCK.replace(b"# END", b"mine = 1\n# END")
+    assert reasons(values_kept(story(inside, BLOCK), ANY)) == {"key-lost"}, "a key of the user's inside of the block"
+
+
+def test_what_a_broken_file_held_is_known_when_it_is_repaired() -> None:
+    owner = Declaration(owns=("sandbox_mode", "sandbox_workspace_write"))
+    before = BLOCK + BLOCK + b"model = 1\ninline = {a = 1}\n[[t]]\nb = 1\n"
+    assert held(own_place(story(before, BLOCK + b"model = 1\ninline = {a = 1}\n[[t]]\nb = 1\n"), owner))
+
+
+def test_how_the_lines_of_its_own_block_end_is_its_own_affair() -> None:
+    block = BLOCK.replace(b"\n", b"\r\n")
+    assert held(line_ends_kept(story(block + b"a = 1\r\n", BLOCK + b"a = 1\r\n"), ANY))
+    assert reasons(line_ends_kept(story(block + b"a = 1\r\n", BLOCK + b"a = 1\n"), ANY)) == {"crlf-lost"}
+    assert "nothing" in skips(line_ends_kept(story(BLOCK.rstrip(), BLOCK), ANY))
+    assert reasons(line_ends_kept(story(b"\xef\xbb\xbf", BLOCK), ANY)) == {"bom-lost"}
+
+
+def test_a_migration_may_take_its_keys_from_where_an_older_release_put_them() -> None:
+    before, after = b"[tui]\nx = 1\nsandbox_mode = 'read-only'\n", BLOCK + b"[tui]\nx = 1\n"
+    old = Case(id="63-old", why="w", group="migration", config=before)
+    migrating = Declaration(owns=("sandbox_mode", "sandbox_workspace_write"), migrates_from=("old",))
+    assert held(values_kept(story(before, after, case=old), migrating))
+    assert reasons(values_kept(story(before, after), migrating)) == {"key-lost"}
+    assert reasons(values_kept(story(before, BLOCK, case=old), migrating)) == {"key-lost"}
+
+
+def test_comments_at_the_keys_of_its_older_release_go_with_them() -> None:
+    before, after = b"# of x 0.1\nsandbox_mode = 'read-only'\n# mine\na = 1\n", BLOCK + b"# mine\na = 1\n"
+    old = Case(id="63-old", why="w", group="migration", config=before)
+    migrating = Declaration(owns=("sandbox_mode", "sandbox_workspace_write"), migrates_from=("old",))
+    assert held(comments_kept(story(before, after, case=old), migrating))
+    assert reasons(comments_kept(story(before, after), migrating)) == {"comment-lost"}
+    assert reasons(comments_kept(story(before, BLOCK + b"a = 1\n", case=old), migrating)) == {"comment-lost"}
+
+
+def test_a_broken_file_is_no_business_of_one_that_writes_none() -> None:
+    assert "writes no file" in skips(parses(ended(b"a =\n", argv=("-c", "a=1"), alone=None), ANY))
+
+
+def test_faults_of_one_kind_are_one_row() -> None:
+    (row,) = values_kept(story(b"a = 1\nb = 2\nc = 3\n", BLOCK), ANY)
+    assert row.saw.endswith("(and 2 more of the kind)")
+
+
+def test_what_was_no_toml_and_is_none_now_is_told_once() -> None:
+    assert "generator.parses" in skips(own_place(story(b"a =\n", BLOCK + b"a =\n"), ANY))

@@ -1,0 +1,98 @@
+"""A kill that left half a file is told, and a kill that was not seen proves nothing."""
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.generators.confine import UNCONFINED
+from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
+from pytest_codexsandbox.generators.strain.bench import Play
+from pytest_codexsandbox.generators.strain.killed import Strike, Untroubled, judged
+from pytest_codexsandbox.generators.strain.killing import Point
+from pytest_codexsandbox.generators.strain.tracing import Tracer
+from pytest_codexsandbox.model.generator import Case, Declaration, Outcome, Wish
+from pytest_codexsandbox.model.generator_spec import Generator, Spec
+from tests.unit.generators.straces import TMP, call
+
+OLD, NEW = b"a = 1\n", b"# long enough to be cut in the middle\na = 1\nb = 2\n"
+KNOWN = Untroubled(old=OLD, new=NEW)
+POINT = Point(target=call("write", TMP), number=0, name="write", count=1)
+AGAIN = Play(outcome=Outcome(ended="exit"), config=NEW)
+
+
+def strike(left: bytes | None, *, struck: bool = True, again: Play = AGAIN) -> Strike:
+    return Strike(point=POINT, struck=struck, left=left, again=again)
+
+
+def reasons(*strikes: Strike, known: Untroubled = KNOWN) -> set[str]:
+    found = judged(known, strikes, [POINT] * len(strikes))
+    assert all(one.control_held for one in found)
+    return {one.reason for one in found if not one.held}
+
+
+def test_the_old_file_and_the_new_one_hold() -> None:
+    assert reasons(strike(OLD), strike(NEW)) == set()
+
+
+@pytest.mark.parametrize(("left", "why"), [(b"", "emptied-first"), (NEW[:20], "half-a-file"), (None, "file-lost")])
+def test_anything_else_does_not(left: bytes | None, why: str) -> None:
+    assert reasons(strike(OLD), strike(left)) == {why}
+
+
+def test_a_run_that_is_in_the_way_of_the_next_one_is_told() -> None:
+    declined = Play(outcome=Outcome(ended="exit", code=1, stderr="locked"), config=OLD)
+    assert reasons(strike(OLD, again=declined)) == {"does-not-recover"}
+    other = Play(outcome=Outcome(ended="exit"), config=OLD)
+    assert reasons(strike(OLD, again=other)) == {"does-not-recover"}
+
+
+def test_a_file_with_the_same_values_is_the_new_one_where_bytes_differ_each_time() -> None:
+    other = b"# another time\na = 1\nb = 2\n"
+    assert reasons(strike(other)) == {"half-a-file"}
+    assert reasons(strike(other), known=msgspec.structs.replace(KNOWN, same_bytes=False)) == set()
+
+
+def test_a_kill_that_was_not_seen_proves_nothing() -> None:
+    found = judged(KNOWN, [strike(OLD), strike(OLD, struck=False)], [POINT, POINT])
+    assert not any(one.control_held for one in found)
+
+
+def test_no_kill_at_all_proves_nothing() -> None:
+    assert not any(one.control_held for one in judged(KNOWN, [], []))
+
+
+def test_what_could_not_be_singled_out_is_said() -> None:
+    (one,) = judged(KNOWN, [strike(OLD)], [POINT, msgspec.structs.replace(POINT, name="")])
+    assert "1 of 2 calls" in one.saw
+    assert "1 more could not be singled out" in one.saw
+
+
+# ---- what is not asked
+def bench(generator: Generator, case: Case = Case(id="own", why="", config=OLD)) -> StrainBench:  # noqa: B008
+    return StrainBench(
+        generator=generator, case=case, wish=Wish(), other=Wish(network=True), version="", folder=None,  # type: ignore[arg-type]
+        confinement=UNCONFINED, tracer=Tracer(why="needs strace (apt install strace)"), beside="loses-end",
+    )  # fmt: skip
+
+
+PLAIN = Generator(name="g", spec=Spec(scheme="cmd", text="true", words=("true",)), declaration=Declaration())
+
+
+def test_without_strace_nothing_is_killed_and_nothing_holds() -> None:
+    (one,) = STRAINS["killed"](bench(PLAIN))
+    assert one.skipped == "needs strace (apt install strace)"
+    assert (one.held, one.control_held) == (False, False)
+
+
+@pytest.mark.parametrize("kind", STRAINS)
+def test_a_chain_is_not_strained(kind: str) -> None:
+    chain = Generator(name="c", spec=Spec(scheme="chain", text="g,g", parts=(PLAIN, PLAIN)))
+    (one,) = STRAINS[kind](bench(chain))
+    assert "a chain" in one.skipped
+    assert not one.held
+
+
+@pytest.mark.parametrize("kind", STRAINS)
+def test_a_link_is_not_strained(kind: str) -> None:
+    (one,) = STRAINS[kind](bench(PLAIN, Case(id="link", why="", config=OLD, link="symlink")))
+    assert "a link" in one.skipped
+    assert not one.held
