@@ -13,7 +13,7 @@ from pytest_codexsandbox.generators.checks.found import (
     skipped,
 )
 from pytest_codexsandbox.generators.checks.lines import bytes_of, document
-from pytest_codexsandbox.generators.checks.owning import own
+from pytest_codexsandbox.generators.checks.owning import own, written_alone
 from pytest_codexsandbox.generators.checks.reading import Reading, read, written
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story
 
@@ -38,6 +38,8 @@ def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
 
 
 def _cannot(story: Story, *, loads: bool) -> str:
+    if not loads and not written_alone(story) and seen.untouched(story):
+        return "it writes no file, and has left the broken one alone"
     if seen.before(story).kind == "missing" and all(one.state.kind == "missing" for one in seen.results(story)):
         return "there is no file, and none was written"
     why = seen.not_asked(story)
