@@ -170,6 +170,15 @@ def test_what_was_not_asked_is_not_good() -> None:
     assert "effective –" in readme(generating.journal(map(generating.usual, kept), [generating.GOOD]))
 
 
+def test_what_was_asked_in_part_is_not_good() -> None:
+    kept = [key for key in generating.keys("good") if key.promise != "effective.does-what-was-asked"]
+    made = generating.journal(map(generating.usual, kept), [generating.GOOD])
+    every = (generating.TRUST, generating.ONCE, generating.OTHERS, *generating.ABOUT)
+    told = readme(msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, of_generators=every)))
+    assert "effective ?" in told
+    assert told.count("✔") == 5
+
+
 @pytest.mark.parametrize("verdict", [Verdict.BROKEN, Verdict.VIOLATES, Verdict.BLOCKED])
 def test_nothing_is_good_where_the_harness_was_not_shown_to_see(verdict: Verdict) -> None:
     told = readme(changed(generating.TRUST, verdict, reason="a bad one was not caught"))
