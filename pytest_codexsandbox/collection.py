@@ -154,6 +154,7 @@ class Collection:
             coverage=base.coverage,
             cases=base.cases,
             generators=base.generators,
+            of_generators=base.of_generators,
         )
 
 

@@ -185,7 +185,7 @@ class Run:
             policies=self.matrix.policies, not_planned=found.not_planned, coverage=found.coverage,
             sides=self._sides,
         )  # fmt: skip
-        plan = with_corpus(plan, self.writers) if self.generators else plan
+        plan = with_corpus(plan, self.writers, self.promises.values()) if self.generators else plan
         return choosing.trimmed(plan, self._budget, self.circumstances)
 
     def sides_of(self, cell: Cell, door: str, policies: Sequence[str]) -> Sequence[tuple[str, str]]:

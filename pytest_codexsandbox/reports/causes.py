@@ -12,6 +12,7 @@ from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
+from pytest_codexsandbox.reports.generated import word_of
 
 _LOUD: Final = (Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED)
 _QUIET: Final = (Verdict.EXPECTED, Verdict.NOT_APPLICABLE)
@@ -53,9 +54,9 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """What a check of generators calls it; "" where it is about none."""
-        row = self.first.deciding
-        return row.reason if row is not None and self.first.key.policy == AS_ASKED else ""
+        """Of a violation by a generator: what it is called."""
+        theirs = self.verdict is Verdict.VIOLATES and self.first.key.policy == AS_ASKED
+        return word_of(self.first) if theirs else ""
 
     @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:

@@ -11,7 +11,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports import by_generator, html, json_report, markdown
+from pytest_codexsandbox.reports import by_generator, causes, html, json_report, markdown
 from pytest_codexsandbox.reports.generated import measured, paste
 from pytest_codexsandbox.reports.grid import grid, names_of
 from pytest_codexsandbox.reports.readme_line import line, word_for
@@ -74,6 +74,26 @@ def test_what_a_case_blocks_is_told_of_that_case_alone() -> None:
     shown = screen(generating.bad())
     assert "F denied: does-not-load: generator.config-loads" in shown
     assert "red, 2 results blocked" in shown
+
+
+def test_what_keeps_a_case_from_being_asked_is_of_the_same_case() -> None:
+    first, other = (case.id for case in generating.CASES[:2])
+
+    def state(key: Key) -> Record:
+        if key.promise == "generator.config-loads" and key.case == first:
+            return generating.found(key, "does-not-load", "denied")
+        if key.promise == "generator.config-loads" and key.case == other:
+            return journals.record(key, Verdict.BROKEN, reason="the app-server died")
+        if key.promise == "effective.says-what-was-asked" and key.case in (first, other):
+            return journals.record(key, Verdict.BLOCKED, reason="not asked", blocked_by="generator.config-loads")
+        return generating.usual(key)
+
+    made = generating.journal(map(state, generating.keys("mytool")), [generating.BAD])
+    blocked = [cause for cause in causes.loud(made.states()) if cause.verdict is Verdict.BLOCKED]
+    assert len(blocked) == 2
+    for cause in blocked:
+        assert cause.blocker is not None
+        assert [cause.blocker.key.case] == [record.key.case for record in cause.records]
 
 
 @pytest.mark.parametrize("kind", sorted(generating.KINDS))
@@ -150,6 +170,15 @@ def test_what_was_not_asked_is_not_good() -> None:
     assert "effective –" in readme(generating.journal(map(generating.usual, kept), [generating.GOOD]))
 
 
+def test_what_was_asked_in_part_is_not_good() -> None:
+    kept = [key for key in generating.keys("good") if key.promise != "effective.does-what-was-asked"]
+    made = generating.journal(map(generating.usual, kept), [generating.GOOD])
+    every = (generating.TRUST, generating.ONCE, generating.OTHERS, *generating.ABOUT)
+    told = readme(msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, of_generators=every)))
+    assert "effective ?" in told
+    assert told.count("✔") == 5
+
+
 @pytest.mark.parametrize("verdict", [Verdict.BROKEN, Verdict.VIOLATES, Verdict.BLOCKED])
 def test_nothing_is_good_where_the_harness_was_not_shown_to_see(verdict: Verdict) -> None:
     told = readme(changed(generating.TRUST, verdict, reason="a bad one was not caught"))
@@ -170,6 +199,8 @@ def test_the_line_says_where_cases_were_left_out_and_where_nothing_confined() ->
     assert "3 of 40 cases only" in readme(generating.journal(map(generating.usual, few), [generating.GOOD]))
     made = generating.journal(map(generating.usual, generating.keys("good")), [generating.GOOD], confined="")
     assert "unconfined" in readme(made)
+    part = msgspec.structs.replace(made.stories[0], confined="bubblewrap")
+    assert "unconfined" in readme(msgspec.structs.replace(made, stories=(part, *made.stories[1:])))
 
 
 def test_releases_of_one_generator_are_one_line() -> None:
