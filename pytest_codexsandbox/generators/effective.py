@@ -1,6 +1,6 @@
 """What the real Codex says of a generator's files, against what was asked for. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -53,8 +53,8 @@ def _rows(claim: Claim, expect: Expect, oracle: Oracle) -> Iterator[Finding]:
 
 
 def _roots(claim: Claim, wanted: tuple[str, ...], oracle: Oracle) -> Iterator[Finding]:
-    missing = [root for root in wanted if root not in claim.roots]
-    more = [root for root in claim.roots if root not in wanted]
+    missing = [root for root in wanted if not _lies_in(root, claim.roots)]
+    more = [root for root in claim.roots if not _lies_in(root, wanted)]
     yield _row(
         oracle, f"Codex grants {_listed(wanted)} beside the workspace", saw=f"it grants {_listed(claim.roots)}",
         held=not missing, leak=False, reason="root-missing",
@@ -63,6 +63,11 @@ def _roots(claim: Claim, wanted: tuple[str, ...], oracle: Oracle) -> Iterator[Fi
         oracle, "Codex grants no other folder", saw=f"it grants {_listed(more)} as well" if more else "it does not",
         held=not more, leak=True, reason="root-too-many",
     )  # fmt: skip
+
+
+def _lies_in(root: str, others: Iterable[str]) -> bool:
+    """Who is granted a folder is granted what lies in it."""
+    return any(root == other or root.startswith(f"{other.rstrip('/')}/") for other in others)
 
 
 def _row(oracle: Oracle, claim: str, *, saw: str, held: bool, leak: bool, reason: str) -> Finding:

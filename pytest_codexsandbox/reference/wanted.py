@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import msgspec
@@ -62,7 +63,7 @@ def asked(wanted: Wanted) -> dict[Path, Value]:
     if wanted.sandbox == "workspace-write":
         if wanted.network is not None:
             values[NETWORK] = wanted.network
-        values[ROOTS] = tuple(dict.fromkeys(wanted.roots))
+        values[ROOTS] = outermost(wanted.roots)
     return {**values, **wanted.more}
 
 
@@ -142,3 +143,15 @@ def _escaped(char: str) -> str:
     if char in _ESCAPES:
         return _ESCAPES[char]
     return f"\\u{ord(char):04X}" if ord(char) < 0x20 or ord(char) == 0x7F else char
+
+
+def outermost(roots: Iterable[str]) -> tuple[str, ...]:
+    """Without what lies in another one: it says nothing more, and from 0.133 on Codex runs no command at all where a
+    root that is not there lies in another."""
+    kept = tuple(dict.fromkeys(roots))
+    return tuple(root for root in kept if not any(_lies_in(root, other) for other in kept))
+
+
+def _lies_in(root: str, other: str) -> bool:
+    one, folder = os.path.normpath(root), os.path.normpath(other)
+    return one != folder and one.startswith(f"{folder.rstrip('/')}/")
