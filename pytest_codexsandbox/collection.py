@@ -15,6 +15,7 @@ from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.redact import nameable
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.planfile import write_plan
 from pytest_codexsandbox.registry import shipped
@@ -153,6 +154,7 @@ class Collection:
             coverage=base.coverage,
             cases=base.cases,
             generators=base.generators,
+            of_generators=base.of_generators,
         )
 
 
@@ -194,7 +196,7 @@ def mark(item: pytest.Item) -> None:
 def own_case(item: pytest.Item, key: Key) -> str:
     """What the user's own parametrization calls it: what is left of the item's id without ours."""
     words: str = getattr(item, "callspec").id  # noqa: B009 - pytest.Item has none, and this one is parametrized by us
-    return words.replace(key_id(key), "").strip("-")
+    return nameable(words.replace(key_id(key), "").strip("-"))
 
 
 def standing(item: pytest.Item) -> bool:
@@ -246,7 +248,7 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
         raise pytest.Collector.CollectError(
             f"{metafunc.definition.nodeid}: no policy {unknown[0]!r}; known: {', '.join(POLICIES)}"
         )
-    slug = re.sub(r"[^a-z0-9]+", "-", metafunc.definition.nodeid.lower()).strip("-")
+    slug = nameable(re.sub(r"[^a-z0-9]+", "-", metafunc.definition.nodeid.lower()).strip("-"))
     promise = Promise(
         id=f"{USER}{slug}", kind="capability", severity="medium", needs="sandbox", source=metafunc.definition.nodeid,
         policies=policies, title=metafunc.function.__name__.removeprefix("test_").replace("_", " "),

@@ -217,7 +217,7 @@ class Controller:
         except CodexSandboxError as fault:
             return f"{fault.what}: {fault.why} ({fault.where})"
         states = self.done.states()
-        differ = [key for key, record in records.items() if states[key].verdict is not record.verdict]
+        differ = [key for key, one in records.items() if key not in states or states[key].verdict is not one.verdict]
         return f"{len(differ)} results are not those of the run, the first: {differ[0]}" if differ else ""
 
     def _write_reports(self) -> tuple[Written, ...]:

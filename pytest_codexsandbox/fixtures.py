@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.redact import redact
+from pytest_codexsandbox.model.redact import redact, redact_bytes
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.releases.catalogue import capabilities, newest_before
 from pytest_codexsandbox.running import Run, of
@@ -130,16 +130,17 @@ class CodexSandbox:
             )[0]
         except Lost as fault:
             raise bench.lost(cell.environment, fault.why or fault.what) from None
+        told = redact_bytes(stdin)  # for the journal, and for whoever shows the call again
         self._run.pending.append(
             CallLine(
                 id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
-                cell=cell.id, observation=seen, timeout=call.timeout, stdin=base64.b64encode(stdin[:65536]).decode(),
+                cell=cell.id, observation=seen, timeout=call.timeout, stdin=base64.b64encode(told[:65536]).decode(),
             )
         )  # fmt: skip
         if seen.ended == "lost":
             raise bench.lost(cell.environment, seen.error)
         self._trial.rows.append(self._evidence(seen, redact(shlex.join(argv))))
-        self._trial.stdin[seen.id] = stdin
+        self._trial.stdin[seen.id] = told
         self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
         return seen
 

@@ -18,15 +18,17 @@ from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.fetch import Progress
+from pytest_codexsandbox.generators.readable import need_programs
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.matrix.generated import DOOR, Writers, axis, sides, with_corpus, writers
 from pytest_codexsandbox.matrix.load import MatrixFile, load
+from pytest_codexsandbox.matrix.nearest import known as known_names
 from pytest_codexsandbox.matrix.plan import Sides, make
 from pytest_codexsandbox.matrix.select import Selection, shipped_part
 from pytest_codexsandbox.matrix.survey import promises as survey
-from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.model.plan import Plan
@@ -96,7 +98,10 @@ class Run:
     @cached_property
     def writers(self) -> Writers:
         base = self.config.invocation_params.dir if self.settings.generators else Path.cwd()
-        return writers(self.generators, beside=self.matrix.catalogue.beside, base=base)
+        found = writers(self.generators, beside=self.matrix.catalogue.beside, base=base)
+        if not self.settings.generator_in:
+            need_programs(found)
+        return found
 
     @cached_property
     def files(self) -> frozenset[str]:
@@ -180,7 +185,7 @@ class Run:
             policies=self.matrix.policies, not_planned=found.not_planned, coverage=found.coverage,
             sides=self._sides,
         )  # fmt: skip
-        plan = with_corpus(plan, self.writers) if self.generators else plan
+        plan = with_corpus(plan, self.writers, self.promises.values()) if self.generators else plan
         return choosing.trimmed(plan, self._budget, self.circumstances)
 
     def sides_of(self, cell: Cell, door: str, policies: Sequence[str]) -> Sequence[tuple[str, str]]:
@@ -189,10 +194,11 @@ class Run:
             return [(door, policy) for policy in policies]
         return [side for side in self._sides.of(cell) if side[1] in policies]
 
-    @property
+    @cached_property
     def _sides(self) -> Sides | None:
         if not self.generators:
             return None
+        self._inside()  # a wrong word is said before anything starts
         return sides(self.writers, doors=self.matrix.doors, policies=self.matrix.policies)
 
     @cached_property
@@ -287,8 +293,20 @@ class Run:
         asked = self.settings
         folder = self.worlds / (self.worker or "main") / "generators"
         return open_workshop(
-            self.bench, self.writers, folder=folder, unconfined=asked.generator_unconfined, emit=self.pending.append
-        )
+            self.bench, self.writers, folder=folder, unconfined=asked.generator_unconfined, emit=self.pending.append,
+            inside=self._inside(),
+        )  # fmt: skip
+
+    def _inside(self) -> EnvironmentSpec | None:
+        """The environment of the cell that was named for generators to run in."""
+        name = self.settings.generator_in
+        specs = {cell.environment.id: cell.environment for cell in self.cells}
+        named = specs | {cell.id: cell.environment for cell in self.cells}
+        if name and (name not in named or named[name].backend == "local"):
+            there = [one for one, spec in specs.items() if spec.backend != "local"]
+            why = known_names(name, there) if there else "no cell of this run is in a container"
+            raise WrongInput(f"generators cannot run in {name!r}", where="--codex-generator-in", why=why)
+        return named[name] if name else None
 
     def resolve(self, spec: SubjectSpec, *, cache: Path, progress: Progress | None = None) -> Subject:
         """The binary, asked what it can do with the run's own patience. What could not be had once is not asked for

@@ -7,6 +7,7 @@ from typing import Any, Final
 from pytest_codexsandbox import asking, choosing
 from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.generators.readable import need_programs
 from pytest_codexsandbox.matrix import generated
 from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.matrix.generated import Writers, axis
@@ -62,7 +63,9 @@ def generators(options: argparse.Namespace, matrix: MatrixFile) -> tuple[str, ..
 
 
 def writers(options: argparse.Namespace, matrix: MatrixFile) -> Writers:
-    return generated.writers(generators(options, matrix), beside=matrix.catalogue.beside, base=Path.cwd())
+    found = generated.writers(generators(options, matrix), beside=matrix.catalogue.beside, base=Path.cwd())
+    need_programs(found)
+    return found
 
 
 def sides(options: argparse.Namespace, matrix: MatrixFile) -> Sides | None:

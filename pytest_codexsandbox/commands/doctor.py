@@ -34,7 +34,7 @@ from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.machine import here
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.releases.store import entries
+from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.reports.facts import many
 from pytest_codexsandbox.session.bench import BenchOptions, bench
 
@@ -134,10 +134,11 @@ def _cache() -> Finding:
     if not os.access(there, os.W_OK | os.X_OK):
         return Finding(what="cache", answer="no", why=f"{folder} cannot be written",
                        fix="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory")  # fmt: skip
-    held = entries(folder) if folder.is_dir() else ()
+    store = Store(folder)
+    held, releases = (store.entries(), store.releases()) if folder.is_dir() else ((), ())
     size = sum(entry.size for entry in held) / 1e9
     return Finding(
-        what="cache", answer="yes", why=f"{folder}: {many(len(held), 'release')}, {size:.1f} GB; {free:.0f} GB free"
+        what="cache", answer="yes", why=f"{folder}: {many(len(releases), 'release')}, {size:.1f} GB; {free:.0f} GB free"
     )
 
 

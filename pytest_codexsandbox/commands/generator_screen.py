@@ -14,6 +14,7 @@ from pytest_codexsandbox.model.told import SHOWN
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.diffs import lines_of
 from pytest_codexsandbox.reports.facts import listed, many
+from pytest_codexsandbox.reports.generated import word_of
 from pytest_codexsandbox.reports.page_generators import asked_of, claimed, ran
 from pytest_codexsandbox.reports.paint import Paint
 
@@ -32,6 +33,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     confined: str
     corpus: int  # cases that there are
     spec: str
+    which: tuple[str, ...] = ()  # options: which Codex, where it is not the installed one
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +49,7 @@ def screen(head: Head, cases: Sequence[Case], paint: Paint, *, every: bool) -> l
     lines = paint.wrapped(f"{head.name} · Codex {head.codex} · {confined}")
     for case in cases:
         lines += ["", *_case(case, paint, every=every)]
-    whole = ("pytest", "--codex-matrix", "--codex-generator", head.spec)
+    whole = ("pytest", "--codex-matrix", *head.which, "--codex-generator", head.spec)
     shown = (
         f"{len(cases)} of {many(head.corpus, 'case')} shown, without what several writers, a crash or an older shape"
     )
@@ -127,8 +129,7 @@ def _by_cause(records: Sequence[Record]) -> list[list[Record]]:
 def _violated(alike: Sequence[Record], paint: Paint, *, every: bool) -> Iterator[str]:
     for record in alike:
         row = record.deciding
-        word = f" ({row.reason})" if row is not None and row.reason else ""
-        head = f"{SIGNS[record.verdict]} {record.key.promise} {record.direction}{word}"
+        head = f"{SIGNS[record.verdict]} {record.key.promise} {record.direction} ({word_of(record)})"
         yield paint.coloured(head, record.verdict)
         if row is not None and every:
             yield from paint.labelled("promised", row.claim)

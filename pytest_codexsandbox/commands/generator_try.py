@@ -78,7 +78,9 @@ def run(options: argparse.Namespace) -> int:
     asked = msgspec.structs.replace(asked, cases=_cases(options, asked))
     cell = Cell(environment=this_machine(), subject=_subject(options, asked.asked[0]))
     shown = _shown(cell, asked, unconfined=options.codex_generator_unconfined)
-    head = Head(name=asked.asked[0], codex=shown.codex, confined=shown.confined, corpus=corpus, spec=text)
+    head = Head(
+        name=asked.asked[0], codex=shown.codex, confined=shown.confined, corpus=corpus, spec=text, which=_which(options)
+    )
     print("\n".join(screen(head, shown.cases, _paint(), every=options.verbose)))
     verdicts = {record.verdict for case in shown.cases for record in case.records}
     return 1 if Verdict.VIOLATES in verdicts else BROKEN if Verdict.BROKEN in verdicts else 0
@@ -122,6 +124,8 @@ def _wish(text: str | None) -> Wish | None:
 
 
 def _subject(options: argparse.Namespace, generator: str) -> SubjectSpec:
+    if options.codex_bin and options.codex_release:
+        raise WrongInput("--codex-bin and --codex-release name two Codexes", next_step="give one of them")
     if options.codex_bin:
         spec = candidate(options.codex_bin)
     elif options.codex_release:
@@ -132,6 +136,11 @@ def _subject(options: argparse.Namespace, generator: str) -> SubjectSpec:
             raise WrongInput("no Codex is installed here", next_step=INSTALL)
         spec = found
     return msgspec.structs.replace(spec, generator=generator)
+
+
+def _which(options: argparse.Namespace) -> tuple[str, ...]:
+    given = {"--codex-bin": options.codex_bin, "--codex-release": options.codex_release}
+    return next(((name, value) for name, value in given.items() if value), ())
 
 
 def _promises() -> Asked:

@@ -37,12 +37,14 @@ from pytest_codexsandbox.model.command import Command, Finished
 
 _PROGRAM: Final = (sys.executable, "-I", "-S", str(GUEST / "trespass.py"))
 _TYPE: Final = "type into the user's terminal"
+_TRACE: Final = "trace another's process"
+_GAIN: Final = "gain rights by a program"
 _LONGEST: Final = 30.0
 _NOT_OURS: Final = {
     "have a capability": "this user has none",
     "change the kernel's settings": "this user may not",
     "read the machine's passwords": "this user may not",
-    "gain rights by a program": "no program may here",
+    _GAIN: "no program may here",
 }
 """What an ordinary user cannot do anyway."""
 
@@ -121,8 +123,15 @@ def prove(asked: Confinement, folder: Path) -> Proof:
 
 def _rows(free: Mapping[str, str], kept: Mapping[str, str]) -> Iterator[Tried]:
     for act, outside in free.items():
-        excuse = _NOT_OURS.get(act, "") if outside and (os.getuid() or act == "gain rights by a program") else ""
+        excuse = excuse_of(act, uid=os.getuid(), tracing=_setting("kernel/yama/ptrace_scope")) if outside else ""
         yield Tried(act=act, outside=outside, inside=kept.get(act, ""), excuse=excuse)
+
+
+def excuse_of(act: str, *, uid: int, tracing: str) -> str:
+    """Why it says nothing that an act was not done outside; "" where it should have been."""
+    if act == _TRACE:
+        return "the kernel lets nobody (kernel.yama.ptrace_scope)" if tracing in ("2", "3") else ""
+    return _NOT_OURS.get(act, "") if uid or act == _GAIN else ""
 
 
 # ---- acts
@@ -165,15 +174,16 @@ def _typing(asked: Confinement, stage: Stage) -> Tried:
     )
     return Tried(
         act=_TYPE, outside="" if free["arrived"] else "refused", inside="" if kept["arrived"] else "refused",
-        excuse="" if free["arrived"] or _typing_is_allowed() else "the kernel lets nobody (dev.tty.legacy_tiocsti)",
+        excuse="the kernel lets nobody (dev.tty.legacy_tiocsti)"
+        if not free["arrived"] and _setting("dev/tty/legacy_tiocsti") == "0" else "",
     )  # fmt: skip
 
 
-def _typing_is_allowed() -> bool:
+def _setting(name: str) -> str:
     try:
-        return Path("/proc/sys/dev/tty/legacy_tiocsti").read_text(encoding="ascii").strip() != "0"
+        return Path("/proc/sys", name).read_text(encoding="ascii").strip()
     except OSError:
-        return True
+        return ""
 
 
 # ---- what is reached for

@@ -20,6 +20,7 @@ import msgspec
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators import placeholders
 from pytest_codexsandbox.generators.confine import is_of_the_system, is_too_wide
+from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.generator_spec import Generator
 
 GROUP: Final = "codexsandbox.generators"
@@ -54,6 +55,14 @@ def check(generator: Generator) -> None:
     """For plans: whether it could be started at all. Of a function only the module is looked for."""
     for part in generator.spec.parts or (generator,):
         made(part, codex=sys.executable)  # whichever: the cell's own is there
+
+
+def need_programs(known: Writers) -> None:
+    """Of those that were asked for and that nobody has to bring: what is not there is said before anything starts."""
+    for name in known.asked:
+        one = known.generators[name]
+        if not any(part.declaration.install for part in one.spec.parts or (one,)):
+            check(one)
 
 
 # ---- commands

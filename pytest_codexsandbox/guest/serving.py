@@ -19,6 +19,7 @@ Body = Dict[str, Any]  # noqa: UP006
 Reply = Callable[..., None]
 
 _HERE: Final = os.path.dirname(os.path.abspath(__file__))
+_BEFORE_CODEX: Final = 7  # PYTHON -I -S DRIVER CHANNEL COUNT CODEX
 _LONGEST_END: Final = 1.5  # for scopes to end when the runner is gone
 
 
@@ -119,7 +120,7 @@ class Hand:
             reply(results=[])
 
     def _start_one(self, command: Body, stdin: bytes, done: Callable[[Body, Scope | None], None]) -> None:
-        self._show(command["argv"][:1])
+        self._show(_programs(command))
         scope = self.scopes.new(command, stdin)
         why = scope.start()
         if why:
@@ -139,7 +140,7 @@ class Hand:
 
         def start(refusal: str) -> None:
             if not refusal:
-                self._show(command["argv"][:1])
+                self._show(_programs(command))
                 scope = self.scopes.new(command, b"")
                 refusal = scope.start(pty=body["pty"])
                 if not refusal:
@@ -283,6 +284,12 @@ class Hand:
             self.loop.stop()
         else:
             self.loop.after(0.01, lambda: self._last_words(turns - 1))
+
+
+def _programs(command: Body) -> list[str]:
+    """What it is started from: where a driver is, it is the driver that starts Codex."""
+    words: list[str] = command["argv"]
+    return [word for word in words[:_BEFORE_CODEX] if word.startswith("/")] if command.get("channel") else words[:1]
 
 
 def _not_started(why: str) -> Body:

@@ -5,7 +5,7 @@ the policies that the generator leads to: the wish is ours, and what must be in 
 makes of that wish. And the promises about generators themselves, case by case, at a side of their own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -115,11 +115,12 @@ def _stands_for(policy: Policy, expect: Expect) -> bool:
     return policy.network == bool(expect.network) and policy.roots == tuple(expect.roots or ())
 
 
-def with_corpus(plan: Plan, writers: Writers) -> Plan:
-    """With what a reader of its journal must know of generators and of the corpus."""
+def with_corpus(plan: Plan, writers: Writers, promises: Iterable[Promise]) -> Plan:
+    """With what a reader of its journal must know of generators and of the corpus. `promises`: all that there are."""
     asked = tuple(_row(writers.generators[name]) for name in writers.asked)
     cases = tuple(CaseRow(id=case.id, group=case.group, why=case.why) for case in writers.cases)
-    return msgspec.structs.replace(plan, generators=asked, cases=cases)
+    every = tuple(promise.id for promise in promises if promise.of_generators)
+    return msgspec.structs.replace(plan, generators=asked, cases=cases, of_generators=every)
 
 
 def _row(generator: Generator) -> GeneratorRow:

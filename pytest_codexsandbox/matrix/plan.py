@@ -123,6 +123,7 @@ def as_line(plan: Plan) -> PlanLine:
         keys=plan.keys,
         not_applicable=plan.not_applicable,
         not_planned=plan.not_planned, coverage=plan.coverage, cases=plan.cases, generators=plan.generators,
+        of_generators=plan.of_generators,
     )  # fmt: skip
 
 

@@ -83,6 +83,7 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     coverage: Coverage | None = None  # where cells were picked by pairs
     cases: tuple[CaseRow, ...] = ()  # the whole corpus, whatever of it the keys ask for
     generators: tuple[GeneratorRow, ...] = ()
+    of_generators: tuple[str, ...] = ()  # every promise about one, also those that were not selected
 
 
 class EnvironmentLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="environment"):

@@ -19,3 +19,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Coverage | None = None  # where cells were picked by pairs
     cases: tuple[CaseRow, ...] = ()  # of the corpus, and
     generators: tuple[GeneratorRow, ...] = ()  # what was asked for: both told to whoever reads the journal
+    of_generators: tuple[str, ...] = ()  # every promise about one, also those that were not selected

@@ -4,6 +4,7 @@ The same rules work on text and on a line of JSON: no pattern can match a closin
 was JSON stays JSON. A rule is tried only where one of its hints occurs, because nearly every line has none.
 """
 
+import hashlib
 import re
 from typing import Final
 
@@ -46,6 +47,16 @@ def redact(text: str) -> str:
         for pattern in _TEXT_NAMED:
             text = pattern.sub(rf"\1{MARK}", text)
     return text
+
+
+def redact_bytes(data: bytes) -> bytes:
+    """What was typed in or printed, whatever its encoding."""
+    return redact(data.decode("latin-1")).encode("latin-1")
+
+
+def nameable(name: str) -> str:
+    """A name that no later redaction changes: one in which something looks like a credential becomes a digest."""
+    return name if redact(name) == name else f"redacted-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def redact_json(line: bytes) -> bytes:

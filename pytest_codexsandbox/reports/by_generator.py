@@ -26,6 +26,7 @@ _NONE: Final = "no generator was measured in this run: pytest --codex-matrix --c
 _CASES: Final = 3
 _PROMISES: Final = 2
 _UNMEASURED: Final = 5
+_DOUBT: Final = 300  # characters
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +141,7 @@ def _shown(block: Block, paint: Paint) -> Iterator[str]:
     yield from paint.labelled("called", summary.spec)
     yield from paint.labelled("measured", block.where)
     if summary.doubt:
-        yield from paint.labelled("in doubt", summary.doubt)
+        yield from paint.labelled("in doubt", clipped(summary.doubt, _DOUBT))
     yield from _aligned(block.table, paint)
     for reason in block.reasons:
         yield from paint.wrapped(

@@ -7,11 +7,12 @@ import msgspec
 
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.journal import CallLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import HARNESS, Journal
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
+from pytest_codexsandbox.reports.generated import word_of
 
 _LOUD: Final = (Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED)
 _QUIET: Final = (Verdict.EXPECTED, Verdict.NOT_APPLICABLE)
@@ -50,6 +51,12 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         """Of the corpus of generators, where it is about what one wrote."""
         found = (record.key.case for record in self.records if record.key.policy == AS_ASKED and record.key.case)
         return tuple(dict.fromkeys(found))
+
+    @property
+    def word(self) -> str:
+        """Of a violation by a generator: what it is called."""
+        theirs = self.verdict is Verdict.VIOLATES and self.first.key.policy == AS_ASKED
+        return word_of(self.first) if theirs else ""
 
     @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:
@@ -93,7 +100,14 @@ def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...]) -> list[Caus
         for members in found.values()
     ]  # fmt: skip
     order = {verdict: place for place, verdict in enumerate(wanted)}
-    return sorted(causes, key=lambda cause: (order[cause.verdict], _severity(cause.direction)))
+    return sorted(causes, key=lambda cause: (*_place(cause, order), -len(cause.cases)))
+
+
+def _place(cause: Cause, order: Mapping[Verdict, int]) -> tuple[int, int]:
+    """If the harness cannot be believed, nothing below it can."""
+    if cause.verdict is Verdict.BROKEN and cause.first.key.promise.partition(".")[0] == HARNESS:
+        return (-1, 0)
+    return (order[cause.verdict], _severity(cause.direction))
 
 
 def _telling_first(records: list[Record]) -> list[Record]:

@@ -14,6 +14,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, Verdict
 
+_OURS: Final = "generator-"  # fingerprints of what generators do
 UNGROUPED: Final = "on their own"  # cases that are no user's file: other writers, older shapes, or none at all
 
 
@@ -105,11 +106,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def word_of(record: Record) -> str:
-    """Of a violation: the word of the check that found it, else the cause's name."""
+    """Of a violation: what its cause is called; without one, the check's word or the errno that was seen."""
+    known = record.diagnosis.fingerprint if record.diagnosis else ""
     row = record.deciding
-    if row is not None and row.reason:
-        return row.reason
-    return record.diagnosis.fingerprint if record.diagnosis and record.diagnosis.fingerprint else "not named"
+    if known.startswith(_OURS) or row is None or not row.reason:
+        return known.removeprefix(_OURS) or "not named"
+    return row.reason
 
 
 def measured(journal: Journal, states: Mapping[Key, Record]) -> list[Measured]:

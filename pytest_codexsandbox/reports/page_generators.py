@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.told import ToldRun
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.reports.by_generator import Block
 from pytest_codexsandbox.reports.escape import clipped
-from pytest_codexsandbox.reports.generated import Measured, paste, tally, word_of
+from pytest_codexsandbox.reports.generated import Measured, Tally, paste, tally, word_of
 from pytest_codexsandbox.reports.grid import worst_of
 from pytest_codexsandbox.reports.page_evidence import DiffLine, ToldCall, diff_lines, told_call
 from pytest_codexsandbox.reports.page_matrix import Sign, sign_of
@@ -25,6 +25,7 @@ CASES_IN_FULL: Final = 40  # of one generator in one cell
 TEXT: Final = 1_500
 _ROWS: Final = 6  # of one case
 _CALLS: Final = 2
+_DOUBT: Final = 300
 _PLAIN: Final = frozenset({Verdict.CONFORMS, Verdict.NOT_APPLICABLE})
 
 
@@ -32,7 +33,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     """A promise over the cases of a group."""
 
     sign: Sign
-    text: str  # `27 of 29`
+    text: str  # `29`, `27 of 29`
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +114,7 @@ class _Maker:
         return GeneratorText(
             anchor=self._anchor("generator"), name=f"{found.row.name} {found.version}".rstrip(),
             sign=sign_of(worst_of(found.records) if found.records else Verdict.BROKEN), line=line(block.summary),
-            where=f"{found.cell.id}, Codex {found.codex}, {confined}", doubt=block.summary.doubt,
+            where=f"{found.cell.id}, Codex {found.codex}, {confined}", doubt=clipped(block.summary.doubt, _DOUBT),
             groups=tuple(found.groups), lines=tuple(self._lines(found, {one.group: one for one in wide})), wide=wide,
             cases=tuple(self._case(found, case, records, anchors[case]) for case, records in shown),
             more=len(red) - len(shown),
@@ -156,7 +157,13 @@ def _field(records: Sequence[Record], wide: Wide | None) -> Field | None:
     counted = tally(records)
     one_by_one = wide is not None and any(promise == records[0].key.promise for promise, _ in wide.rows)
     sign = sign_of(worst_of(records), wide.anchor if wide is not None and one_by_one else "")
-    return Field(sign=sign, text=counted.held if counted.asked else "")
+    return Field(sign=sign, text=_short(counted))
+
+
+def _short(counted: Tally) -> str:
+    """`29` where all of them held, else `27 of 29`."""
+    held = counted[Verdict.CONFORMS] + counted[Verdict.UNCONFINED]
+    return "" if not counted.asked else f"{held:,}" if held == counted.asked else counted.held
 
 
 def _signs(records: Sequence[Record], cases: Sequence[str], anchors: Mapping[str, str]) -> tuple[Sign | None, ...]:

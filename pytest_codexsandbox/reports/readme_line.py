@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import HARNESS, Journal
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -75,7 +75,8 @@ def _summary(journal: Journal, cells: Sequence[Measured], incomplete: str) -> Su
         product=journal.run.product or "codexsandbox", codex=tuple(dict.fromkeys(cell.codex for cell in cells)),
         date=journal.run.started[:10], counts=_by_word(counted), leaks=counted.leaks,
         suite=_by_word(tally(record for cell in cells for record in cell.suite)),
-        answers=_answers(records, doubt), cases=min(cell.cases for cell in cells), corpus=first.corpus,
+        answers=_answers(records, journal.plan.of_generators, doubt),
+        cases=min(cell.cases for cell in cells), corpus=first.corpus,
         confined=", ".join(sorted({cell.confined for cell in cells})) if all(cell.confined for cell in cells) else "",
         doubt=doubt,
     )  # fmt: skip
@@ -95,18 +96,24 @@ def _doubt(trust: Iterable[Record]) -> str:
     return "" if shown else "nothing showed that the harness can be believed about generators (trust.*)"
 
 
-def _answers(records: Iterable[Record], doubt: str) -> dict[str, Answer]:
+def _answers(records: Iterable[Record], every: Iterable[str], doubt: str) -> dict[str, Answer]:
+    """`every`: the promises that there are. Of which some were not asked, nobody can say that it is good."""
     by_word: dict[str, list[Record]] = {word: [] for word in _WORDS}
+    asked: set[str] = set()
     for record in records:
         by_word[word_for(record.key.promise)].append(record)
-    return {word: _answer(tally(found), doubt) for word, found in by_word.items()}
+        asked.add(record.key.promise)
+    left_out = {
+        word_for(promise) for promise in every if promise not in asked and not promise.startswith(f"{HARNESS}.")
+    }
+    return {word: _answer(tally(found), doubt or word in left_out) for word, found in by_word.items()}
 
 
 def word_for(promise: str) -> str:
     return next((word for word, names in _WORDS.items() if promise.startswith(names)), "robust")
 
 
-def _answer(counted: Tally, doubt: str) -> Answer:
+def _answer(counted: Tally, doubt: str | bool) -> Answer:
     if counted[Verdict.VIOLATES] or any(counted[verdict] for verdict in _KNOWN):
         return "no"
     if any(counted[verdict] for verdict in _NOT_MEASURED):

@@ -60,7 +60,8 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         sign = SIGNS[Verdict.VIOLATES if cause.starts else cause.verdict]
         direction = f"{cause.direction}: " if cause.direction and cause.verdict is Verdict.VIOLATES else ""
         told = f" ({self._where(cause)})" if where else ""
-        lines = self.paint.wrapped(f"{self._what(cause)}{told}", first=f"{sign} {direction}")
+        word = f"{cause.word}: " if cause.word else ""
+        lines = self.paint.wrapped(f"{word}{self._what(cause)}{told}", first=f"{sign} {direction}")
         return [self.paint.coloured(lines[0], cause.verdict), *lines[1:]]
 
     def _what(self, cause: Cause) -> str:

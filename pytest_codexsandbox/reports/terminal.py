@@ -25,6 +25,7 @@ NARROWEST: Final = 40
 _MACHINES: Final = 4
 _NAMED: Final = 3
 _REASONS: Final = 5
+_GREY_LINES: Final = 8  # reasons for what does not apply
 _GREY: Final = 160  # characters of a reason that needs no action
 
 
@@ -101,7 +102,11 @@ def _posture(journal: Journal, paint: Paint) -> list[str]:
 def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
     """Known deviations and what does not apply: one line for each reason."""
     lines: list[str] = []
-    for cause in found:
+    known = [cause for cause in found if cause.verdict is Verdict.EXPECTED]
+    others = [cause for cause in found if cause.verdict is not Verdict.EXPECTED]
+    limit = len(others) if teller.verbosity or len(others) <= _GREY_LINES else _GREY_LINES
+    shown = others if limit == len(others) else sorted(others, key=lambda cause: -len(cause.records))[:limit]
+    for cause in (*known, *shown):
         name = f" [{cause.first.deviation}]" if cause.first.deviation else ""
         promises = facts.listed(cause.promises, len(cause.promises) if teller.verbosity else 2)
         word = "known" if cause.verdict is Verdict.EXPECTED else "n/a"
@@ -109,7 +114,9 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
         reason = clipped(whole, LONGEST) if teller.verbosity else clipped(whole.partition("; promised: ")[0], _GREY)
         told = f"{len(cause.records):,} {word}{name}: {promises}: {reason}"
         lines += teller.paint.wrapped(told, first=f"{SIGNS[cause.verdict]} ")
-    return lines
+    more = len(others) - limit
+    count = sum(len(cause.records) for cause in others) - sum(len(cause.records) for cause in shown)
+    return [*lines, f"- {count:,} more n/a, for {facts.many(more, 'other reason')} (-v)"] if more else lines
 
 
 def _attempts(journal: Journal, paint: Paint) -> list[str]:

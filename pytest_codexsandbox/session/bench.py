@@ -22,6 +22,7 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.redact import redact_bytes
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.ports import ConfiguredDoor, Door, Environment, Say, Subject, Write, silent
@@ -334,7 +335,7 @@ def _planned_promises(plan: Plan) -> Mapping[str, tuple[Promise, ...]]:
 
 
 def _base64(data: bytes) -> str:
-    return base64.b64encode(data[:65536]).decode()
+    return base64.b64encode(redact_bytes(data)[:65536]).decode()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 from pytest_codexsandbox.generators.confine import Confinement
 from pytest_codexsandbox.generators.proof import Proof, confined
 from pytest_codexsandbox.matrix.generated import Writers
-from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.generator import Finding
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.session import known_generators
@@ -18,17 +18,19 @@ from pytest_codexsandbox.session.workshop import RealWorkshop, Told
 
 
 def open_workshop(
-    bench: Bench, writers: Writers, *, folder: Path, unconfined: bool, emit: Callable[[Line], None]
-) -> RealWorkshop:
-    """CannotConfine where nothing confines and nobody has said that it need not."""
+    bench: Bench, writers: Writers, *, folder: Path, unconfined: bool, emit: Callable[[Line], None],
+    inside: EnvironmentSpec | None = None,
+) -> RealWorkshop:  # fmt: skip
+    """CannotConfine where nothing confines and nobody has said that it need not. `inside`: where generators run."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    confinement, proof = confined(folder, unconfined=unconfined)
-    teller = RealTeller(bench, writers, folder=folder, confinement=confinement)
+    confinement, proof = confined(folder, unconfined=unconfined or inside is not None)
+    teller = RealTeller(bench, writers, folder=folder, confinement=confinement, inside=inside)
+    bench.before_end(teller.leave)
 
     @cache
     def known() -> tuple[Finding, ...]:
         """Once for each worker: neither the walls nor these generators depend on a cell."""
-        return (*_walls(confinement, proof), *known_generators.findings(teller.tell))
+        return (*_walls(confinement, proof, inside), *known_generators.findings(teller.tell))
 
     def told(cell: Cell) -> Told:
         return Told(findings=known(), by=f"known-generators-{cell.subject.label}")
@@ -36,8 +38,14 @@ def open_workshop(
     return RealWorkshop(bench, writers, teller=teller, asking=RealAsking(bench), known=told, emit=emit)
 
 
-def _walls(confinement: Confinement, proof: Proof) -> Iterator[Finding]:
-    if not confinement.by:
+def _walls(confinement: Confinement, proof: Proof, inside: EnvironmentSpec | None) -> Iterator[Finding]:
+    if inside is not None:
+        yield Finding(
+            claim="what generators may do is what the user has said",
+            saw=f"they run in {inside.id}, which confines them",
+            held=True, control=f"--codex-generator-in {inside.id}", control_held=True,
+        )  # fmt: skip
+    elif not confinement.by:
         yield Finding(
             claim="what generators may do is what the user has said", saw="they run with nothing around them, as asked",
             held=True, control="--codex-generator-unconfined", control_held=True,

@@ -7,11 +7,11 @@ import msgspec
 
 from pytest_codexsandbox.generators.bad.catalogue import USER
 from pytest_codexsandbox.generators.confine import Confinement
-from pytest_codexsandbox.generators.story import Workshop
+from pytest_codexsandbox.generators.story import Workshop, workshop
 from pytest_codexsandbox.generators.third_party.install import install, ready
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.matrix.generated import Writers
-from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.generator import Case, Finding, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.session.bench import Bench
@@ -20,28 +20,37 @@ ORDINARY: Final = Case(id="ordinary", why="an ordinary file", config=USER)
 
 
 class RealTeller:
-    """`confinement` was proved. `folder`: of this worker, below the run's worlds."""
+    """`confinement` was proved. `folder`: of this worker, below the run's worlds. `inside`: the environment in which
+    generators run instead of here."""
 
-    def __init__(self, bench: Bench, writers: Writers, *, folder: Path, confinement: Confinement) -> None:
-        self._bench, self._writers = bench, writers
+    def __init__(
+        self, bench: Bench, writers: Writers, *, folder: Path, confinement: Confinement,
+        inside: EnvironmentSpec | None = None,
+    ) -> None:  # fmt: skip
+        self._bench, self._writers, self._inside = bench, writers, inside
         self._there: dict[str, Generator] = {}
         self._folder, self._confinement = folder, confinement
         self._shop: Workshop | None = None
 
     def story(self, cell: Cell, case: Case, wish: Wish) -> Story:
-        subject = self._bench.subject(cell.subject)
         return self._open().tell(
-            self._had(cell.subject.generator), case, wish, version=self._version(cell), codex=subject.binary,
+            self._had(cell.subject.generator), case, wish, version=self._version(cell), codex=self._codex(cell),
             expect=self._writers.expected(cell, case.wish or wish),
         )  # fmt: skip
 
     def tell(self, generator: Generator, case: Case, wish: Wish) -> Story:
-        """Of no cell: no Codex is beside it."""
-        return self._open().tell(generator, case, wish, version="")
+        """Of ours and of no cell: no Codex is beside it, and it runs here."""
+        if self._inside is None:
+            return self._open().tell(generator, case, wish, version="")
+        with workshop(self._folder, self._confinement) as shop:
+            return shop.tell(generator, case, wish, version="")
 
     def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]:
         from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
 
+        if self._inside is not None:
+            why = "what happens under strain is asked where generators run here, and these run in a container"
+            return (Finding(claim=kind, saw="", held=False, control="", control_held=False, skipped=why),)
         subject = self._bench.subject(cell.subject)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return STRAINS[kind](
@@ -61,8 +70,21 @@ class RealTeller:
     def _open(self) -> Workshop:
         if self._shop is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._shop = Workshop(self._folder, self._confinement)
+            environment = self._bench.environment(self._inside) if self._inside is not None else None
+            self._shop = Workshop(self._folder, self._confinement, environment=environment)
         return self._shop
+
+    def leave(self, spec: EnvironmentSpec) -> None:
+        """An environment ends: what stands in it ends before, and is opened anew where it is wanted again."""
+        if self._inside is not None and spec.id == self._inside.id:
+            self.close()
+
+    def _codex(self, cell: Cell) -> str:
+        """As a generator may call it, where it runs."""
+        subject = self._bench.subject(cell.subject)
+        if self._inside is None:
+            return subject.binary
+        return subject.inside(self._bench.environment(self._inside)).binary
 
     def _version(self, cell: Cell) -> str:
         return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version

@@ -118,7 +118,7 @@ class RealWriting:
         try:
             yield
         except Unaskable as why:
-            self.skipped.append(f"{why.what}: {why.why}")
+            self.skipped.append(f"{why.what}: {why.why}".removesuffix(": "))
 
     def _tell(self, told: Told) -> None:
         self.blocked_by = self.blocked_by or told.blocked_by

@@ -26,7 +26,7 @@ HOST = re.compile(r"https?://(?:[^\s/@\"'`]*@)?([a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)
 HOSTS = re.compile(
     r"(.+\.)?(github\.com|openai\.com|sqlite\.org|ubuntu\.com|debian\.org|docker\.com|deb\.li|kernel\.org|apache\.org|"
     r"json-schema\.org|python\.org|pytest\.org|readthedocs\.io|npmjs\.com|man7\.org|example\.org|example\.com|"
-    r"project\.evil|[a-z-]+\.example|127\.0\.0\.1|0\.0\.0\.0|localhost)"
+    r"project\.evil|toml\.io|[a-z-]+\.example|127\.0\.0\.1|0\.0\.0\.0|localhost)"
 )
 
 

@@ -1,15 +1,57 @@
-"""Folders for generators: outside the temp directory, gone afterwards."""
+"""Generators of a few lines, and folders for them: outside the temp directory, gone afterwards."""
 
+import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox.generators.confine import UNCONFINED, Confinement, confinement
+from pytest_codexsandbox.generators.story import Workshop
+from pytest_codexsandbox.model.generator import Case, Declaration, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator_spec import Generator, Spec
+
 GENEROUS: Final = 60.0
+CASE: Final = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n')
+WISH: Final = Wish(roots=("@ROOT0@",), network=False)
+
+
+def sh(script: str, *words: str, scheme: str = "cmd", timeout: float = GENEROUS, **declared: object) -> Generator:
+    spec = Spec(scheme=scheme, text=script, words=("/bin/sh", "-c", script, "sh", *words))  # type: ignore[arg-type]
+    return Generator(name="sh", spec=spec, declaration=Declaration(timeout=timeout, **declared))  # type: ignore[arg-type]
+
+
+def python(script: str, **more: object) -> Generator:
+    spec = Spec(scheme="cmd", text=script, words=(sys.executable, "-c", script))
+    return Generator(name="python", spec=spec, declaration=Declaration(**{"timeout": GENEROUS, **more}))  # type: ignore[arg-type]
+
+
+def told(shop: Workshop, generator: Generator, case: Case = CASE) -> Story:
+    return shop.tell(generator, case, WISH, version="0.163.0")
+
+
+def first(shop: Workshop, generator: Generator, case: Case = CASE) -> Outcome:
+    return told(shop, generator, case).first
+
+
+def how(word: str) -> Confinement:
+    return confinement() if word == "confined" else UNCONFINED
 
 
 @contextmanager
 def place() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
         yield Path(folder)
+
+
+def processes(word: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word.encode() in path.read_bytes() and path.parent.name != str(os.getpid()):
+                found.append(path.parent.name)
+        except OSError:
+            continue
+    return found

@@ -7,7 +7,9 @@ import pytest
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.claims import Claimant, same_policy
+from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.generator import Laid
+from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.ports import Environment, Subject
 from tests.fakes.machine import installed_codex, local_environment, run_folder
 
@@ -148,3 +150,13 @@ def test_same_policy_sees_what_decides_and_nothing_else(claimant: Claimant) -> N
 
 def test_the_door_is_named_by_which_a_release_is_left_out() -> None:
     assert AppServerDoor.needs == ("app-server",)
+
+
+def test_a_server_that_lives_on_keeps_nobody_from_calling_codex(codex: Subject) -> None:
+    """Those who share /tmp take turns there, call by call: a server that is only asked takes none."""
+    with local_environment() as one, local_environment() as other, Claimant(one, codex) as claimant:
+        assert claimant.claim(b"").loads
+        for environment in (one, other):
+            (seen,) = AppServerDoor().observe(environment, codex, POLICIES[WORKSPACE_WRITE], {}, Call(timeout=60.0))
+            assert (seen.finished, seen.litter, seen.survivors) == (True, (), ()), seen.stderr
+        assert claimant.claim(b'model = "m"\n').fresh is False

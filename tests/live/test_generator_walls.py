@@ -1,17 +1,21 @@
 """The walls around generators: they are proved, and the proof notices each one that is missing."""
 
 import os
+import socket
 import stat
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from pytest_codexsandbox.generators import proof
-from pytest_codexsandbox.generators.confine import CannotConfine, Confinement, confinement
+from pytest_codexsandbox.generators.bad.catalogue import BAD, Bad
+from pytest_codexsandbox.generators.confine import UNCONFINED, CannotConfine, Confinement, confinement
 from pytest_codexsandbox.generators.stage import Stage
-from pytest_codexsandbox.generators.story import generated
-from pytest_codexsandbox.model.generator import CONFIG, Wish
+from pytest_codexsandbox.generators.story import generated, workshop
+from pytest_codexsandbox.matrix.generator_specs import parse
+from pytest_codexsandbox.model.generator import CONFIG, Case, Wish
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator, Spec
 from tests.live.generating import place
 
@@ -140,3 +144,35 @@ def test_a_generator_may_write_for_the_folders_of_another_world(folder: Path) ->
         "@CODEX_HOME@/made": b"/codexsandbox-home\n",
     }
     assert not Path("/codexsandbox-home").exists()
+
+
+# ---- those that reach for what is none of theirs
+STRAYS = ("writes-to-the-real-home", "writes-beside")
+PREVENTED = [bad for bad in BAD if bad.kind == "prevented" or bad.name in STRAYS]
+
+
+def _reached(bad: Bad, folder: Path, by: Confinement) -> tuple[str, tuple[str, ...]]:
+    one = Generator(name=bad.name, spec=parse(bad.run), declaration=bad.declaration())
+    case = Case(id="known", why=bad.wrong, config=bad.config)
+    with workshop(folder, by) as shop:
+        first = shop.tell(one, case, bad.wish, version="0.163.0", runs=1).first
+    assert (first.ended, first.code) == ("exit", 0), first
+    return first.stdout, first.strayed
+
+
+@pytest.mark.parametrize("bad", PREVENTED, ids=lambda bad: bad.name)
+def test_one_that_reaches_outside_gets_nothing(folder: Path, bad: Bad) -> None:
+    said, strayed = _reached(bad, folder, confinement())
+    assert "REACHED" not in said
+    if bad.name in STRAYS:
+        assert [name for name in strayed if name.endswith("codexsandbox-was-here")], strayed
+        assert not Path(strayed[0]).exists()
+
+
+def test_the_agent_that_is_not_reached_could_have_been(folder: Path) -> None:
+    (bad,) = (bad for bad in PREVENTED if bad.name == "reaches-the-agent")
+    with tempfile.TemporaryDirectory(prefix="ssh-", dir="/tmp") as name, socket.socket(socket.AF_UNIX) as agent:
+        agent.bind(f"{name}/agent.1")
+        agent.listen()
+        assert f"REACHED {name}/agent.1" in _reached(bad, folder, UNCONFINED)[0]
+        assert "REACHED" not in _reached(bad, folder, confinement())[0]

@@ -3,29 +3,25 @@
 import os
 import signal
 import socket
-import sys
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.generators.confine import UNCONFINED, Confinement, confinement
+from pytest_codexsandbox.generators.confine import confinement
 from pytest_codexsandbox.generators.story import Workshop, workshop
-from pytest_codexsandbox.matrix.generator_specs import of_file
-from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator import CONFIG, Case
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
-from tests.live.generating import GENEROUS, place
+from tests.live.generating import CASE, GENEROUS, first, how, place, processes, python, sh, told
 
 pytestmark = pytest.mark.live
-
-CASE = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n')
-WISH = Wish(roots=("@ROOT0@",), network=False)
 
 
 @pytest.fixture(scope="module", params=["confined", "unconfined"])
 def shop(request: pytest.FixtureRequest) -> Iterator[Workshop]:
-    with place() as folder, workshop(folder, _how(request.param)) as opened:
+    with place() as folder, workshop(folder, how(request.param)) as opened:
         yield opened
 
 
@@ -33,28 +29,6 @@ def shop(request: pytest.FixtureRequest) -> Iterator[Workshop]:
 def walled() -> Iterator[Workshop]:
     with place() as folder, workshop(folder, confinement()) as opened:
         yield opened
-
-
-def _how(word: str) -> Confinement:
-    return confinement() if word == "confined" else UNCONFINED
-
-
-def sh(script: str, *words: str, scheme: str = "cmd", timeout: float = GENEROUS, **declared: object) -> Generator:
-    spec = Spec(scheme=scheme, text=script, words=("/bin/sh", "-c", script, "sh", *words))  # type: ignore[arg-type]
-    return Generator(name="sh", spec=spec, declaration=Declaration(timeout=timeout, **declared))  # type: ignore[arg-type]
-
-
-def python(script: str, **more: object) -> Generator:
-    spec = Spec(scheme="cmd", text=script, words=(sys.executable, "-c", script))
-    return Generator(name="python", spec=spec, declaration=Declaration(**{"timeout": GENEROUS, **more}))  # type: ignore[arg-type]
-
-
-def told(shop: Workshop, generator: Generator, case: Case = CASE) -> Story:
-    return shop.tell(generator, case, WISH, version="0.163.0")
-
-
-def first(shop: Workshop, generator: Generator, case: Case = CASE) -> Outcome:
-    return told(shop, generator, case).first
 
 
 # ---- what it is told
@@ -128,29 +102,19 @@ def test_one_that_hangs_is_ended_and_not_asked_again(shop: Workshop) -> None:
 
 
 def test_one_that_forks_and_stays_is_ended_and_named(shop: Workshop) -> None:
-    script = """
+    word = uuid.uuid4().hex
+    script = f"""
 import os, sys, time
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        time.sleep(1000)  # holds the pipes
+        time.sleep(1000)  # holds the pipes: {word}
     os._exit(0)
 """
     given = first(shop, python(script))
     assert (given.ended, given.code) == ("exit", 0)
     assert len(given.survivors) == 1, given.survivors
-    assert not _processes("time.sleep(1000)  # holds the pipes")
-
-
-def _processes(word: str) -> list[str]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if word.encode() in path.read_bytes() and path.parent.name != str(os.getpid()):
-                found.append(path.parent.name)
-        except OSError:
-            continue
-    return found
+    assert not processes(word)
 
 
 def test_output_without_an_end_is_cut(shop: Workshop) -> None:
@@ -228,81 +192,6 @@ def test_a_program_that_has_gone_is_an_outcome(shop: Workshop) -> None:
 def test_one_that_wants_codex_is_not_run_without_one(shop: Workshop) -> None:
     given = first(shop, sh("codex", codex_on_path=True))
     assert (given.ended, "no Codex was given" in given.error) == ("not-started", True)
-
-
-# ---- Python functions
-def module(folder: Path, text: str) -> Path:
-    (folder / "mine.py").write_text(text)
-    (folder / "decl.toml").write_text('run = "py:mine:write"\ntimeout = 20\n')
-    return folder / "decl.toml"
-
-
-def test_a_function_is_called_with_a_dict_or_a_request(shop: Workshop) -> None:
-    for annotation, reads in (("dict", 'asked["config"]'), ('"Request"', "asked.config")):
-        with place() as folder:
-            text = f"""
-from pytest_codexsandbox.model.generator import Request
-def write(asked: {annotation}):
-    open({reads}, "a").write("# done\\n")
-    print("said")
-    return {{"argv": ["-c", "a=b"]}}
-"""
-            given = first(shop, of_file(module(folder, text)))
-        assert given.files[CONFIG].content.endswith(b"# done\n"), given
-        assert (given.argv, given.stdout) == (("-c", "a=b"), "said\n")
-
-
-@pytest.mark.parametrize(
-    ("body", "code", "said"),
-    [
-        ("raise SystemExit(3)", 3, ""),
-        ("raise SystemExit('refused')", 1, "refused"),
-        ("raise ValueError('odd')", 1, "ValueError: odd"),
-        ("import os; os._exit(9)", 9, ""),
-        ("return 5", 0, ""),
-    ],
-)
-def test_how_a_function_ends_is_an_exit_code(shop: Workshop, body: str, code: int, said: str) -> None:
-    with place() as folder:
-        given = first(shop, of_file(module(folder, f"def write(asked):\n    {body}\n")))
-    assert (given.ended, given.code) == ("exit", code)
-    assert said in given.stderr
-
-
-def test_what_a_module_does_when_it_is_imported_ends_with_the_call(shop: Workshop) -> None:
-    text = """
-import subprocess, sys, threading, time
-subprocess.Popen(["sleep", "1234"])
-def write(asked):
-    open(asked["config"], "w").write("# written\\n")
-"""
-    with place() as folder:
-        given = first(shop, of_file(module(folder, text)))
-    assert given.files[CONFIG].content == b"# written\n"
-    assert any("sleep" in one for one in given.survivors), given
-    assert not _processes("sleep\x001234")
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("import nowhere_at_all\n", "nowhere_at_all"),
-        ("x = 1\n", "no attribute 'write'"),
-        ("raise SystemExit\n", "SystemExit"),
-    ],
-)
-def test_a_module_that_cannot_be_imported_is_not_started(shop: Workshop, text: str, why: str) -> None:
-    with place() as folder:
-        given = first(shop, of_file(module(folder, text)))
-    assert given.ended == "not-started"
-    assert why in given.error
-
-
-def test_state_of_a_module_is_not_carried_from_call_to_call(shop: Workshop) -> None:
-    with place() as folder:
-        text = "seen = []\ndef write(asked):\n    seen.append(1)\n    print(len(seen))\n"
-        story = told(shop, of_file(module(folder, text)))
-    assert [run.stdout for run in story.runs] == ["1\n"] * 3
 
 
 # ---- walls

@@ -1,5 +1,6 @@
 """A user's own tests beside the shipped promises: chosen like them, and told in the user's own words."""
 
+import base64
 import os
 import sys
 from pathlib import Path
@@ -72,6 +73,28 @@ def test_what_a_users_command_was_given_is_given_again(matrix: Matrix) -> None:
     shown = proc.run(Command(argv=("sh", str(script)), cwd="/", env=env, timeout=180))
     assert (shown.exit, shown.stdout.count(b"from me")) == (3, 1), shown
     assert len(script.name) <= len("filesystem-k3iqr2mt.sh")  # the line to paste fits into 80 columns
+
+
+TOKEN = "sk-" + "Ab1" * 14
+
+
+def test_a_credential_in_a_users_test_is_in_nothing_that_is_written(matrix: Matrix) -> None:
+    """Its case, its stdin, its words, its environment; two cases stay two."""
+    text = (
+        f"import pytest\nT = {TOKEN!r}\n\n\n@pytest.mark.parametrize('x', [T, T + '1', 'plain'])\n"
+        "def test_two(codex_sandbox, x):\n"
+        "    seen = codex_sandbox.run('sh', '-c', 'cat; exit 3', 'sh', x, stdin=T.encode(), env={'A': T})\n"
+        "    assert seen.code == 0, x\n"
+    )
+    run = matrix.run("--codex-report=html,markdown,json", "test_two.py", files={"test_two.py": text})
+    assert run.code == 1, run.out
+    keys = [key for key in run.journal.states() if key.promise.startswith("user.")]
+    assert len({key.case for key in keys}) == 3
+    assert [key.case for key in keys if not key.case.startswith("redacted-")] == ["plain"]
+    hidden = [TOKEN, base64.b64encode(TOKEN.encode()).decode()[:40]]
+    written = [path for path in run.reports[0].parent.rglob("*") if path.is_file()]
+    assert len([path for path in written if path.suffix == ".sh"]) >= 3
+    assert [path for path in written if any(word in path.read_text(errors="replace") for word in hidden)] == []
 
 
 def test_that_the_sandbox_was_on_is_known_of_the_very_call(matrix: Matrix) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.model.redact import MARK, redact, redact_json
+from pytest_codexsandbox.model.redact import MARK, nameable, redact, redact_bytes, redact_json
 
 # Put together at run time, so that no scanner takes this file for a leak.
 TOKENS = [
@@ -89,3 +89,16 @@ def test_what_was_json_stays_json(pieces: list[str], name: str) -> None:
     read = json.loads(line)
     assert read["before"] == 1
     assert read["after"][1] == "kept"
+
+
+def test_a_name_is_what_it_was_or_a_digest_that_stays() -> None:
+    assert nameable("plain-sk-1") == "plain-sk-1"
+    for name in ("sk-" + "Ab1" * 12, "sk-2024-tests-of-mine-test-x-py", "password=hunter2"):
+        made = nameable(name)
+        assert made.startswith("redacted-") and nameable(made) == made == redact(made)
+    assert nameable("password=a1") != nameable("password=a2")
+
+
+def test_bytes_that_are_no_text_are_redacted_where_a_credential_stands() -> None:
+    token = b"sk-" + b"Ab1" * 12
+    assert redact_bytes(b"\xff\x00 " + token + b" \xfe") == b"\xff\x00 [redacted] \xfe"

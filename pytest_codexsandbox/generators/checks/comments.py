@@ -58,8 +58,14 @@ def said(content: bytes, users: bytes, ownership: Own) -> tuple[Said, ...]:
     return tuple(
         Said(comment=one, anchor=anchor, bound=not _replaceable(anchor, ownership))
         for one in users_comments(found, ownership)
-        if not ((anchor := _anchor(one, found, known)) and ownership.may_delete(anchor[1:]))
+        if not ((anchor := _anchor(one, found, known)) and _goes_too(anchor, ownership))
     )
+
+
+def _goes_too(anchor: Anchor, ownership: Own) -> bool:
+    """A comment in a table that the generator may clear; and what an older release of its own wrote at its keys."""
+    older = ownership.anywhere and (ownership.owns_here(anchor[1:]) or _replaceable(anchor, ownership))
+    return older or ownership.may_delete(anchor[1:])
 
 
 def _replaceable(anchor: Anchor, ownership: Own) -> bool:
@@ -70,7 +76,9 @@ def _replaceable(anchor: Anchor, ownership: Own) -> bool:
 
 
 def _anchors(found: Document, ownership: Own) -> set[Anchor]:
-    return {_name(one) for one in found.statements if not ownership.owns(one.path)}
+    spans = ownership.inside(found)
+    mine = (one for one in found.statements if not any(start <= one.start < end for start, end in spans))
+    return {_name(one) for one in mine if not ownership.owns(one.path)}
 
 
 def _name(statement: Statement) -> Anchor:
@@ -101,7 +109,8 @@ def disturbed(before: bytes, after: bytes, ownership: Own, name: str = "afterwar
 def _kept(one: Said, other: Said) -> bool:
     if one.comment.text != other.comment.text:
         return False
-    return not one.bound or (one.anchor, one.comment.place) == (other.anchor, other.comment.place)
+    places = ("free", "above") if one.comment.place == "free" else (one.comment.place,)
+    return not one.bound or (one.anchor == other.anchor and other.comment.place in places)
 
 
 def _fault(one: Said, there: tuple[Said, ...], name: str, diff: str) -> Fault:

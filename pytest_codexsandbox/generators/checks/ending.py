@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed
+from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
 from pytest_codexsandbox.model.generator import Declaration, Finding, Outcome, Story
 
 ENDS = "it ends by itself, and leaves no process behind"
 INSIDE = "it stays inside of the folders that it was given"
+WALLS = "bubblewrap"  # behind them it is seen what was written elsewhere
 
 
 def ends_by_itself(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
@@ -33,13 +34,15 @@ def unended(run: Outcome, name: str = "the run") -> Iterator[Fault]:
 
 
 def stays_inside(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    if not story.confined.startswith(WALLS):
+        where = f"it ran in {story.confined}" if story.confined else "it was not confined"
+        return skipped(INSIDE, f"{where}: nobody saw what it touched besides")
     faults = [fault for number, run in enumerate(story.runs, start=1) for fault in outside(run, f"run {number}")]
     clean = msgspec.structs.replace(story.first, strayed=())
     strayed = msgspec.structs.replace(clean, strayed=("/home/somebody/.codex",))
-    held = any(outside(strayed)) and not any(outside(clean)) and bool(story.confined)
-    how = f"confined by {story.confined}" if story.confined else "it was not confined: nobody saw where it went"
-    saw = f"nothing outside was touched ({how})"
-    return findings(INSIDE, faults, control=Control(f"what is reached for outside is noticed; {how}", held), saw=saw)
+    held = any(outside(strayed)) and not any(outside(clean))
+    saw = f"nothing outside was touched (confined by {story.confined})"
+    return findings(INSIDE, faults, control=Control("what is reached for outside is noticed", held), saw=saw)
 
 
 def outside(run: Outcome, name: str = "the run") -> Iterator[Fault]:

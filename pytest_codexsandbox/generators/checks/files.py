@@ -115,18 +115,25 @@ def no_leftovers(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
 
 def left(story: Story, files: Files, declaration: Declaration, number: int) -> Iterator[Fault]:
     """New names that neither the user nor the declaration explains; those below another one count as one."""
-    new = sorted(path for path in files.keys() - story.before.keys() if _is_stray(path, files, story, declaration))
+    explained = _explained(files, story, declaration)
+    new = sorted(path for path in files.keys() - story.before.keys() if _is_stray(path, files, story, explained))
     tops = [path for path in new if not any(path.startswith(other + "/") for other in new)]
     if tops:
         yield Fault(reason="left-behind", saw=f"run {number} left {listed(tops)}")
 
 
-def _is_stray(path: str, files: Files, story: Story, declaration: Declaration) -> bool:
+def _explained(files: Files, story: Story, declaration: Declaration) -> set[str]:
+    """What may be there, by its own name and by the one that it has behind links: CODEX_HOME may be one."""
+    patterns = (CONFIG, *declaration.setup, *declaration.keeps)
+    every = {*patterns, *(seen.resolved(files, one, story.world) for one in patterns)}
+    return {seen.real_path(one, story.world) for one in every}
+
+
+def _is_stray(path: str, files: Files, story: Story, explained: set[str]) -> bool:
     if not path.startswith(_WATCHED) or files[path].kind == "missing":
         return False
-    explained = (CONFIG, seen.resolved(files, CONFIG, story.world), *declaration.setup, *declaration.keeps)
     real = seen.real_path(path, story.world)
-    return not any(_explains(seen.real_path(one, story.world), real) for one in explained)
+    return not any(_explains(one, real) for one in explained)
 
 
 def _explains(pattern: str, path: str) -> bool:

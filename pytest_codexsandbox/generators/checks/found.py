@@ -32,13 +32,13 @@ class Control(msgspec.Struct, frozen=True):
 def findings(
     claim: str, faults: Iterable[Fault], *, control: Control, saw: str, direction: Direction = ""
 ) -> tuple[Finding, ...]:
-    """One row for each fault, or the one row that says that there is none."""
+    """One row for each kind of fault, or the one row that says that there is none."""
     rows = tuple(
         Finding(
-            claim=claim, saw=fault.saw, held=False, control=control.text, control_held=control.held,
+            claim=claim, saw=f"{fault.saw}{_more(more)}", held=False, control=control.text, control_held=control.held,
             direction=fault.direction or direction, reason=fault.reason, diff=fault.diff,
         )
-        for fault in _once(faults)
+        for fault, more in _by_reason(faults)
     )  # fmt: skip
     held = Finding(claim=claim, saw=saw, held=True, control=control.text, control_held=control.held)
     return rows[:_FAULTS] or (held,)
@@ -54,12 +54,16 @@ def skipped(claim: str, why: str) -> tuple[Finding, ...]:
     return (Finding(claim=claim, saw="", held=False, control="", control_held=False, skipped=why),)
 
 
-def _once(faults: Iterable[Fault]) -> Iterable[Fault]:
-    seen: set[tuple[str, str]] = set()
+def _by_reason(faults: Iterable[Fault]) -> list[tuple[Fault, int]]:
+    """The first of each kind, and how many more there are: one cause makes many of them."""
+    kinds: dict[str, list[Fault]] = {}
     for fault in faults:
-        if (fault.reason, fault.saw) not in seen:
-            seen.add((fault.reason, fault.saw))
-            yield fault
+        kinds.setdefault(fault.reason, []).append(fault)
+    return [(found[0], len(found) - 1) for found in kinds.values()]
+
+
+def _more(count: int) -> str:
+    return f" (and {count} more of the kind)" if count else ""
 
 
 def all_hold(controls: Iterable[Control]) -> Control:

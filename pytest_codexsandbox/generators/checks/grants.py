@@ -25,10 +25,13 @@ def grants_no_more(story: Story, declaration: Declaration) -> tuple[Finding, ...
         return skipped(CLAIM, why)
     expect, run = wanted(story, declaration), story.runs[-1]
     before, found = layers(story.before, None, story.world), layers(run.files, run, story.world)
-    now = granted(found, story.world)
+    now, faults = granted(found, story.world), list(exceeded(before, found, expect, story))
+    if not faults and _is_void(now, expect) and manages(before, found, story):
+        decides = f"{now.by or 'nothing'} in the {now.layer or 'defaults'} makes it {now.mode or 'unknown'}"
+        return skipped(CLAIM, f"{decides}, whatever was written: effective.says-what-was-asked tells of that")
     return findings(
         CLAIM,
-        exceeded(before, found, expect, story),
+        faults,
         control=_control(before, found, expect, story),
         saw=f"{now.mode}, network {'on' if now.network else 'off'}, roots: {listed(now.roots) or 'none'}",
         direction="leak",
@@ -47,8 +50,13 @@ def exceeded(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: Expect
         word = "network-left-on" if users.network else "network-added"
         yield Fault(reason=word, saw=f"the network is on ({now.by} in the {now.layer}); it was not asked for")
     yield from _wider(users, now, expect, world)
-    if speaking and expect.sandbox == "workspace-write":
+    if speaking and expect.sandbox == "workspace-write" and not _is_void(now, expect):
         yield from _missing(now, expect, world)
+
+
+def _is_void(now: Grants, expect: Expect) -> bool:
+    """Somebody else's word decides: nothing of what was written is in force."""
+    return expect.sandbox == "workspace-write" and now.mode not in ("workspace-write", "danger-full-access")
 
 
 def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: Story) -> bool:
@@ -86,10 +94,6 @@ def _how_wide(at: str, asked: list[str], world: Mapping[str, str]) -> str:
 
 def _missing(now: Grants, expect: Expect, world: Mapping[str, str]) -> Iterator[Fault]:
     """Relative roots and empty ones may be declined: what they mean depends on where Codex is started."""
-    if now.mode != "workspace-write":
-        saw = f"{now.by or 'nothing'} in the {now.layer or 'defaults'} makes it {now.mode or 'unknown'}"
-        yield Fault(reason="void", saw=f"{saw}: what was asked is not in force", direction="denied")
-        return
     there = [world.get("WORKSPACE", "/"), *(place(root, world) for root in now.roots)]
     for root in _asked(expect, world):
         if root.startswith("/") and not any(seen.is_inside(place(root, world), one) for one in there):

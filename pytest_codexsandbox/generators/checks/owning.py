@@ -20,10 +20,15 @@ class Own(msgspec.Struct, frozen=True, kw_only=True):
     markers: tuple[Marker, ...] = ()
     how: str = ""  # declared, inferred; "": nobody knows
     authoritative: tuple[Path, ...] = ()
+    anywhere: bool = False  # it takes over what an older release has put into the wrong place
 
     def owns(self, path: Path) -> bool:
         """Itself, or a table that it lies in."""
         return any(_fits(pattern, path) for pattern in (*self.patterns, *self.authoritative))
+
+    def owns_here(self, path: Path) -> bool:
+        """Also below a table that has captured it."""
+        return any(self.owns(path[cut:]) for cut in range(len(path)))
 
     def shares(self, table: Path) -> bool:
         """Whether some of its keys lie in this table."""
@@ -52,7 +57,8 @@ def own(story: Story, declaration: Declaration) -> Own:
         alone = written_alone(story)
         known = alone is not None and read(alone).loads
         patterns, how = tuple(leaves(read(alone or b"").data)) if known else (), "inferred" if known else ""
-    return Own(patterns=patterns, markers=markers, how=how, authoritative=authoritative)
+    migrates = story.case.group in ("migration", "together") and bool(declaration.migrates_from)
+    return Own(patterns=patterns, markers=markers, how=how, authoritative=authoritative, anywhere=migrates)
 
 
 def written_alone(story: Story) -> bytes | None:

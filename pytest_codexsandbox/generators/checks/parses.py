@@ -1,5 +1,6 @@
 """P2, the half that needs no Codex: what was written is TOML 1.1."""
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 
 from pytest_codexsandbox.generators.checks import seen
@@ -9,12 +10,13 @@ from pytest_codexsandbox.generators.checks.found import (
     all_hold,
     difference,
     findings,
+    listed,
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.lines import bytes_of, document
-from pytest_codexsandbox.generators.checks.owning import own
-from pytest_codexsandbox.generators.checks.reading import Reading, read, written
+from pytest_codexsandbox.generators.checks.lines import Statement, bytes_of, document, text_of
+from pytest_codexsandbox.generators.checks.owning import Own, own, written_alone
+from pytest_codexsandbox.generators.checks.reading import Path, Reading, at_fault, read, written
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story
 
 CLAIM = "what was written is TOML 1.1"
@@ -29,15 +31,24 @@ def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
         return skipped(claim, why)
     markers = own(story, declaration).markers
     after = seen.results(story)
+    faults = of_first_run(_broken(story, one, markers) for one in after)
+    controls = [_control(after[-1].content, markers, before)]
+    if not read(before).loads:
+        ownership = own(story, declaration)
+        faults = faults or of_first_run(wiped(before, one.content, ownership, one.name) for one in after)
+        noticed = any(wiped(before, b"# empty\n", ownership)) or not _users(_as_utf_8(before), ownership)
+        controls.append(Control("an emptied file is noticed", noticed))
     return findings(
         claim,
-        of_first_run(_broken(story, one, markers) for one in after),
-        control=_control(after[-1].content, markers, before),
+        faults,
+        control=all_hold(controls),
         saw="left as it was" if seen.untouched(story) else f"{len(read(after[-1].content).data)} keys at the root",
     )
 
 
 def _cannot(story: Story, *, loads: bool) -> str:
+    if not loads and not written_alone(story) and seen.untouched(story):
+        return "it writes no file, and has left the broken one alone"
     if seen.before(story).kind == "missing" and all(one.state.kind == "missing" for one in seen.results(story)):
         return "there is no file, and none was written"
     why = seen.not_asked(story)
@@ -62,6 +73,35 @@ def spoilt(before: bytes, after: bytes, markers: tuple[Marker, ...], name: str =
         yield Fault(reason=reason, saw=f"{name}: {what}{_key_at(after, reading)}", diff=difference(before, after))
 
 
+def wiped(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
+    """Who repairs a broken file may drop what broke it; every other key of the user's is still written there, in its
+    table or, where another block had captured it, elsewhere."""
+    there = {one.path[-1:] for one in document(after).statements}
+    gone = [written(path) for path in _users(_as_utf_8(before), ownership) if path[-1:] not in there]
+    if gone and after != before:
+        saw = f"{name}: the file was broken, and of the user's is gone: {listed(gone)}"
+        yield Fault(reason="broken-and-wiped", saw=saw, diff=difference(before, after))
+
+
+def _users(broken: bytes, ownership: Own) -> list[Path]:
+    """The user's keys, but for the one at which the parser stopped."""
+    found = document(broken)
+    spared, blocks = _statement_at(broken, read(broken)), ownership.inside(found)
+    return [
+        one.path
+        for one in found.statements
+        if one.kind == "key" and one != spared and not ownership.owns(one.path)
+        and not any(start <= one.start < end for start, end in blocks)
+    ]  # fmt: skip
+
+
+def _as_utf_8(content: bytes) -> bytes:
+    """What Codex cannot read and a generator may have turned into what it can."""
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace").encode()
+    return content
+
+
 def _in_array(content: bytes, markers: tuple[Marker, ...]) -> bool:
     """A comment inside of brackets that is the line of a marker: the block was put into somebody's array."""
     found = document(content)
@@ -70,13 +110,13 @@ def _in_array(content: bytes, markers: tuple[Marker, ...]) -> bool:
 
 
 def _key_at(content: bytes, reading: Reading) -> str:
-    found = document(content)
-    words = reading.place.replace(",", "").split()
-    if len(words) < 2 or not words[1].isdigit():
-        return ""
-    offset = sum(len(line) for line in found.text.splitlines(keepends=True)[: int(words[1]) - 1])
-    statement = found.at(offset)
+    statement = _statement_at(content, reading)
     return f" at {written(statement.path)}" if statement and statement.path else ""
+
+
+def _statement_at(content: bytes, reading: Reading) -> Statement | None:
+    """Where the parser stopped."""
+    return at_fault(text_of(content).removeprefix("\ufeff"), reading.place)
 
 
 def _control(after: bytes, markers: tuple[Marker, ...], before: bytes) -> Control:

@@ -27,6 +27,8 @@ def own_place(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     if why:
         return skipped(CLAIM, why)
     before = seen.text_before(story)
+    if not read(before).loads and any(not read(after.content).loads for after in seen.results(story)):
+        return skipped(CLAIM, "the user's file was no TOML, and it is none now: generator.parses tells of that")
     faults = of_first_run(
         (*misplaced(asked, before, after.content, after.name), *_undeclared(before, after, ownership))
         for after in seen.results(story)
@@ -95,10 +97,12 @@ def _undeclared(before: bytes, after: seen.After, ownership: Own) -> Iterator[Fa
     if ownership.how != "declared":
         return
     # Of statements and not of a parser: what the user wrote is known in a file too that no parser reads.
-    known = document(before).statements
+    known = document(before)
     for path in leaves(read(after.content).data):
-        if ownership.owns(path) or any(_is_of(one, path) for one in known):
+        if ownership.owns(path) or any(_is_of(one, path) for one in known.statements):
             continue
+        if not read(before).loads and path[-1] in known.text:
+            continue  # repaired: where its statements began is for nobody to say
         captured = next((path[cut:] for cut in range(1, len(path)) if ownership.owns(path[cut:])), None)
         word = "captured" if captured else "not-declared"
         what = f"{written(captured)} captured by a table" if captured else "not among the keys that it declares"

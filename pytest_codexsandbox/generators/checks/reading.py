@@ -10,15 +10,18 @@ from typing import Any, Final
 import msgspec
 import tomli
 
+from pytest_codexsandbox.generators.checks.lines import Statement, bytes_of, document
+
 Path = tuple[str, ...]
 Value = tuple[str, Any]
 """A TOML value that can be compared: its type, and what it is. `1` and `1.0` differ, nan is nan."""
 
+_LINE = re.compile(r"line (?P<line>\d+)")
 _PLACE = re.compile(r" \(at (?P<place>[^)]*)\)$")
 _WORDS: Final = (
+    (re.compile(r"Unterminated string|character '\\n'"), "unclosed-string"),
     (re.compile(r"Cannot overwrite"), "duplicate-key"),
     (re.compile(r"Cannot declare|Cannot mutate|Cannot redefine"), "duplicate-table"),
-    (re.compile(r"immutable|namespace"), "extends-inline-table"),
     (re.compile(r"[Ii](?:nvalid|llegal) character"), "control-character"),
     (re.compile(r"64 bits"), "number-too-large"),
 )
@@ -55,9 +58,40 @@ def _broken(text: str, message: str) -> Reading:
     place = found["place"] if found else ""
     words = message[: found.start()] if found else message
     named = next((word for pattern, word in _WORDS if pattern.search(words)), "does-not-parse")
-    # A second one, or one that something was put in front of: no key can begin with it.
-    reason = "bom-moved" if re.search(r"^[ \t]*\ufeff", text, re.MULTILINE) else named
-    return Reading(fault=words, place=place, reason=reason)
+    if re.search(r"^[ \t]*\ufeff", text, re.MULTILINE):
+        # A second one, or one that something was put in front of: no key can begin with it.
+        return Reading(fault=words, place=place, reason="bom-moved")
+    if named in ("duplicate-key", "duplicate-table") and _is_inline(text, place):
+        return Reading(fault=words, place=place, reason="extends-inline-table")
+    return Reading(fault=words, place=place, reason=named)
+
+
+def _is_inline(text: str, place: str) -> bool:
+    """Whether the statement at that place and another one share a table that one of them writes in braces."""
+    here = at_fault(text, place)
+    others = [one for one in document(bytes_of(text)).statements if one is not here]
+    return here is not None and any(
+        _share(one.path, here.path) and (_is_braced(text, one) or _is_braced(text, here)) for one in others
+    )
+
+
+def at_fault(text: str, place: str) -> Statement | None:
+    """The statement that the parser's place lies in; the last one where it says that the document ended."""
+    named = _LINE.match(place)
+    line = int(named["line"]) if named else text.count("\n") + 1
+    offset = sum(len(one) + 1 for one in text.split("\n")[: line - 1])
+    found = document(bytes_of(text))
+    return found.at(offset) or (found.statements[-1] if found.statements and not named else None)
+
+
+def _is_braced(text: str, statement: Statement) -> bool:
+    return statement.kind == "key" and text[statement.value[0] : statement.value[1]].lstrip().startswith("{")
+
+
+def _share(one: Path, other: Path) -> bool:
+    """One lies in the other: `a = {…}` and `[a.b]`, or `a.b = 1` and `a = {…}`."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter] and one != other
 
 
 def _whole(data: dict[str, Any]) -> Reading:

@@ -55,7 +55,9 @@ def users(content: bytes, ownership: Own) -> dict[Path, Any]:
     return {
         path: value
         for path, value in leaves(read(content).data).items()
-        if not ownership.owns(path) and not any(path[: len(one)] == one for one in block)
+        if not ownership.owns(path)
+        and not (ownership.anywhere and ownership.owns_here(path))
+        and not any(path[: len(one)] == one for one in block)
     }
 
 
@@ -66,9 +68,7 @@ def _in_the_block(content: bytes, ownership: Own) -> list[Path]:
     return [
         one.path
         for one in found.statements
-        if one.kind == "key"
-        and any(start <= one.start < end for start, end in spans)
-        and any(ownership.owns(one.path[cut:]) for cut in range(len(one.path)))
+        if one.kind == "key" and any(start <= one.start < end for start, end in spans) and ownership.owns_here(one.path)
     ]
 
 
@@ -92,7 +92,7 @@ def lost(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") 
             continue
         if path not in now and (not value and isinstance(value, dict)) and _is_table(reading.data, path):
             continue
-        yield _fault(path, value, reading, name, difference(before, after), known=bool(ownership.how))
+        yield _fault(path, value, reading, ownership, f"{name}: ", difference(before, after))
 
 
 def _is_table(data: Any, path: Path) -> bool:
@@ -113,21 +113,22 @@ def _is_tables(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
-def _fault(path: Path, value: Any, reading: Reading, name: str, diff: str, *, known: bool) -> Fault:
+def _fault(path: Path, value: Any, reading: Reading, ownership: Own, name: str, diff: str) -> Fault:
     now = leaves(reading.data)
     key = written(path)
-    if path in now and not known:
-        saw = f"{name}: {key} was changed, and nobody says whether it is the generator's: the declaration has no `owns`"
+    if path in now and not ownership.how:
+        saw = f"{name}{key} was changed, and nobody says whether it is the generator's: the declaration has no `owns`"
         return Fault(reason="whose-is-it", saw=saw)
     if path in now:
         here = now[path]
         reason = "value-changed" if kind(here) == kind(value) else "type-changed"
-        return Fault(reason=reason, saw=f"{name}: {key} was {_shown(value)}, now it is {_shown(here)}", diff=diff)
+        return Fault(reason=reason, saw=f"{name}{key} was {_shown(value)}, now it is {_shown(here)}", diff=diff)
     alike = (at for at, one in everywhere(reading.data) if at[-1] == path[-1] and _same(value, one))
-    moved = next((at for at in alike if at != path), None)
+    # What the generator wrote itself is not what has become of the user's; but one that a table swallowed whole is.
+    moved = next((at for at in alike if at != path and (at[-len(path) :] == path or not ownership.owns(at))), None)
     if moved is None:
-        return Fault(reason="key-lost", saw=f"{name}: {key} = {_shown(value)} is gone", diff=diff)
-    return Fault(reason="captured", saw=f"{name}: {key} is gone, and is found as {written(moved)}", diff=diff)
+        return Fault(reason="key-lost", saw=f"{name}{key} = {_shown(value)} is gone", diff=diff)
+    return Fault(reason="captured", saw=f"{name}{key} is gone, and is found as {written(moved)}", diff=diff)
 
 
 def _shown(value: Any) -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.again import does_not_grow, second_run_same
+from pytest_codexsandbox.generators.checks.files import mode_owner_links, no_leftovers
 from pytest_codexsandbox.generators.checks.found import Control, Fault, difference, findings, skipped
 from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
@@ -27,7 +28,9 @@ from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, St
 RIGHT: Final = "after another program wrote the same file, the next run leaves one that loads and says what was asked"
 THEIRS: Final = "the run after another program's takes nothing away that the user or that program wrote"
 _ESSENTIAL: Final = (parses, own_place)
-_MORE: Final = (one_marker_pair, line_ends_kept, second_run_same, does_not_grow)
+_MORE: Final = (
+    one_marker_pair, line_ends_kept, mode_owner_links, no_leftovers, second_run_same, does_not_grow,
+)  # fmt: skip
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +82,7 @@ def _visit(stage: Rig) -> tuple[Visit | None, str]:
         return None, f"it wrote nothing here: {first.said}"
     if first.config == before:
         return None, "it changed no file: it gives arguments, or all is as asked"
-    wish = _told_marks(bench, alone)
+    wish = _told_marks(bench, stage.story(first.outcome.files, [first.outcome], alone=alone))
     if wish is None:
         return None, "it marks nothing: its declaration has no `markers`, and none stand around what it writes"
     theirs = stage.play(wish, generator=other)
@@ -92,25 +95,20 @@ def _visit(stage: Rig) -> tuple[Visit | None, str]:
     return (visit, "") if visit.changed else (None, f"{other.name} left the file as it was: {theirs.said}")
 
 
-def _told_marks(bench: StrainBench, alone: bytes | None) -> Wish | None:
+def _told_marks(bench: StrainBench, story: Story) -> Wish | None:
     """What the other one is asked: those who disturb marks are told them. None: there are none."""
     if bench.beside not in NEEDS_MARKS:
         return bench.wish
-    marker = marker_of(bench.declaration, alone)
+    marker = marker_of(own(story, bench.declaration).markers, story.alone)
     if marker is None:
         return None
     return msgspec.structs.replace(bench.wish, params={"begin": marker.begin, "end": marker.end})
 
 
-def marker_of(declaration: Declaration, alone: bytes | None) -> Marker | None:
-    """Of several blocks the one that it writes first."""
-    if declaration.markers:
-        text = (alone or b"").decode("utf-8", "replace")
-        there = [one for one in declaration.markers if one.begin in text and one.end]
-        return next(iter(there), None)
-    lines = [line for line in (alone or b"").decode("utf-8", "replace").splitlines() if line.strip()]
-    around = len(lines) > 2 and lines[0].startswith("#") and lines[-1].startswith("#") and lines[0] != lines[-1]
-    return Marker(begin=lines[0], end=lines[-1]) if around else None
+def marker_of(markers: Iterable[Marker], alone: bytes | None) -> Marker | None:
+    """Of several blocks the first that it writes."""
+    there = comments(alone or b"")
+    return next((one for one in markers if one.end and {one.begin.strip(), one.end.strip()} <= set(there)), None)
 
 
 # ---- judging: pure

@@ -34,7 +34,7 @@ class Tracer(msgspec.Struct, frozen=True, kw_only=True):
 
     def slow(self, log: str, *, milliseconds: int) -> tuple[str, ...]:
         """Time passes between what a generator reads and what it makes of it."""
-        slowed = ("write", "pwrite64", "rename", "renameat", "renameat2", "ftruncate", "link", "linkat", "unlink")
+        slowed = ("write", "pwrite64", "rename", "renameat", "renameat2", "ftruncate", "copy_file_range")
         some = ",".join(f"?{name}" for name in slowed)
         return self.words(log, inject=f"{some}:delay_enter={milliseconds * 1000}:when=1..{_MOST_DELAYS}")
 

@@ -46,7 +46,7 @@ def story(before: bytes | None, *after: bytes | None, **words: Any) -> Story:
     texts = after * 3 if len(after) == 1 else after
     given: dict[str, Any] = {
         "generator": "g", "case": Case(id="c", why="w", config=before), "wish": Wish(), "before": files(before),
-        "runs": tuple(run(text) for text in texts), "world": WORLD, "alone": BLOCK, "confined": "bwrap",
+        "runs": tuple(run(text) for text in texts), "world": WORLD, "alone": BLOCK, "confined": "bubblewrap bwrap",
     }  # fmt: skip
     return Story(**(given | words))
 
@@ -54,7 +54,8 @@ def story(before: bytes | None, *after: bytes | None, **words: Any) -> Story:
 def ended(before: bytes | None, **words: Any) -> Story:
     """Three runs that ended as `words` say."""
     after = words.pop("after", before)
-    return story(before, after, runs=(run(after, **words),) * 3)
+    of_story = {name: words.pop(name) for name in ("expect", "alone") if name in words}
+    return story(before, after, runs=(run(after, **words),) * 3, **of_story)
 
 
 def held(found: tuple[Finding, ...]) -> bool:

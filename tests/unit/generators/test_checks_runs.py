@@ -54,6 +54,7 @@ def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
         ({"code": 1}, ANY, "no-reason"),
         ({"after": GOOD, "error": "the result is no JSON"}, ANY, "result-malformed"),
         ({"after": GOOD}, Declaration(platforms=("darwin",)), "should-have-declined"),
+        ({"after": GOOD, "expect": Expect(refuses=True)}, ANY, "should-have-declined"),
     ],
 )
 def test_an_exit_that_is_not_what_was_done_is_found(
@@ -200,6 +201,14 @@ def test_names_that_the_declaration_explains_pass(declaration: Declaration) -> N
     assert reasons(no_leftovers(told, ANY)) == {"left-behind"}
 
 
+def test_names_that_are_explained_are_so_behind_a_linked_codex_home_too() -> None:
+    home = {"@HOME@/.codex": link("real"), "@HOME@/real": FileState(kind="dir"), "@HOME@/real/config.toml": state(USER)}
+    own = {"@HOME@/real/tmp": FileState(kind="dir"), "@HOME@/real/tmp/lock": state(b"")}
+    told = with_files(home, home | own)
+    assert held(no_leftovers(told, Declaration(keeps=("@CODEX_HOME@/tmp/**",))))
+    assert reasons(no_leftovers(told, Declaration(keeps=("@CODEX_HOME@/other/**",)))) == {"left-behind"}
+
+
 def test_the_file_that_was_asked_for_and_its_folder_are_no_leftovers() -> None:
     assert held(no_leftovers(with_files({}, {"@HOME@/.codex": FileState(kind="dir")} | files(GOOD)), ANY))
     dangling = {CONFIG: link("/stage/home/d/none.toml")}
@@ -267,11 +276,12 @@ def test_a_run_that_does_not_end_is_found(words: dict[str, Any], reason: str) ->
 
 def test_what_is_reached_for_outside_is_found_and_unconfined_proves_nothing() -> None:
     assert reasons(stays_inside(ended(USER, strayed=("~/.ssh/id",)), ANY)) == {"reached-outside"}
-    (one,) = stays_inside(story(USER, GOOD, confined=""), ANY)
-    assert not one.control_held
+    assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined=""), ANY))
+    assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined="the environment c"), ANY))
 
 
 def test_the_wish_says_on_which_platform() -> None:
     darwin = story(USER, GOOD, wish=Wish(platform="darwin"))
-    assert reasons(agrees(darwin, ANY)) == {"should-have-declined"}
+    assert reasons(agrees(darwin, Declaration(platforms=("wsl",)))) == {"should-have-declined"}
     assert held(agrees(darwin, Declaration(platforms=("darwin",))))
+    assert held(agrees(darwin, ANY)), "a declaration that is silent promises nothing of other platforms"

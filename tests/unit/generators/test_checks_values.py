@@ -7,7 +7,7 @@ from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
 from pytest_codexsandbox.generators.checks.parses import parses
 from pytest_codexsandbox.generators.checks.places import own_place
 from pytest_codexsandbox.generators.checks.values import values_kept
-from pytest_codexsandbox.model.generator import Declaration, Marker
+from pytest_codexsandbox.model.generator import Case, Declaration, Marker
 from tests.unit.generators.makers import ANY, BLOCK, ended, held, reasons, skips, story
 
 TABLE = b'[tui]\n# of the theme\ntheme = "x"\nlist = [\n  1, # one\n]\n'
@@ -122,6 +122,18 @@ def test_a_broken_file_is_left_alone_by_one_that_says_so() -> None:
     assert held(parses(story(broken, BLOCK + b"a = 2\n"), ANY)), "repaired"
 
 
+def test_who_repairs_a_broken_file_by_emptying_it_is_found() -> None:
+    broken = b"a = 1\na = 2\n[t]\nb = 1\n"
+    assert reasons(parses(story(broken, BLOCK), ANY)) == {"broken-and-wiped"}
+    assert reasons(parses(story(broken, BLOCK + b"a = 1\n"), ANY)) == {"broken-and-wiped"}
+    assert held(parses(story(broken, BLOCK + b"a = 1\n[t]\nb = 1\n"), ANY))
+    wide = "a = 1\nb = 2\n".encode("utf-16")
+    assert reasons(parses(story(wide, BLOCK), ANY)) == {"broken-and-wiped"}
+    assert held(parses(story(wide, BLOCK + b"a = 1\nb = 2\n"), ANY))
+    assert held(parses(story(b"a = 1\nbad = \n", BLOCK + b"a = 1\n"), ANY)), "what broke it may go"
+    assert held(parses(story(BLOCK + BLOCK + b"a = 1\n", BLOCK + b"a = 1\n"), ANY)), "its own block, once too often"
+
+
 # ---- P4
 
 
@@ -180,6 +192,7 @@ def test_a_free_comment_keeps_its_place_among_the_users_own_statements_alone() -
     before = b"# about all\n\na = 1\n"
     assert held(comments_kept(story(before, b"# about all\n\n" + BLOCK + b"a = 1\n"), ANY))
     assert held(comments_kept(story(before, BLOCK + before), ANY))
+    assert held(comments_kept(story(before, BLOCK + b"# about all\na = 1\n"), ANY)), "an empty line is not its own"
     assert reasons(comments_kept(story(before, BLOCK + b"a = 1\n# about all\n"), ANY)) == {"comment-moved"}
 
 
@@ -255,3 +268,60 @@ def test_what_a_broken_file_held_is_known_when_it_is_repaired() -> None:
     owner = Declaration(owns=("sandbox_mode", "sandbox_workspace_write"))
     before = BLOCK + BLOCK + b"model = 1\ninline = {a = 1}\n[[t]]\nb = 1\n"
     assert held(own_place(story(before, BLOCK + b"model = 1\ninline = {a = 1}\n[[t]]\nb = 1\n"), owner))
+
+
+def test_how_the_lines_of_its_own_block_end_is_its_own_affair() -> None:
+    block = BLOCK.replace(b"\n", b"\r\n")
+    assert held(line_ends_kept(story(block + b"a = 1\r\n", BLOCK + b"a = 1\r\n"), ANY))
+    assert reasons(line_ends_kept(story(block + b"a = 1\r\n", BLOCK + b"a = 1\n"), ANY)) == {"crlf-lost"}
+    assert "nothing" in skips(line_ends_kept(story(BLOCK.rstrip(), BLOCK), ANY))
+    assert reasons(line_ends_kept(story(b"\xef\xbb\xbf", BLOCK), ANY)) == {"bom-lost"}
+
+
+def test_a_migration_may_take_its_keys_from_where_an_older_release_put_them() -> None:
+    before, after = b"[tui]\nx = 1\nsandbox_mode = 'read-only'\n", BLOCK + b"[tui]\nx = 1\n"
+    old = Case(id="63-old", why="w", group="migration", config=before)
+    migrating = Declaration(owns=("sandbox_mode", "sandbox_workspace_write"), migrates_from=("old",))
+    assert held(values_kept(story(before, after, case=old), migrating))
+    assert reasons(values_kept(story(before, after), migrating)) == {"key-lost"}
+    assert reasons(values_kept(story(before, BLOCK, case=old), migrating)) == {"key-lost"}
+
+
+def test_comments_at_the_keys_of_its_older_release_go_with_them() -> None:
+    before, after = b"# of x 0.1\nsandbox_mode = 'read-only'\n# mine\na = 1\n", BLOCK + b"# mine\na = 1\n"
+    old = Case(id="63-old", why="w", group="migration", config=before)
+    migrating = Declaration(owns=("sandbox_mode", "sandbox_workspace_write"), migrates_from=("old",))
+    assert held(comments_kept(story(before, after, case=old), migrating))
+    assert reasons(comments_kept(story(before, after), migrating)) == {"comment-lost"}
+    assert reasons(comments_kept(story(before, BLOCK + b"a = 1\n", case=old), migrating)) == {"comment-lost"}
+
+
+def test_a_broken_file_is_no_business_of_one_that_writes_none() -> None:
+    assert "writes no file" in skips(parses(ended(b"a =\n", argv=("-c", "a=1"), alone=None), ANY))
+
+
+def test_faults_of_one_kind_are_one_row() -> None:
+    (row,) = values_kept(story(b"a = 1\nb = 2\nc = 3\n", BLOCK), ANY)
+    assert row.saw.endswith("(and 2 more of the kind)")
+
+
+def test_what_was_no_toml_and_is_none_now_is_told_once() -> None:
+    assert "generator.parses" in skips(own_place(story(b"a =\n", BLOCK + b"a =\n"), ANY))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"a = {}\n[a.b]\n", "extends-inline-table"),
+        (b"a = {}\na.b = 1\n", "extends-inline-table"),
+        (b"a.b = 1\na = {}", "extends-inline-table"),
+        (b"a = 1\na = 2\n", "duplicate-key"),
+        (b"a = {}\na = {}\n", "duplicate-key"),
+        (b"[a]\n[a]\n", "duplicate-table"),
+        (b"a.b = 1\n[a]\nc = 1\n", "duplicate-table"),
+        (b'a = "x\nb = 1\n', "unclosed-string"),
+        (b'a = """x\nb = 1\n', "unclosed-string"),
+    ],
+)
+def test_the_cause_of_broken_toml_has_a_word(text: bytes, reason: str) -> None:
+    assert reasons(parses(story(b"", text), ANY)) == {reason}

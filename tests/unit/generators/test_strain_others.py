@@ -10,6 +10,7 @@ from pytest_codexsandbox.generators.writers import NEEDS_MARKS, WRITERS
 from pytest_codexsandbox.generators.writers.adding import _appended, _key, _table
 from pytest_codexsandbox.generators.writers.marks import _uncommented, _without
 from pytest_codexsandbox.generators.writers.rewriting import _crlf, _reserialised
+from pytest_codexsandbox.matrix.generated import OURS as OURS_OF_THE_PLAN
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Outcome
 from tests.unit.generators.makers import BLOCK, ended, files, story
 
@@ -142,8 +143,13 @@ def test_who_disturbs_marks_is_a_writer() -> None:
     assert set(NEEDS_MARKS) < set(WRITERS)
 
 
-def test_the_marks_are_those_that_are_declared_and_written() -> None:
-    assert marker_of(DECLARED, BLOCK) == DECLARED.markers[0]
-    assert marker_of(DECLARED, b"a = 1\n") is None
-    assert marker_of(Declaration(), BLOCK) == Marker(begin="# BEGIN x", end="# END x")
-    assert marker_of(Declaration(), b"a = 1\n") is None
+def test_the_plan_knows_every_writer() -> None:
+    assert set(OURS_OF_THE_PLAN) == set(WRITERS)
+
+
+def test_the_marks_are_those_that_are_written() -> None:
+    other = Marker(begin="# BEGIN other", end="# END other")
+    assert marker_of((other, *DECLARED.markers), BLOCK) == DECLARED.markers[0]
+    assert marker_of(DECLARED.markers, b"a = 1\n") is None
+    assert marker_of((Marker(begin="# BEGIN x", end=""),), BLOCK) is None
+    assert marker_of(DECLARED.markers, None) is None

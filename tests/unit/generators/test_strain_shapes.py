@@ -79,7 +79,7 @@ def test_a_shape_that_does_not_load_may_be_left_alone() -> None:
 def test_a_shape_that_does_not_load_may_be_repaired() -> None:
     broken = OLDER + b"= 1\n"
     assert reasons(judged(move(GOOD, older=broken), DECLARED)) == set()
-    assert reasons(judged(move(LOSES, older=broken), DECLARED)) == {"key-lost"}
+    assert reasons(judged(move(LOSES, older=broken), DECLARED)) == {"key-lost", "broken-and-wiped"}
 
 
 def test_a_file_that_is_in_no_older_shape_proves_nothing() -> None:

@@ -1,7 +1,7 @@
 """Write the golden files anew, then read the difference: `python -m tests.unit.reports.regold`."""
 
 from pytest_codexsandbox.reports import markdown
-from tests.unit.reports import wide
+from tests.unit.reports import generating, wide
 from tests.unit.reports.test_terminal import GOLDEN, screen
 
 
@@ -12,6 +12,9 @@ def main() -> None:
             (GOLDEN / f"{kind}-{width}.txt").write_text(screen(make(), width=width, ascii=width == 60))
     for kind in ("green", "red", "blocked", "hostile"):
         (GOLDEN / f"{kind}.md").write_text(markdown.render(wide.KINDS[kind](), None))
+    for kind, make in generating.KINDS.items():
+        (GOLDEN / f"generators-{kind}-80.txt").write_text(screen(make()))
+        (GOLDEN / f"generators-{kind}.md").write_text(markdown.render(make(), None))
 
 
 if __name__ == "__main__":

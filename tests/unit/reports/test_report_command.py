@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import jsonschema
+import msgspec
 import pytest
 
 from pytest_codexsandbox import journal
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.reports import html, json_report, markdown, schema
-from tests.unit.reports import journals
+from tests.unit.reports import generating, journals
 
 
 @pytest.fixture(autouse=True)
@@ -100,3 +102,43 @@ def test_help_ends_in_lines_to_paste(command: str, capsys: pytest.CaptureFixture
         main([command, "--help"])
     assert ended.value.code == 0
     assert f"codexsandbox {command} " in capsys.readouterr().out.split("examples:")[1] + " "
+
+
+# ---- by generator
+@pytest.fixture
+def generated(tmp_path: Path) -> Path:
+    made = generating.both()
+    run, plan, *rest = journals.lines_of(made)
+    writer = journal.Journal.open(tmp_path / "generated", run)  # type: ignore[arg-type]
+    for line in (plan, *made.stories, *made.claims, *rest):
+        writer.write(line)
+    writer.close()
+    return tmp_path / "generated"
+
+
+def test_a_journal_is_shown_by_generator(generated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(generated), "--by", "generator"]) == 0
+    shown = capsys.readouterr().out
+    assert "\nmytool 1.2 · codexsandbox 1.0, Codex 0.163.0, 2026-11-18: 290 of 323 checks conform" in shown
+    assert "confined by bubblewrap" in shown
+
+
+def test_by_generator_as_markdown_and_as_data(generated: Path, tmp_path: Path) -> None:
+    assert (
+        main(["report", str(generated), "--by", "generator", "--format", "markdown,json", "-o", f"{tmp_path}/o/"]) == 0
+    )
+    assert (tmp_path / "o" / "report.md").read_text().startswith("## good\n")
+    assert [one["name"] for one in json.loads((tmp_path / "o" / "report.json").read_text())] == ["good", "mytool"]
+
+
+def test_by_generator_has_no_page_of_its_own(generated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(generated), "--by", "generator", "--format", "html"]) == 4
+    assert "known: terminal, markdown, json" in capsys.readouterr().err
+
+
+def test_every_line_of_a_run_with_generators_is_valid() -> None:
+    validator = jsonschema.Draft202012Validator(json.loads(schema.SHIPPED.read_text()))
+    for make in generating.KINDS.values():
+        made = make()
+        for line in (made.run, made.plan, *made.stories, *made.claims):
+            validator.validate(json.loads(msgspec.json.encode(line)))

@@ -285,3 +285,32 @@ def test_labels_of_a_topic_are_never_alike(made: Journal) -> None:
         labels = [line.label for line in lines]
         shown = [label for line, label in zip(lines, labels, strict=True) if len(line.rows) == 1]
         assert len(set(shown)) == len(shown)
+
+
+DOORS = ("sandbox", "app-server", "exec")
+
+
+def at_doors(cells: int, doors: tuple[str, ...]) -> Journal:
+    """One door after the other, all of them green but the last in the second cell."""
+    made = [journals.cell(f"0.{number}.0") for number in range(cells)]
+    records = [
+        journals.violation(key) if place and key.door == doors[-1] else journals.record(key)
+        for place, one in enumerate(made)
+        for door in doors
+        for key in (msgspec.structs.replace(key, door=door) for key in journals.keys_of([one]))
+    ]
+    return journals.journal(records, cells=made)
+
+
+def test_several_doors_stand_apart_and_are_named() -> None:
+    text = screen(at_doors(2, DOORS))
+    wide = len(journals.POLICIES)
+    (row,) = (line for line in text.splitlines() if line.startswith("filesystem") and "F" in line)
+    green, red = "P" * wide, "F" * wide
+    assert f"{green} {green} {green}  {green} {green} {red}" in row
+    assert "   doors     sandbox, app-server, exec, a gap after each" in text.splitlines()
+
+
+def test_few_columns_name_their_door_themselves() -> None:
+    text = screen(at_doors(1, ("sandbox", "exec")), width=200)
+    assert f"{journals.POLICIES[0]} by exec" in text

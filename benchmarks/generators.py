@@ -1,0 +1,49 @@
+"""How long stories take: (generator, case) pairs of generators that are Python functions, confined, one process.
+
+`python -m benchmarks.generators [PAIRS]`: three runs on each of the shipped cases, until there are so many (1,000).
+The goal is 60 s for a thousand, without Codex.
+"""
+
+import itertools
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pytest_codexsandbox.generators.blocks import Unaskable
+from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.generators.proof import confined
+from pytest_codexsandbox.generators.story import workshop
+from pytest_codexsandbox.matrix.cases import shipped_cases
+from pytest_codexsandbox.matrix.generator_specs import asked
+from pytest_codexsandbox.model.generator import Wish
+
+NAMES = ("good", "multica-legacy", "multica-0.2.5", "molecule-82", "hermes-file-0.19")
+
+
+def main(pairs: int) -> None:
+    generators = asked(NAMES)
+    every = itertools.islice(itertools.product(generators, shipped_cases()), pairs)
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-benchmark-", dir="/var/tmp") as folder:
+        begun = time.monotonic()
+        confinement, _ = confined(Path(folder))
+        proved = time.monotonic()
+        told, checked, findings = 0, 0.0, 0
+        with workshop(Path(folder), confinement) as shop:
+            for generator, case in every:
+                try:
+                    story = shop.tell(generator, case, Wish(roots=("@ROOT0@",)), version="0.163.0")
+                except Unaskable:
+                    continue
+                told += 1
+                now = time.monotonic()
+                findings += sum(len(check(story, generator.declaration)) for check in CHECKS.values())
+                checked += time.monotonic() - now
+        took = time.monotonic() - proved
+    print(f"the proof of the walls   {proved - begun:6.1f} s")
+    print(f"{told} stories            {took - checked:6.1f} s, {(took - checked) / told * 1000:.0f} ms each")
+    print(f"{findings} findings          {checked:6.1f} s")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else 1000)

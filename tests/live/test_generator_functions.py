@@ -1,0 +1,102 @@
+"""Generators that are Python functions: called in a process of their own, in a Python that has imported them once."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.matrix.generator_specs import asked, of_file
+from pytest_codexsandbox.model.generator import CONFIG
+from tests.live.generating import first, how, place, processes, told
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module", params=["confined", "unconfined"])
+def shop(request: pytest.FixtureRequest) -> Iterator[Workshop]:
+    with place() as folder, workshop(folder, how(request.param)) as opened:
+        yield opened
+
+
+def module(folder: Path, text: str) -> Path:
+    (folder / "mine.py").write_text(text)
+    (folder / "decl.toml").write_text('run = "py:mine:write"\ntimeout = 20\n')
+    return folder / "decl.toml"
+
+
+def test_a_function_is_called_with_a_dict_or_a_request(shop: Workshop) -> None:
+    for annotation, reads in (("dict", 'asked["config"]'), ('"Request"', "asked.config")):
+        with place() as folder:
+            text = f"""
+from pytest_codexsandbox.model.generator import Request
+def write(asked: {annotation}):
+    open({reads}, "a").write("# done\\n")
+    print("said")
+    return {{"argv": ["-c", "a=b"]}}
+"""
+            given = first(shop, of_file(module(folder, text)))
+        assert given.files[CONFIG].content.endswith(b"# done\n"), given
+        assert (given.argv, given.stdout) == (("-c", "a=b"), "said\n")
+
+
+def test_an_entry_point_leads_to_a_function(shop: Workshop) -> None:
+    (good,) = asked(["ep:good"])
+    story = told(shop, good)
+    assert b"workspace-write" in story.first.files[CONFIG].content
+    assert story.runs[2].files[CONFIG].content == story.first.files[CONFIG].content
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ("raise SystemExit(3)", 3, ""),
+        ("raise SystemExit('refused')", 1, "refused"),
+        ("raise ValueError('odd')", 1, "ValueError: odd"),
+        ("import os; os._exit(9)", 9, ""),
+        ("return 5", 0, ""),
+    ],
+)
+def test_how_a_function_ends_is_an_exit_code(shop: Workshop, body: str, code: int, said: str) -> None:
+    with place() as folder:
+        given = first(shop, of_file(module(folder, f"def write(asked):\n    {body}\n")))
+    assert (given.ended, given.code) == ("exit", code)
+    assert said in given.stderr
+
+
+def test_what_a_module_does_when_it_is_imported_ends_with_the_call(shop: Workshop) -> None:
+    long = f"1000.{uuid.uuid4().int}"
+    text = f"""
+import subprocess, sys, threading, time
+subprocess.Popen(["sleep", "{long}"])
+def write(asked):
+    open(asked["config"], "w").write("# written\\n")
+"""
+    with place() as folder:
+        given = first(shop, of_file(module(folder, text)))
+    assert given.files[CONFIG].content == b"# written\n"
+    assert any("sleep" in one for one in given.survivors), given
+    assert not processes(long)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import nowhere_at_all\n", "nowhere_at_all"),
+        ("x = 1\n", "no attribute 'write'"),
+        ("raise SystemExit\n", "SystemExit"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_not_started(shop: Workshop, text: str, why: str) -> None:
+    with place() as folder:
+        given = first(shop, of_file(module(folder, text)))
+    assert given.ended == "not-started"
+    assert why in given.error
+
+
+def test_state_of_a_module_is_not_carried_from_call_to_call(shop: Workshop) -> None:
+    with place() as folder:
+        text = "seen = []\ndef write(asked):\n    seen.append(1)\n    print(len(seen))\n"
+        story = told(shop, of_file(module(folder, text)))
+    assert [run.stdout for run in story.runs] == ["1\n"] * 3

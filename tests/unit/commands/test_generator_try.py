@@ -1,0 +1,145 @@
+"""`codexsandbox generator try` before anything is started, and its screen."""
+
+import argparse
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.cli import command_parser, load, main
+from pytest_codexsandbox.commands import generator_try
+from pytest_codexsandbox.commands.generator_screen import Case, Head, placed, screen
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.cases import shipped_cases
+from pytest_codexsandbox.matrix.generated import writers
+from pytest_codexsandbox.model.generator import Claim
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports.paint import Paint
+from tests.unit.reports import generating, journals
+
+HEAD = Head(
+    name="mytool", codex="0.163.0", confined="bubblewrap /usr/bin/bwrap", corpus=205, spec="mytool render @CONFIG@"
+)
+PAINT = Paint(width=80, color=False, ascii=False)
+
+
+def options(*words: str) -> argparse.Namespace:
+    return command_parser("generator", load("generator")).parse_args(["try", *words])
+
+
+def cases(*words: str) -> list[str]:
+    asked = writers(["good"], beside=None, base=Path.cwd())
+    return [one.id for one in generator_try._cases(options(*words, "--", "good"), asked)]
+
+
+def case(*records: Record) -> Case:
+    story, claim = generating.told("mytool", generating.CASES[0]), generating.claimed("mytool", generating.CASES[0])
+    return Case(name="01-placement-0", why="It broke a file.", records=records, story=story, claim=claim.claim)
+
+
+def key(promise: str) -> Key:
+    return next(one for one in generating.keys("mytool") if one.promise == promise)
+
+
+# ---- what is asked
+def test_without_a_case_three_telling_ones_are_tried_and_they_exist() -> None:
+    assert cases() == list(generator_try.TELLING)
+    assert set(generator_try.TELLING) <= {case.id for case in shipped_cases()}
+
+
+def test_several_cases_may_be_named() -> None:
+    assert cases("--case", "34-bom,01-empty", "--case", "32-crlf") == ["34-bom", "01-empty", "32-crlf"]
+
+
+def test_a_case_that_is_not_there_is_named_with_its_neighbours() -> None:
+    with pytest.raises(WrongInput, match="34-bomb"):
+        cases("--case", "34-bomb")
+
+
+def test_a_file_of_ones_own_is_a_case(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_bytes(b"a = 1\n")
+    asked = options("--config", str(tmp_path / "mine.toml"), "--wish", "roots,network", "--", "good")
+    (found,) = generator_try._cases(asked, writers(["good"], beside=None, base=tmp_path))
+    assert (found.id, found.config) == (generator_try.OWN, b"a = 1\n")
+    assert found.wish is not None
+    assert (found.wish.roots, found.wish.network) == (("@ROOT0@",), True)
+
+
+def test_the_real_codex_home_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    (tmp_path / "config.toml").write_text("secret = 1\n")
+    with pytest.raises(WrongInput, match="never read"):
+        cases("--config", str(tmp_path / "config.toml"))
+    (tmp_path.parent / "link.toml").symlink_to(tmp_path / "config.toml")
+    with pytest.raises(WrongInput, match="never read"):
+        cases("--config", str(tmp_path.parent / "link.toml"))
+
+
+def test_an_unknown_wish_is_an_error() -> None:
+    with pytest.raises(WrongInput, match="everything"):
+        cases("--wish", "everything")
+
+
+@pytest.mark.parametrize("words", [["try"], ["try", "--"], ["try", "--bogus", "--", "good"], ["tri", "good"]])
+def test_wrong_words_end_with_4(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["generator", *words])
+    assert ended.value.code == 4
+    assert "codexsandbox generator" in capsys.readouterr().err
+
+
+def test_a_command_is_what_stands_behind_the_dashes() -> None:
+    asked = options("--case", "34-bom", "--", "sh", "-c", "echo $0 > $1", "--case", "@CONFIG@")
+    assert asked.words == ["sh", "-c", "echo $0 > $1", "--case", "@CONFIG@"]
+    assert asked.case == ["34-bom"]
+
+
+def test_several_generators_at_once_are_none() -> None:
+    assert main(["generator", "try", "--", "real"]) == 4
+
+
+# ---- the screen
+def test_the_screen_shows_what_was_asked_done_said_and_found() -> None:
+    bad = generating.found(key("generator.comments-stay"), "comment-lost")
+    again = msgspec.structs.replace(bad, key=key("generator.parses"))
+    leak = generating.found(key("effective.says-what-was-asked"), "injected-root", "leak")
+    absent = journals.record(key("managed-block.one-balanced-pair"), Verdict.NOT_APPLICABLE, reason="it has no markers")
+    held = journals.record(key("generator.second-run-changes-nothing"))
+    text = "\n".join(screen(HEAD, [case(bad, held, leak, absent, again)], PAINT, every=False))
+    assert "mytool · Codex 0.163.0 · confined by bubblewrap\n" in text
+    assert "asked     roots @ROOT0@, network on" in text
+    assert "             + sandbox_mode = 'workspace-write'" in text
+    assert "codex     says: workspace-write, network on, roots @ROOT0@" in text
+    assert text.index("F effective.says-what-was-asked leak (injected-root)") < text.index("comment-lost")
+    assert text.count("What comment-lost means.") == 1
+    assert "P 1 promise hold (-v names them)" in text
+    assert "- 1 promise not asked: managed-block.one-balanced-pair: it has no markers" in text
+    assert "1 of 205 cases shown" in text
+    assert "pytest --codex-matrix --codex-generator 'mytool render @CONFIG@'" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_what_nothing_confined_is_said() -> None:
+    head = msgspec.structs.replace(HEAD, confined="")
+    assert "with NOTHING around it" in screen(head, [case()], PAINT, every=False)[0]
+
+
+def test_what_a_generator_says_is_shown_and_not_obeyed() -> None:
+    made = generating.hostile()
+    told = Case(
+        name="x", why=journals.HOSTILE, records=tuple(one for one in made.records if one.verdict is Verdict.VIOLATES),
+        story=made.stories[0], claim=Claim(loads=False, error=journals.HOSTILE),
+    )  # fmt: skip
+    text = "".join(screen(HEAD, [told], PAINT, every=True))
+    assert not any(sign in text for sign in "\x1b\x00\x07\u202e\u2028\n")
+
+
+def test_private_folders_have_no_names_on_the_screen() -> None:
+    world = {"HOME": "/x/stage/home", "ROOT0": "/x/stage/home/r"}
+    told = placed(
+        case(journals.record(key("generator.parses"), reason="/x/stage/home/r and /x/stage/home/.codex")), world
+    )
+    assert told.records[0].reason == "@ROOT0@ and @HOME@/.codex"
+    assert told.records[0].verdict is Verdict.CONFORMS

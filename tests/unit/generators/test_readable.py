@@ -1,0 +1,175 @@
+"""What a generator is made of is found without starting it, and no more than that is shown to it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.generators import confine
+from pytest_codexsandbox.generators.confine import Confinement
+from pytest_codexsandbox.generators.readable import check, made
+from pytest_codexsandbox.generators.stage import Stage
+from pytest_codexsandbox.matrix.generator_specs import asked
+from pytest_codexsandbox.model.generator import Declaration
+from pytest_codexsandbox.model.generator_spec import Generator
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "home"
+    path.mkdir()
+    monkeypatch.setenv("HOME", str(path))
+    return path
+
+
+def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def one(text: str, base: Path, **declared: object) -> Generator:
+    (found,) = asked([text], base=base)
+    return Generator(name=found.name, spec=found.spec, base=str(base), declaration=Declaration(**declared))  # type: ignore[arg-type]
+
+
+def test_a_program_beside_who_asks_is_found_with_its_folder(home: Path) -> None:
+    tool = program(home / "project" / "tools" / "gen.sh")
+    found = made(one("./tools/gen.sh @CONFIG@", home / "project"))
+    assert found.argv == (str(tool), "@CONFIG@")
+    assert str(home / "project") in found.readable
+
+
+def test_a_file_among_its_words_is_made_absolute_and_nothing_else_is(home: Path) -> None:
+    project = home / "project"
+    program(project / "gen.py", "print(1)\n")
+    (project / "add").write_text("")
+    found = made(one("sh gen.py add --x=gen.py @CONFIG@ other.py ./add", project))
+    assert found.argv[1:] == (
+        str(project / "gen.py"),
+        "add",
+        "--x=gen.py",
+        "@CONFIG@",
+        "other.py",
+        str(project / "add"),
+    )
+
+
+def test_a_program_in_the_home_itself_shows_only_itself(home: Path) -> None:
+    program(home / "gen.sh")
+    (home / ".ssh").mkdir()
+    found = made(one("./gen.sh", home))
+    assert str(home / "gen.sh") in found.readable
+    assert not [path for path in found.readable if Path(path) in (home, *home.parents)]
+
+
+def test_a_tool_of_npm_shows_the_folder_of_its_modules(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(home / ".npm-global/lib/node_modules/add-mcp/dist/cli.js", "#!/usr/bin/env node\n")
+    links = home / ".npm-global" / "bin"
+    links.mkdir()
+    (links / "add-mcp").symlink_to("../lib/node_modules/add-mcp/dist/cli.js")
+    monkeypatch.setenv("PATH", f"{links}:/usr/bin:/bin")
+    found = made(one("add-mcp x", home))
+    assert found.argv[0] == str(links / "add-mcp")
+    covered = [Path(path) for path in found.readable]
+    for needed in (links / "add-mcp", home / ".npm-global/lib/node_modules/other/index.js"):
+        assert any(path in needed.parents for path in covered), needed
+
+
+def test_a_script_of_a_virtual_environment_shows_it_and_its_python(home: Path, tmp_path: Path) -> None:
+    base = tmp_path / "pythons" / "3.12" / "bin"
+    program(base / "python3.12")
+    venv = home / "venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "pyvenv.cfg").write_text(f"home = {base}\n")
+    (venv / "bin" / "python").symlink_to(base / "python3.12")
+    program(home / "tools" / "mytool", f"#!{venv}/bin/python -E\n")
+    found = made(one(f"{home}/tools/mytool", home))
+    assert {str(venv), str(base.parent), str(home / "tools")} <= set(found.readable)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("nowhere-at-all x", "no program 'nowhere-at-all'"),
+        ("./nowhere x", "no program ./nowhere"),
+        ("py:nowhere_at_all.x:y", "no module 'nowhere_at_all'"),
+        ("ep:nowhere-at-all", "among the entry points"),
+        ("launch:nowhere-at-all", "no program"),
+    ],
+)
+def test_what_is_not_there_is_said_while_planning(home: Path, text: str, what: str) -> None:
+    with pytest.raises(WrongInput) as caught:
+        check(one(text, home))
+    assert what in caught.value.what
+
+
+def test_a_program_that_cannot_be_executed_says_how(home: Path) -> None:
+    (home / "gen.sh").write_text("#!/bin/sh\n")
+    with pytest.raises(WrongInput) as caught:
+        check(one("./gen.sh", home))
+    assert "chmod +x" in caught.value.next_step
+
+
+def test_the_cells_codex_needs_no_path(home: Path) -> None:
+    check(one("codex mcp add x", home))
+
+
+def test_a_module_is_found_and_not_imported(home: Path) -> None:
+    (home / "src").mkdir()
+    (home / "src" / "mine.py").write_text("raise SystemExit('imported')\n")
+    found = made(one("py:mine:write", home / "src"))
+    assert found.function == ("mine", "write")
+    assert str(home / "src") in found.readable
+    assert "mine" not in sys.modules
+
+
+@pytest.mark.parametrize("named", ["~", "/", "/etc", "/home", "/tmp", ".."])
+def test_more_than_a_tools_own_is_not_shown(home: Path, named: str) -> None:
+    (home / "project").mkdir()
+    with pytest.raises(WrongInput, match="more than a tool's own"):
+        made(one("sh -c true", home / "project", installed=(named,)))
+
+
+# ---- walls
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setattr("pytest_codexsandbox.generators.stage._SHARED", ())
+    return Stage(tmp_path / "stage")
+
+
+def test_the_users_home_and_the_shared_folders_are_empty_ones_of_ours(stage: Stage, home: Path) -> None:
+    walls = Confinement(bwrap="/usr/bin/bwrap").walls(stage, ())
+    bound = {walls[at + 2]: walls[at + 1] for at, word in enumerate(walls) if word == "--bind"}
+    for path in (str(home), "/tmp", "/var/tmp", "/run", "/dev/shm"):
+        assert bound[path].startswith(str(stage.away))
+    assert bound[str(stage.root)] == str(stage.root)
+    assert not [path for path in bound.values() if not path.startswith(str(stage.folder))]
+
+
+def test_what_not_everybody_may_read_in_etc_is_not_there(tmp_path: Path) -> None:
+    for name, mode in (("passwd", 0o644), ("shadow", 0o640), ("ssl/private/key", 0o600), ("keys/one", 0o644)):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+        path.chmod(mode)
+    (tmp_path / "keys").chmod(0o700)
+    (tmp_path / "link").symlink_to("shadow")
+    found = dict(confine._closed_to_others(tmp_path))
+    assert found == {
+        str(tmp_path / "shadow"): False, str(tmp_path / "ssl/private/key"): False, str(tmp_path / "keys"): True,
+    }  # fmt: skip
+
+
+def test_unconfined_there_are_no_walls(stage: Stage) -> None:
+    assert confine.UNCONFINED.walls(stage, ("/usr",)) == ()
+    assert confine.UNCONFINED.by == ""
+
+
+@pytest.mark.parametrize("top", ["/tmp", "/dev/shm"])
+def test_private_folders_do_not_lie_where_every_sandbox_may_write(top: str) -> None:
+    with pytest.raises(WrongInput, match=f"lies below {top}"):
+        Stage(Path(top) / "codexsandbox-never-made")
+    assert not Path(top, "codexsandbox-never-made").exists()

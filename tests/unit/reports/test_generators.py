@@ -1,0 +1,313 @@
+"""What people see of generators: folded by promise, red by cause, a line for a README; nothing is green by mistake."""
+
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports import by_generator, causes, html, json_report, markdown
+from pytest_codexsandbox.reports.generated import measured, paste
+from pytest_codexsandbox.reports.grid import grid, names_of
+from pytest_codexsandbox.reports.readme_line import line, word_for
+from tests.unit.reports import generating, journals
+from tests.unit.reports.test_page import ELEMENTS, Page
+from tests.unit.reports.test_terminal import GOLDEN, screen
+
+
+def readme(made: Journal, place: int = 0) -> str:
+    return line(by_generator.blocks(made)[place].summary)
+
+
+def changed(promise: str, verdict: Verdict, **words: object) -> Journal:
+    """A good run in which the first case of one promise came out otherwise."""
+
+    def state(key: Key) -> Record:
+        if key.promise != promise or key.case not in ("", generating.CASES[0].id):
+            return generating.usual(key)
+        return journals.record(key, verdict, **words)
+
+    return generating.journal(map(state, generating.keys("good")), [generating.GOOD])
+
+
+# ---- the screen
+@pytest.mark.parametrize("kind", sorted(generating.KINDS))
+def test_the_screen_is_the_golden_one(kind: str) -> None:
+    assert screen(generating.KINDS[kind]()) == (GOLDEN / f"generators-{kind}-80.txt").read_text()
+
+
+@pytest.mark.parametrize("kind", ["bad", "both"])
+def test_forty_cases_of_a_promise_are_one_line(kind: str) -> None:
+    shown = screen(generating.KINDS[kind]()).partition("legend")[0]
+    assert len([text for text in shown.splitlines() if "user-keys-keep-their-values" in text]) == 1
+    assert len(shown.splitlines()) < 30
+
+
+def test_one_column_says_in_how_many_cases_it_held() -> None:
+    assert "user-keys-keep-their-values: 36 of 40" in screen(generating.bad())
+
+
+def test_a_cause_names_cases_shows_one_diff_and_the_line_to_paste() -> None:
+    shown = screen(generating.bad()).partition("F wrong-claim: comment-lost")[2].partition("\n\n")[0]
+    assert "02-spelling-0" in shown
+    assert "and 12" in shown
+    assert "cases" in shown
+    assert sum(text.startswith(" " * 13 + "+ line") for text in shown.splitlines()) == 11
+    assert "… 29 more lines (-v)" in shown
+    assert "codexsandbox generator try --case 02-spelling-0 -- mytool render" in shown
+
+
+def test_users_lines_and_generators_lines_differ_by_sign_as_well_as_by_colour() -> None:
+    plain, coloured = screen(generating.bad()), screen(generating.bad(), color=True)
+    assert "             - allowed = [" in plain
+    assert "             + # BEGIN mytool" in plain
+    assert "\x1b[31m- allowed = [" in coloured
+    assert "\x1b[34m+ # BEGIN mytool" in coloured
+
+
+def test_what_a_case_blocks_is_told_of_that_case_alone() -> None:
+    shown = screen(generating.bad())
+    assert "F denied: does-not-load: generator.config-loads" in shown
+    assert "red, 2 results blocked" in shown
+
+
+def test_what_keeps_a_case_from_being_asked_is_of_the_same_case() -> None:
+    first, other = (case.id for case in generating.CASES[:2])
+
+    def state(key: Key) -> Record:
+        if key.promise == "generator.config-loads" and key.case == first:
+            return generating.found(key, "does-not-load", "denied")
+        if key.promise == "generator.config-loads" and key.case == other:
+            return journals.record(key, Verdict.BROKEN, reason="the app-server died")
+        if key.promise == "effective.says-what-was-asked" and key.case in (first, other):
+            return journals.record(key, Verdict.BLOCKED, reason="not asked", blocked_by="generator.config-loads")
+        return generating.usual(key)
+
+    made = generating.journal(map(state, generating.keys("mytool")), [generating.BAD])
+    blocked = [cause for cause in causes.loud(made.states()) if cause.verdict is Verdict.BLOCKED]
+    assert len(blocked) == 2
+    for cause in blocked:
+        assert cause.blocker is not None
+        assert [cause.blocker.key.case] == [record.key.case for record in cause.records]
+
+
+@pytest.mark.parametrize("kind", sorted(generating.KINDS))
+@pytest.mark.parametrize("verbosity", [0, 1])
+def test_no_line_is_wider_than_the_screen_but_what_is_pasted(kind: str, verbosity: int) -> None:
+    for text in screen(generating.KINDS[kind](), ascii=True, verbosity=verbosity).splitlines():
+        assert len(text) <= 80 or text.startswith((" " * 10, "again:", "evidence:")), text
+
+
+def test_if_the_harness_cannot_be_believed_that_comes_first() -> None:
+    def state(key: Key) -> Record:
+        if key.promise == generating.TRUST:
+            return journals.record(key, Verdict.BROKEN, reason="a bad one was not caught")
+        return generating.wrong(key)
+
+    shown = screen(generating.journal(map(state, generating.keys("mytool")), [generating.BAD]))
+    assert shown.index("E trust.") < shown.index("F leak:")
+
+
+# ---- the matrix
+def test_cells_are_alike_only_where_every_case_is() -> None:
+    assert len(grid(generating.both()).groups) == 2
+
+    def state(key: Key) -> Record:
+        other = generating.CASES[1 if "gen-a" in key.cell else 2].id
+        if key.promise == "generator.parses" and key.case == other:
+            return generating.found(key, "does-not-parse")
+        return generating.usual(key)
+
+    rows = [msgspec.structs.replace(generating.GOOD, name=name, spec=name) for name in ("a", "b")]
+    made = generating.journal([state(key) for name in "ab" for key in generating.keys(name)], rows)
+    assert len(grid(made).groups) == 2
+
+
+def test_a_cell_is_called_by_what_tells_it_from_the_others() -> None:
+    good, bad = generating.cell("good"), generating.cell("mytool")
+    plain = journals.cell()
+    assert list(names_of([good, bad]).values()) == ["good", "mytool"]
+    assert list(names_of([good]).values()) == ["0.163.0 / good"]
+    assert list(names_of([plain, good]).values()) == ["no generator", "good"]
+    two = [generating.cell("good", label) for label in ("0.130.0", "0.163.0")]
+    assert list(names_of(two).values()) == ["0.130.0", "0.163.0"]
+
+
+# ---- a line for a README
+def test_a_good_generator_has_a_good_line() -> None:
+    assert readme(generating.good()) == (
+        "good · codexsandbox 1.0, Codex 0.163.0, 2026-11-18: 317 of 323 checks conform, 6 n/a — loads ✔ keeps ✔ "
+        "idempotent ✔ effective ✔ shares ✔ robust ✔"
+    )
+
+
+def test_the_line_of_a_bad_one_counts_what_it_violates_and_what_was_not_measured() -> None:
+    assert readme(generating.bad()) == (
+        "mytool 1.2 · codexsandbox 1.0, Codex 0.163.0, 2026-11-18: 290 of 323 checks conform, 24 violate (3 leak), "
+        "6 n/a, 2 blocked, 1 broken — loads ✘ keeps ✘ idempotent ✔ effective ✘ shares ✔ robust ?"
+    )
+
+
+@pytest.mark.parametrize("verdict", [Verdict.BROKEN, Verdict.BLOCKED])
+def test_what_was_not_measured_is_never_good(verdict: Verdict) -> None:
+    told = readme(changed("generator.parses", verdict, reason="nobody could tell"))
+    assert "loads ?" in told
+    assert f"1 {verdict.value}" in told
+
+
+@pytest.mark.parametrize("verdict", [Verdict.EXPECTED, Verdict.STALE, Verdict.VIOLATES])
+def test_a_deviation_that_is_known_is_none_the_less_one(verdict: Verdict) -> None:
+    assert "loads ✘" in readme(changed("generator.parses", verdict, reason="as it is"))
+
+
+def test_what_was_not_asked_is_not_good() -> None:
+    kept = [key for key in generating.keys("good") if not key.promise.startswith("effective.")]
+    assert "effective –" in readme(generating.journal(map(generating.usual, kept), [generating.GOOD]))
+
+
+def test_what_was_asked_in_part_is_not_good() -> None:
+    kept = [key for key in generating.keys("good") if key.promise != "effective.does-what-was-asked"]
+    made = generating.journal(map(generating.usual, kept), [generating.GOOD])
+    every = (generating.TRUST, generating.ONCE, generating.OTHERS, *generating.ABOUT)
+    told = readme(msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, of_generators=every)))
+    assert "effective ?" in told
+    assert told.count("✔") == 5
+
+
+@pytest.mark.parametrize("verdict", [Verdict.BROKEN, Verdict.VIOLATES, Verdict.BLOCKED])
+def test_nothing_is_good_where_the_harness_was_not_shown_to_see(verdict: Verdict) -> None:
+    told = readme(changed(generating.TRUST, verdict, reason="a bad one was not caught"))
+    assert "✔" not in told
+    assert "NOT TO BE BELIEVED" in told
+    unasked = [key for key in generating.keys("good") if key.promise != generating.TRUST]
+    assert "✔" not in readme(generating.journal(map(generating.usual, unasked), [generating.GOOD]))
+
+
+def test_nothing_is_good_of_a_run_that_did_not_end() -> None:
+    keys = generating.keys("good")
+    made = generating.journal(map(generating.usual, keys[:200]), [generating.GOOD], planned=keys, ended=False)
+    assert "✔" not in readme(made)
+
+
+def test_the_line_says_where_cases_were_left_out_and_where_nothing_confined() -> None:
+    few = generating.keys("good", generating.CASES[:3])
+    assert "3 of 40 cases only" in readme(generating.journal(map(generating.usual, few), [generating.GOOD]))
+    made = generating.journal(map(generating.usual, generating.keys("good")), [generating.GOOD], confined="")
+    assert "unconfined" in readme(made)
+    part = msgspec.structs.replace(made.stories[0], confined="bubblewrap")
+    assert "unconfined" in readme(msgspec.structs.replace(made, stories=(part, *made.stories[1:])))
+
+
+def test_releases_of_one_generator_are_one_line() -> None:
+    labels = ("0.130.0", "0.163.0")
+    records = [generating.usual(key) for label in labels for key in generating.keys("good", label=label)]
+    made = generating.journal(records, [generating.GOOD], labels=labels)
+    assert len(by_generator.blocks(made)) == 1
+    assert "634 of 646 checks conform" in readme(made)
+
+
+def test_every_promise_has_a_word() -> None:
+    words = {word_for(promise) for promise in (*generating.ABOUT, generating.ONCE, generating.OTHERS)}
+    assert words == {"loads", "keeps", "idempotent", "effective", "shares", "robust"}
+
+
+# ---- by generator
+def test_a_block_counts_by_topic_and_names_reasons_leaks_first() -> None:
+    shown = by_generator.render(generating.both(), width=80, color=False, ascii=False)
+    assert re.search(r"generator +201 +179 +21 +0 +1 +0\n", shown)
+    assert shown.index("injected-root") < shown.index("comment-lost") < shown.index("captured")
+    assert readme(generating.both(), 1) in shown.splitlines()
+
+
+def test_a_run_without_generators_says_how_to_have_one() -> None:
+    assert "--codex-generator" in by_generator.render(journals.green(), width=80, color=False, ascii=True)
+    assert "--codex-generator" in by_generator.markdown_of(journals.green())
+
+
+def test_hostile_words_do_not_leave_their_place() -> None:
+    made = generating.hostile()
+    for text in (by_generator.render(made, width=80, color=False, ascii=True), by_generator.markdown_of(made)):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]", text)
+    outside = re.sub(r"```.*?```", "", by_generator.markdown_of(made), flags=re.DOTALL)
+    assert not re.search(r"<(?!code>|/code>)[a-z/!]", outside)
+
+
+# ---- Markdown, JSON, HTML
+@pytest.mark.parametrize("kind", sorted(generating.KINDS))
+def test_the_markdown_is_the_golden_one(kind: str) -> None:
+    assert markdown.render(generating.KINDS[kind](), None) == (GOLDEN / f"generators-{kind}.md").read_text()
+
+
+@pytest.mark.parametrize("kind", sorted(generating.KINDS))
+def test_hostile_text_means_nothing_to_markdown(kind: str) -> None:
+    text = markdown.render(generating.KINDS[kind](), None)
+    outside = re.sub(r"(`{3,}).*?\n\1", "", text, flags=re.DOTALL).replace("<br>", "")
+    assert not re.search(r"<(?!code>|/code>)[a-z/!]", outside)
+    assert "](" not in outside
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        assert len({row.count("|") for row in table.splitlines()}) == 1
+
+
+def test_the_document_has_each_generator_with_its_line() -> None:
+    document = json.loads(json_report.render(generating.both(), None))
+    assert [one["name"] for one in document["generators"]] == ["good", "mytool"]
+    assert document["generators"][1]["answers"]["effective"] == "no"
+    assert {reason["reason"]: reason["results"] for reason in document["generators"][1]["reasons"]} == {
+        "injected-root": 3, "comment-lost": 16, "captured": 4, "does-not-load": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", sorted(generating.KINDS))
+def test_the_page_is_well_formed_leads_somewhere_and_asks_nothing(kind: str) -> None:
+    text = html.render(generating.KINDS[kind](), Path("runs/1"))
+    made = Page(text)
+    assert not made.open
+    assert {name for name, _ in made.elements} <= ELEMENTS
+    ids = [attributes["id"] for _, attributes in made.elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    assert {link["href"][1:] for link in made.all("a") if link["href"].startswith("#")} <= set(ids)
+    assert not [name for _, attributes in made.elements for name in attributes if name.startswith("on")]
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]", text)
+    assert not [link for link in made.all("a") if "javascript" in link["href"]]
+
+
+def test_the_page_counts_by_group_and_shows_the_diff_the_claim_and_the_runs() -> None:
+    text = Page(html.render(generating.bad(), None)).text
+    assert "F violates, 8 of 12" in text
+    assert "the generator's: + # BEGIN mytool" in text
+    assert "the user's: - allowed = [" in text
+    assert "workspace-write, network on, roots @ROOT0@, approval on-request" in text
+    assert "run 1: exit 0, 14 ms; changed @CODEX_HOME@/config.toml" in text
+
+
+def test_a_field_that_does_not_hold_leads_to_its_cases_and_these_to_what_was_found() -> None:
+    text = html.render(generating.bad(), None)
+    assert len(re.findall(r'<td class="violates"><a href="#group-\d+">', text)) == 5
+    assert len(re.findall(r'<td class="violates"><a href="#case-\d+">', text)) == 24
+
+
+# ---- the line to paste
+def test_what_is_pasted_names_the_codex_that_is_not_the_installed_one() -> None:
+    made = generating.bad()
+    record = next(one for one in made.records if one.key.case and one.verdict is Verdict.VIOLATES)
+    assert "--codex-release" not in paste(made, record)
+    subject = msgspec.structs.replace(made.subjects[0], source="npm")
+    told = paste(msgspec.structs.replace(made, subjects=(subject,)), record)
+    assert told[4:8] == (record.key.case, "--codex-release", "0.163.0", "--")
+    assert told[8:] == ("mytool", "render", "--out", "@CONFIG@")
+
+
+def test_what_is_no_case_of_the_corpus_is_shown_again_by_the_run() -> None:
+    made = generating.both()
+    assert not paste(made, next(one for one in made.records if one.key.promise == generating.OTHERS))
+    assert not paste(made, next(one for one in made.records if one.key.door == "app-server"))
+
+
+def test_every_cell_with_a_generator_is_told() -> None:
+    made = generating.both()
+    assert [one.cases for one in measured(made, made.states())] == [40, 40]
