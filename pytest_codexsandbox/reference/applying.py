@@ -62,7 +62,7 @@ def apply(
         planned = plan(content, wanted)
         if isinstance(planned, Refusal):
             raise refused(planned, path)
-        warnings[:] = _of_project(planned.content, workspace, path)
+        warnings[:] = of_project(planned.content, workspace, path)
         done[:] = [planned]
         return planned.content if planned.changed else None
 
@@ -122,7 +122,7 @@ def _beforehand(wanted: Wanted, path: Path) -> None:
         raise refused(refusal, path)
 
 
-def _of_project(content: bytes, workspace: str | os.PathLike[str] | None, path: Path) -> list[str]:
+def of_project(content: bytes, workspace: str | os.PathLike[str] | None, path: Path) -> list[str]:
     """Warnings; Refused where a project that the user trusts says something about the same keys."""
     user = tomli.loads(content.decode().removeprefix("\ufeff"))
     warnings = []

@@ -7,10 +7,12 @@ database file"); PR #27557 grants its folder for workers that have a task. Sourc
 import os
 from collections.abc import Mapping
 
+import msgspec
+
 from pytest_codexsandbox.generators.reference.writing import Given, Result
 from pytest_codexsandbox.model.generator import Request
-from pytest_codexsandbox.reference import request_of
-from pytest_codexsandbox.reference.wanted import as_toml
+from pytest_codexsandbox.reference import Wanted, request_of
+from pytest_codexsandbox.reference.wanted import as_toml, impossible
 
 BOARD = "board"
 
@@ -30,6 +32,9 @@ def merged(given: Given) -> Result:
 def fixed(given: Given) -> Result:
     """Every path escaped, the workspace of the task granted too, and never the folder that holds all boards."""
     request = request_of(given)
+    wide = impossible(Wanted(roots=request.roots, guarded=(request.home, f"{request.home}/.hermes")))
+    if wide:
+        return {"refused": True, "reason": wide.what}
     env = environment(request)
     own = f"{env.get('HERMES_KANBAN_ROOT') or _hermes(env)}/kanban/boards/default/kanban.db"
     database = env.get("HERMES_KANBAN_DB") or own
@@ -40,6 +45,19 @@ def fixed(given: Given) -> Result:
     env["HERMES_KANBAN_DB"] = database
     roots = tuple(dict.fromkeys((_folder(database), *request.roots)))
     return {"argv": list(_words(as_toml(roots))), "env": env}
+
+
+def merged_default_board(given: Given) -> Result:
+    """The board that has no folder of its own: what is granted is all that Hermes has."""
+    return merged(_of_default_board(given))
+
+
+def fixed_default_board(given: Given) -> Result:
+    return fixed(_of_default_board(given))
+
+
+def _of_default_board(given: Given) -> Request:
+    return msgspec.structs.replace(request_of(given), roots=(), params={"board": "default"})
 
 
 def environment(request: Request) -> dict[str, str]:

@@ -128,7 +128,8 @@ def fixed(given: Given) -> Result:
     policy = policy_0_2_5(request)
     network = True if policy.mode == "workspace-write" else None
     wanted = Wanted(sandbox=policy.mode, network=network, owner="multica")
-    return {**put(request, wanted, before=taken_back), "warnings": _warnings(request, policy)}
+    told = put(request, wanted, before=taken_back)
+    return {**told, "warnings": [*told.get("warnings", ()), *_warnings(request, policy)]}
 
 
 def _bytes(request: Request) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_codexsandbox.model.generator import Request
-from pytest_codexsandbox.reference import Planned, Refusal, Refused, Wanted, plan
+from pytest_codexsandbox.reference import Refusal, Refused, Wanted, plan
+from pytest_codexsandbox.reference.applying import of_project
 from pytest_codexsandbox.reference.replacing import refused, rewrite, where
 
 Given = Request | Mapping[str, Any]
@@ -49,18 +50,23 @@ def renamed(request: Request, content: bytes, *, mode: int) -> Result:
 
 def put(request: Request, wanted: Wanted, *, before: Callable[[bytes], bytes] = bytes) -> Result:
     """As the exemplary generator does, after `before` has taken back what an earlier release had written."""
-    done: list[Planned] = []
+    warnings: list[str] = []
     path = where(request.config)
 
     def change(content: bytes | None) -> bytes | None:
         planned = plan(None if content is None else before(content), wanted)
         if isinstance(planned, Refusal):
             raise refused(planned, path)
-        done[:] = [planned]
+        if _has_policy(wanted):
+            warnings[:] = of_project(planned.content, request.workspace, path)
         return None if planned.content == content else planned.content
 
     try:
         rewrite(path, change, patience=10)
     except Refused as problem:
         return {"refused": True, "reason": str(problem)}
-    return {}
+    return {"warnings": warnings}
+
+
+def _has_policy(wanted: Wanted) -> bool:
+    return bool(wanted.sandbox) or ("default_permissions",) in wanted.more

@@ -1,0 +1,73 @@
+"""The exemplary generator, told of every case of the corpus, breaks no promise; what it declines is a short list."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.generators.confine import confinement
+from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.matrix import generator_specs, generators
+from pytest_codexsandbox.matrix.cases import shipped_cases
+from pytest_codexsandbox.model.generator import Case, Story, Wish, expected
+from tests.fakes.machine import run_folder
+
+pytestmark = pytest.mark.live
+RELEASE = "0.163.0"
+WISH = Wish(roots=("@ROOT0@",))
+CASES = shipped_cases()
+FIXED = tuple(name for name in generators.files() if name.endswith("-fixed"))
+DECLINED = (  # of files that Codex loads, and of wishes that can be written down
+    "the file says default_permissions", "the file has 2 names", "the file is read-only", "this is no file",
+    "what Codex enforces on", "no sandbox of Codex starts here", "the root ",
+)  # fmt: skip
+PROJECT = ".codex/config.toml says sandbox_mode"
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Workshop]:
+    with run_folder() as folder, workshop(folder, confinement()) as shop:
+        yield shop
+
+
+def told(shop: Workshop, name: str, case: Case) -> Story | None:
+    """None where the case needs a block that this generator has not."""
+    generator = generator_specs.of_declaration(name)
+    wish = case.wish or WISH
+    expect = expected(generator.declaration, wish, generators.row(generator.declaration, wish, RELEASE))
+    try:
+        return shop.tell(generator, case, WISH, version=RELEASE, expect=expect)
+    except CodexSandboxError as problem:
+        assert type(problem).__name__ == "Unaskable", problem
+        return None
+
+
+def broken(story: Story, name: str) -> list[str]:
+    declaration = generator_specs.of_declaration(name).declaration
+    return [
+        f"{story.case.id}: {promise} {one.reason}: {one.saw}"
+        for promise, check in CHECKS.items()
+        for one in check(story, declaration)
+        if not one.skipped and not (one.held and one.control_held)
+    ]
+
+
+def test_the_exemplary_one_breaks_no_promise_and_declines_little(shop: Workshop) -> None:
+    stories = [story for case in CASES if (story := told(shop, "good", case)) is not None]
+    assert [fault for story in stories for fault in broken(story, "good")] == []
+    assert len(stories) > len(CASES) - 5
+    declined = [story.first.reason for story in stories if story.first.refused and story.case.input == "valid"]
+    strange = [reason for reason in declined if not reason.startswith(DECLINED) and PROJECT not in reason]
+    assert strange == []
+    assert len(declined) < len(stories) / 6, declined
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_what_is_fixed_keeps_a_users_file(shop: Workshop, name: str) -> None:
+    """On a part of the corpus: what their first versions broke."""
+    kind = generator_specs.of_declaration(name).declaration.kind
+    for case in CASES:
+        if case.group in ("spelling", "block") and (kind == "file" or case.input == "valid"):
+            story = told(shop, name, case)
+            assert story is None or broken(story, name) == []
