@@ -84,14 +84,26 @@ def per_call(place: Path, subject: Subject, rounds: int) -> float:
 
 
 def many(place: Path, subject: Subject, environments: int, batteries: int) -> float:
+    """As a run does it: the next one is started, and the one before is ended, beside the calls of this one."""
+
     def run() -> None:
-        for number in range(environments):
-            with opened(place / str(number), subject) as there:
+        with ExitStack() as last, ThreadPoolExecutor(1) as starting, ThreadPoolExecutor(1) as ending:
+            coming = starting.submit(_begun, place / "0", subject)
+            for number in range(environments):
+                stack, there = coming.result()
+                if number + 1 < environments:
+                    coming = starting.submit(_begun, place / str(number + 1), subject)
                 command = call(there, subject)
                 for _ in range(batteries):
                     there.run(command)
+                last.callback(ending.submit(stack.close).result)
 
     return seconds(run)
+
+
+def _begun(place: Path, subject: Subject) -> tuple[ExitStack, Environment]:
+    stack = ExitStack()
+    return stack, stack.enter_context(opened(place, subject))
 
 
 def floor(place: Path, subject: Subject, environments: int, batteries: int) -> float:
