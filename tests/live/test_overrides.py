@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def config_read(folder: Path, *overrides: str) -> dict[str, Any] | None:
     )  # fmt: skip
     assert process.stdin is not None
     assert process.stdout is not None
-    with process:
+    with suppress(BrokenPipeError), process:  # it may end before it was asked anything
         try:
             process.stdin.write("".join(msgspec.json.encode(call).decode() + "\n" for call in calls))
             process.stdin.flush()

@@ -172,7 +172,7 @@ def test_codex_itself_takes_the_end_of_a_block_and_the_next_run_deletes_servers(
     codex = found.binary
     spoilt = strained("keeps-theirs", generator("hermes-file-0.19"), folder, beside="codex-mcp-add", codex=codex)
     assert reasons(spoilt) == {"key-lost"}
-    assert "mcp_servers.demo" in "".join(one.saw for one in spoilt)
+    assert "mcp_servers.demo" in "".join(one.saw + one.diff for one in spoilt)
     good = strained("keeps-theirs", generator("good"), folder, beside="codex-mcp-add", codex=codex)
     assert reasons(good) == set()
 
