@@ -28,6 +28,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.ports import ConfiguredDoor, Door, Environment, Say, Subject, Write, silent
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
+from pytest_codexsandbox.session.once import Kept, once
 from pytest_codexsandbox.session.places import PlacedErrand, Places
 
 UNCONFINED = "unconfined"
@@ -66,7 +67,7 @@ class Bench:
             options.folder, options.cache, programs=self._programs, opened=self._stands, say=self._say
         )
         self._places_are_ours = True
-        self._kept: dict[object, Any] = {}
+        self._kept: Kept = {}
         self.cells = {cell.id: cell for cell in plan.cells}
         self.promises = {promise.id: promise for promise in plan.promises}
         self._planned = _planned_promises(plan)
@@ -176,16 +177,7 @@ class Bench:
 
     # ---- inside
     def _once(self, key: object, make: Callable[[], T]) -> T:
-        """A failure is kept as well: what cannot be had is not tried again for every promise."""
-        if key not in self._kept:
-            try:
-                self._kept[key] = make()
-            except CodexSandboxError as fault:
-                self._kept[key] = fault
-        kept: T | CodexSandboxError = self._kept[key]
-        if isinstance(kept, CodexSandboxError):
-            raise kept.with_traceback(None)  # else it would grow by every frame that it passes, each time
-        return kept
+        return once(self._kept, key, make)
 
     def _stands(self, spec: EnvironmentSpec, environment: Environment) -> None:
         facts = dict(environment.facts())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
@@ -12,6 +12,7 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.session.batteries import SHARED
 from pytest_codexsandbox.session.bench import Bench
+from pytest_codexsandbox.session.once import Kept, once
 from pytest_codexsandbox.session.rehearsal import rehearse
 from pytest_codexsandbox.session.standing import START, TRUST, canary_evidence
 from pytest_codexsandbox.subjects import canaries as canary_subjects
@@ -28,7 +29,7 @@ class Canaries:
 
     def __init__(self, bench: Bench, pairs: Pairs) -> None:
         self._bench, self._pairs = bench, pairs
-        self._kept: dict[tuple[str, str], dict[str, str] | CodexSandboxError] = {}
+        self._kept: Kept = {}
 
     def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]:
         return canary_evidence(self._behaved(cell, door), self._bench.seen(cell, door, policy, SHARED)[0])
@@ -41,16 +42,7 @@ class Canaries:
 
     def _behaved(self, cell: Cell, door: str) -> dict[str, str]:
         """Canary → what was wrong with its judgement, "" = nothing. One that could not be asked is not in it."""
-        key = (cell.environment.id, door)
-        if key not in self._kept:
-            try:
-                self._kept[key] = self._ask(cell, door)
-            except CodexSandboxError as fault:
-                self._kept[key] = fault
-        kept = self._kept[key]
-        if isinstance(kept, CodexSandboxError):
-            raise kept.with_traceback(None)
-        return kept
+        return once(self._kept, (cell.environment.id, door), lambda: self._ask(cell, door))
 
     def _ask(self, cell: Cell, door: str) -> dict[str, str]:
         folder = self._bench.options.folder / "canaries"

@@ -3,11 +3,11 @@
 import hashlib
 import posixpath
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators import effective
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.effective import Oracle
@@ -21,6 +21,7 @@ from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Write
 from pytest_codexsandbox.session.bench import Bench
 from pytest_codexsandbox.session.enforced import Enforced, Enforcement
+from pytest_codexsandbox.session.once import Kept, once
 from pytest_codexsandbox.session.placing import written
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ class RealWorkshop:
         self._bench, self._writers, self._teller, self._asking = bench, writers, teller, asking
         self._known, self._emit = known, emit
         self._enforcement = Enforcement(bench, write=_there, emit=emit)
-        self._kept: dict[object, Any] = {}
+        self._kept: Kept = {}
 
     def close(self) -> None:
         self._asking.close()
@@ -211,16 +212,7 @@ class RealWorkshop:
         return effective.oracle(claims, self._asking.text(cell, TORN))
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
-        """A failure is kept as well."""
-        if key not in self._kept:
-            try:
-                self._kept[key] = make()
-            except CodexSandboxError as fault:
-                self._kept[key] = fault
-        kept: T | CodexSandboxError = self._kept[key]
-        if isinstance(kept, CodexSandboxError):
-            raise kept.with_traceback(None)
-        return kept
+        return once(self._kept, key, make)
 
 
 def _there(cell: Cell, story: Story, world: World) -> Written:
