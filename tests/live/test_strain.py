@@ -105,7 +105,7 @@ def test_it_is_the_same_where_nothing_confines(folder: Path) -> None:
         ("at-once", "writes-in-halves", "", "half-a-file"),
         ("at-once", "ends-its-block-later", "", "emptied-first"),
         pytest.param("killed", "writes-in-halves", "", "half-a-file", marks=traced),
-        pytest.param("together", "loses-an-update", "", "half-a-file", marks=traced),
+        pytest.param("together", "loses-an-update", "", "lost-update", marks=traced),
         ("keeps-theirs", "deletes-what-follows", "loses-end", "key-lost"),
         ("keeps-theirs", "gives-up-on-moved-marks", "key-inside", "key-lost"),
         ("survives", "duplicates-its-block", "loses-marks", "two-blocks"),
@@ -114,7 +114,9 @@ def test_it_is_the_same_where_nothing_confines(folder: Path) -> None:
     ],
 )
 def test_each_bad_one_is_caught(kind: str, name: str, beside: str, why: str, folder: Path) -> None:
-    assert why in reasons(strained(kind, generator(name), folder, beside=beside))
+    found = reasons(strained(kind, generator(name), folder, beside=beside))
+    # What two leave that write into each other's file may be TOML, or none any more.
+    assert why in found or (why == "lost-update" and "half-a-file" in found)
 
 
 def test_one_that_changes_no_file_is_not_asked(folder: Path) -> None:

@@ -116,7 +116,7 @@ WRITINGS: Final = (
     _of("writings", "leaves-a-copy", "leaves a backup behind", ("generator.leaves-nothing-behind",)),
     _of("writings", "leaves-a-temporary-file", "leaves its temporary file behind",
         ("generator.leaves-nothing-behind",)),
-    _of("writings", "loses-an-update", "writes what it read long ago", ("generator.two-at-once-lose-nothing",)),
+    _of("writings", "loses-an-update", "writes in place what it read long ago", ("generator.two-at-once-lose-nothing",)),
     _of("writings", "deletes-what-follows", "deletes all that follows a block without an end",
         ("managed-block.deletes-nothing-of-theirs",), between="loses-end"),
     _of("writings", "gives-up-on-moved-marks", "deletes whatever stands between its marks",

@@ -58,9 +58,14 @@ def _leaves_a_temporary_file(run: Told) -> None:
 
 
 def _loses_an_update(run: Told) -> None:
-    """Read long ago, written now: what came between is gone."""
+    """In place, in two pieces, by what was read long ago: of two at once each writes into the other's."""
+    half = len(run.good) // 2
     time.sleep(_PAUSE)
-    run.path.write_bytes(run.good)
+    with run.path.open("r+b" if run.before is not None else "w+b", buffering=0) as file:
+        file.write(run.good[:half])
+        time.sleep(_PAUSE)
+        file.write(run.good[half:])
+        file.truncate(len(run.good))
 
 
 def _block(run: Told) -> bytes:
