@@ -74,12 +74,17 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def presets() -> tuple[str, ...]:
-    """The names that `--codex-matrix=` takes."""
+    """What is there to measure with."""
     return tuple(sorted(path.stem for path in _folder().glob("*.toml") if not path.name.endswith(locked.SUFFIX)))
 
 
+def offered() -> tuple[str, ...]:
+    """The names that `--codex-matrix=` takes."""
+    return (*presets(), *incidents())
+
+
 def incidents() -> tuple[str, ...]:
-    """Names that it takes as well: what was once reported, red as it was and green as it was mended."""
+    """What was once reported, red as it was and green as it was mended."""
     return tuple(sorted(path.stem for path in _incidents_folder().glob("*.toml")))
 
 
@@ -116,9 +121,9 @@ def _find(name_or_path: str) -> Path:
     if path.is_file():
         return path
     if "/" in name_or_path or path.suffix == ".toml":
-        raise WrongInput(f"there is no matrix file {name_or_path}", why=f"presets: {', '.join(presets())}")
+        raise WrongInput(f"there is no matrix file {name_or_path}", why=f"presets: {', '.join(offered())}")
     raise WrongInput(
-        f"there is no preset {name_or_path!r}", why=known(name_or_path, (*presets(), *incidents())),
+        f"there is no preset {name_or_path!r}", why=known(name_or_path, offered()),
         next_step="a matrix file of your own is given by its path: --codex-matrix=./mine.toml",
     )  # fmt: skip
 

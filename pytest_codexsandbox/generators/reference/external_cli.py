@@ -10,7 +10,7 @@ from typing import Final
 from pytest_codexsandbox.generators.reference.writing import Given, Result
 from pytest_codexsandbox.model.generator import Request
 from pytest_codexsandbox.reference import request_of
-from pytest_codexsandbox.reference.wanted import as_toml
+from pytest_codexsandbox.reference.wanted import Value, as_toml
 
 TOOL: Final = "opencode"
 HOMES: Final = {
@@ -44,7 +44,7 @@ def whole_home(given: Given) -> Result:
 
 
 def _granting(request: Request, roots: Iterable[str]) -> Result:
-    words = {
+    words: dict[str, Value] = {
         "sandbox_mode": "workspace-write",
         "sandbox_workspace_write.writable_roots": tuple(roots),
         "sandbox_workspace_write.network_access": bool(request.network),

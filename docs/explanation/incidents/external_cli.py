@@ -1,9 +1,10 @@
 """openai/codex#23857: another agent's command line tool under Codex. `opencode` is not needed: `TOOL` writes what it
 writes before it asks its provider (a database in WAL mode, a log, a lock, a folder of programs, its settings).
 
-pytest --codex-matrix=incident-external-cli docs/explanation/external_cli.py
+pytest --codex-matrix=incident-external-cli docs/explanation/incidents/external_cli.py
 """
 
+import json
 import sys
 
 import pytest
@@ -11,17 +12,18 @@ import pytest
 from pytest_codexsandbox.model.act import Given
 
 HOMES = {
-    "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache",
-    "XDG_CONFIG_HOME": ".config",
+    "XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state", "XDG_DATA_HOME": ".local/share",
+    "XDG_CACHE_HOME": ".cache",
 }  # fmt: skip
-TOOL = f"""
-import os, sqlite3
+TOOL = """
+import json, os, sqlite3, sys
+homes = json.loads(sys.argv[1])
 def own(name):
-    folder = os.path.join(os.environ.get(name) or os.path.join(os.environ["HOME"], {HOMES!r}[name]), "opencode")
+    folder = os.path.join(os.environ.get(name) or os.path.join(os.environ["HOME"], homes[name]), "opencode")
     os.makedirs(folder, exist_ok=True)
     return folder
-settings, state, share, cache = map(own, ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"))
-open(os.path.join(settings, "opencode.jsonc"), "w").write("{{}}")
+settings, state, share, cache = map(own, homes)
+open(os.path.join(settings, "opencode.jsonc"), "w").write("{}")
 os.makedirs(os.path.join(state, "locks", "1.lock"))
 open(os.path.join(state, "locks", "1.lock", "heartbeat"), "w").write("0")
 os.makedirs(os.path.join(cache, "bin"))
@@ -38,8 +40,8 @@ USED_BEFORE = [Given(kind="dir", path=f"@HOME@/{home}") for home in HOMES.values
 
 @pytest.mark.codex(policies=("workspace-write-roots",))
 def test_the_external_tool_comes_to_its_first_question(codex_sandbox):
-    seen = codex_sandbox.run(sys.executable, "-c", TOOL, given=USED_BEFORE)
-    assert seen.stdout == "ready\n", seen.stderr
+    seen = codex_sandbox.run(sys.executable, "-c", TOOL, json.dumps(HOMES), given=USED_BEFORE)
+    assert seen.stdout == "ready\n", seen.stderr.strip().rpartition("\n")[2]
 
 
 @pytest.mark.codex(policies=("workspace-write-roots",))
