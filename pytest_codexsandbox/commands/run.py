@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.load import presets
+from pytest_codexsandbox.matrix.load import offered
 
 EXAMPLES: Final = (
     "codexsandbox run",
@@ -48,9 +48,10 @@ def pytest_words(preset: str, rest: Sequence[str]) -> tuple[str, ...]:
 
 def _refuse_lone_preset(rest: Sequence[str]) -> None:
     """`codexsandbox plan releases` takes it so; to pytest a lone word is a path. After an option it is its value."""
+    known = offered()
     for before, word in zip(("", *rest), rest, strict=False):
-        named = word in presets() or word.endswith(".toml")
-        if named and not before.startswith("-") and not (word in presets() and Path(word).exists()):
+        named = word in known or word.endswith(".toml")
+        if named and not before.startswith("-") and not (word in known and Path(word).exists()):
             raise WrongInput(
                 f"{word!r} stands where pytest expects a path to tests", next_step=f"codexsandbox run --preset {word}"
             )

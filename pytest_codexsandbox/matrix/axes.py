@@ -18,7 +18,7 @@ from pytest_codexsandbox.registry import shipped
 
 DISTROS: Final = "distros"
 FOLDERS: Final = (DISTROS, "bwrap", "profiles", "users")
-_FILE: Final = "file:"  # of a seccomp profile: beside the profiles, in `seccomp/`
+_FILE: Final = "file:"  # of a seccomp profile: in `seccomp/` beside the profile, else a shipped one
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +104,8 @@ def _read(path: Path, kind: Any) -> Any:
 
 
 def _seccomp(file: toml_files.TomlFile, name: str) -> str:
-    path: Path = file.path.parent / "seccomp" / name
-    if "/" in name or not path.is_file():
-        raise WrongInput(f"there is no seccomp profile {name!r}", where=file.place("seccomp"), why=str(path.parent))
+    folders = (file.path.parent / "seccomp", shipped("matrix") / "profiles" / "seccomp")
+    path = next((folder / name for folder in folders if (folder / name).is_file()), None)
+    if "/" in name or path is None:
+        raise WrongInput(f"there is no seccomp profile {name!r}", where=file.place("seccomp"), why=str(folders[0]))
     return path.read_text(encoding="utf-8")

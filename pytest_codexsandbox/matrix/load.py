@@ -1,4 +1,7 @@
-"""Matrix files: `matrix/presets/*.toml`, and a user's own by path. See docs/reference/matrix-files.md."""
+"""Matrix files: `matrix/presets/*.toml`, `matrix/incidents/*.toml`, and a user's own by path.
+
+See docs/reference/matrix-files.md.
+"""
 
 from pathlib import Path
 from typing import Final
@@ -71,8 +74,18 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def presets() -> tuple[str, ...]:
-    """The names that `--codex-matrix=` takes."""
+    """What is there to measure with."""
     return tuple(sorted(path.stem for path in _folder().glob("*.toml") if not path.name.endswith(locked.SUFFIX)))
+
+
+def offered() -> tuple[str, ...]:
+    """The names that `--codex-matrix=` takes."""
+    return (*presets(), *incidents())
+
+
+def incidents() -> tuple[str, ...]:
+    """What was once reported, red as it was and green as it was mended."""
+    return tuple(sorted(path.stem for path in _incidents_folder().glob("*.toml")))
 
 
 def load(name_or_path: str) -> MatrixFile:
@@ -94,16 +107,23 @@ def _folder() -> Path:
     return shipped("matrix") / "presets"
 
 
+def _incidents_folder() -> Path:
+    """What an incident alone needs (its generators) lies beside it, as beside a user's own matrix file."""
+    return shipped("matrix") / "incidents"
+
+
 def _find(name_or_path: str) -> Path:
     if name_or_path in presets():
         return _folder() / f"{name_or_path}.toml"
+    if name_or_path in incidents():
+        return _incidents_folder() / f"{name_or_path}.toml"
     path = Path(name_or_path).expanduser()
     if path.is_file():
         return path
     if "/" in name_or_path or path.suffix == ".toml":
-        raise WrongInput(f"there is no matrix file {name_or_path}", why=f"presets: {', '.join(presets())}")
+        raise WrongInput(f"there is no matrix file {name_or_path}", why=f"presets: {', '.join(offered())}")
     raise WrongInput(
-        f"there is no preset {name_or_path!r}", why=known(name_or_path, presets()),
+        f"there is no preset {name_or_path!r}", why=known(name_or_path, offered()),
         next_step="a matrix file of your own is given by its path: --codex-matrix=./mine.toml",
     )  # fmt: skip
 

@@ -81,8 +81,9 @@ def _counts(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> lis
 
 
 def _generators(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
-    """A line for each, as its README may have it."""
-    told = summaries(journal, measured(journal, states), facts.incomplete(journal, states))
+    """A line for each of which anything was asked, as its README may have it."""
+    every = summaries(journal, measured(journal, states), facts.incomplete(journal, states))
+    told = [one for one in every if one.counts]
     return [
         line for one in told for line in paint.wrapped(readme_line(one, ASCII if paint.ascii else SIGNS_OF_ANSWERS))
     ]

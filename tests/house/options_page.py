@@ -1,6 +1,6 @@
 """docs/reference/options.md: the plugin's options, policies, verdicts and exit codes, as the program has them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from pytest_codexsandbox import options, settling
@@ -56,11 +56,16 @@ _WHEN: Final[dict[int, str]] = {
 
 def page() -> str:
     lines = [_HEAD, _OPTIONS, *_table("option", "ini", "", rows=map(_option, options._OPTIONS))]
-    lines += ["", f"Presets: {', '.join(f'`{name}`' for name in load.presets())}.", ""]
+    lines += ["", f"Presets: {_listed(load.presets())}.", ""]
+    lines += [f"[Incidents](../explanation/incidents.md): {_listed(load.incidents())}.", ""]
     lines += [_POLICIES, *_table("policy", "mode", "beyond it", rows=map(_policy, POLICIES.values())), ""]
     lines += [_VERDICTS, *_table("sign", "verdict", "when", rows=map(_verdict, Verdict)), ""]
     lines += [_CODES, *_table("code", "when", rows=_codes()), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _table(*heads: str, rows: Any) -> Iterator[str]:

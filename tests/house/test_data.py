@@ -42,7 +42,7 @@ def test_every_toml_file_is_toml(path: Path) -> None:
     assert isinstance(tomllib.loads(path.read_text(encoding="utf-8")), dict)
 
 
-@pytest.mark.parametrize("name", load.presets())
+@pytest.mark.parametrize("name", load.offered())
 def test_every_preset_loads_and_names_releases_that_are_known(name: str) -> None:
     found = load.load(name)
     assert found.description

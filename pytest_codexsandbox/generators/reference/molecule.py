@@ -55,6 +55,12 @@ def hotpatch(given: Given) -> Result:
     return moved_over(request_of(given), hotpatch_text)
 
 
+def first_boot(given: Given) -> Result:
+    """As the hotpatch was looked at when it was put in: at one start, and not yet at the second."""
+    request = request_of(given)
+    return {} if request.run > 1 else moved_over(request, hotpatch_text)
+
+
 def pr_77(given: Given) -> Result:
     return moved_over(request_of(given), pr_77_text)
 

@@ -108,6 +108,15 @@ def test_what_is_wrong_in_a_value_is_said_with_its_own_file(tmp_path: Path, file
     assert error.where.startswith(str(path))
 
 
+def test_a_shipped_filter_serves_a_profile_of_ones_own_and_does_not_hide_its_own(tmp_path: Path) -> None:
+    beside(tmp_path, "profiles/mine.toml", 'seccomp = "file:podman-default.json"\n')
+    beside(tmp_path, "profiles/other.toml", 'seccomp = "file:deny-mount.json"\n')
+    beside(tmp_path, "profiles/seccomp/deny-mount.json", SECCOMP)
+    found = matrix(tmp_path, 'distros = ["debian-trixie"]\nprofiles = ["mine", "other"]').catalogue
+    assert found.profile("mine").seccomp == found.profile("podman-default").seccomp
+    assert found.profile("other").seccomp == SECCOMP
+
+
 def test_a_filter_that_is_not_there_or_elsewhere_is_refused(tmp_path: Path) -> None:
     for name in ("none.json", "../../etc/passwd"):
         beside(tmp_path, "profiles/mine.toml", f'seccomp = "file:{name}"\n')

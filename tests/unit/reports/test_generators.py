@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
@@ -46,6 +47,18 @@ def test_forty_cases_of_a_promise_are_one_line(kind: str) -> None:
     shown = screen(generating.KINDS[kind]()).partition("legend")[0]
     assert len([text for text in shown.splitlines() if "user-keys-keep-their-values" in text]) == 1
     assert len(shown.splitlines()) < 30
+
+
+def test_of_a_generator_of_which_nothing_was_asked_there_is_no_line() -> None:
+    """Its cell was measured by the suite alone: there is nothing of its own to be told, or to be believed."""
+    keys = generating.keys("good")
+    whole, suite = (
+        screen(generating.journal(map(generating.usual, some), [generating.GOOD]))
+        for some in (keys, [key for key in keys if key.policy != AS_ASKED])
+    )
+    assert "checks conform" in whole
+    assert "checks conform" not in suite
+    assert "NOT TO BE BELIEVED" not in suite
 
 
 def test_one_column_says_in_how_many_cases_it_held() -> None:
