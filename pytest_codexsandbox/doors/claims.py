@@ -6,13 +6,14 @@ by Codex: what it says is about this very file. A file that does not load is ask
 process that was started after it was written.
 """
 
-import re
+import codecs
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
+import tomli
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.asking_server import AskingServer, Ended, Refused
@@ -28,8 +29,7 @@ from pytest_codexsandbox.ports import Environment, Subject
 
 MANY: Final = 200  # files that one server is asked about: each leaves a thread in its memory
 QUIET: Final = ("features.plugins=false", "features.shell_snapshot=false")
-# A root key `features` that is no table would be replaced by those two.
-_HIDDEN_BY_US: Final = re.compile(rb"""^\s*(["']?)features\1\s*=""", re.MULTILINE)
+_OURS: Final = {word.partition("=")[0].rpartition(".")[2] for word in QUIET}
 _LIFE: Final = 24 * 3600.0
 _PATIENCE: Final = 30.0
 
@@ -70,7 +70,7 @@ class Claimant:
         """What Codex says about this config.toml (None: there is none). `files`: beside it, by placeholder path;
         `argv`: behind `app-server`; `env`: added to what a call gets. `fresh`: by a process started for it."""
         alone = fresh or config is None or bool(files or argv or env) or config.endswith(b"\r")
-        if not alone and config is not None and not _HIDDEN_BY_US.search(config):
+        if not alone and config is not None and not hidden_by_us(config):
             found = self._by_the_server(config)
             if found is not None and found.loads:
                 return found
@@ -116,7 +116,8 @@ class Claimant:
         own = {} if config is None else {CONFIG: Laid(content=config)}
         self._put({**own, **files}, alone=True)
         try:
-            return self._asked_alone(argv, env, quiet=config is None or not _HIDDEN_BY_US.search(config))
+            texts = [laid.content for path, laid in {**own, **files}.items() if path.endswith(".toml")]
+            return self._asked_alone(argv, env, quiet=not any(map(hidden_by_us, texts)))
         finally:
             self._take_away()
 
@@ -183,6 +184,16 @@ class Claimant:
         place, _, rest = path.partition("/")
         kept = rest if place == "@CODEX_HOME@" else rest.partition("/")[0]
         return self.world.fill(f"{place}/{kept}")
+
+
+def hidden_by_us(config: bytes) -> bool:
+    """Whether what we override would hide that this file does not load: `features` that is no table, or our two keys
+    with a value of any kind. Of what cannot be read nobody knows."""
+    try:
+        features = tomli.loads(config.removeprefix(codecs.BOM_UTF8).decode()).get("features", {})
+    except (UnicodeDecodeError, tomli.TOMLDecodeError, RecursionError):
+        return True
+    return not isinstance(features, dict) or not _OURS.isdisjoint(features)
 
 
 def same_policy(one: Claim, other: Claim) -> bool:
