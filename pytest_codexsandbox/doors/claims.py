@@ -30,6 +30,11 @@ from pytest_codexsandbox.ports import Environment, Subject
 MANY: Final = 200  # files that one server is asked about: each leaves a thread in its memory
 QUIET: Final = ("features.plugins=false", "features.shell_snapshot=false")
 _OURS: Final = {word.partition("=")[0].rpartition(".")[2] for word in QUIET}
+# Settings about the model, the screen and tools of others: no command of ours is run otherwise for them.
+_ONLY_WORDS: Final = (
+    "model", "tui", "mcp_servers", "history", "developer_instructions", "instructions", "compact_prompt", "desktop",
+    "file_opener", "notice", "personality", "profiles",
+)  # fmt: skip
 _LIFE: Final = 24 * 3600.0
 _PATIENCE: Final = 30.0
 
@@ -202,8 +207,10 @@ def same_policy(one: Claim, other: Claim) -> bool:
 
 
 def effective(claim: Claim) -> tuple[Any, ...]:
-    """All of a claim that decides about a command; what else is in its file does not."""
+    """All of a claim that decides about a command. What a file says beyond its policy may decide too (a feature, a
+    variable, a hook): of that, only what surely does not is left out."""
+    said = {name: value for name, value in claim.config.items() if value and not name.startswith(_ONLY_WORDS)}
     return (
         claim.loads, claim.sandbox, claim.network, tuple(sorted(claim.roots)), claim.exclude_slash_tmp,
-        claim.exclude_tmpdir, claim.profile, msgspec.json.encode(claim.config.get("permissions"), order="sorted"),
+        claim.exclude_tmpdir, claim.approval, claim.profile, msgspec.json.encode(said, order="sorted"),
     )  # fmt: skip

@@ -7,13 +7,25 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
+from pytest_codexsandbox.doors import claims as doors
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.generators import effective
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.effective import Oracle
 from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import Case, Claim, Declaration, Expect, Files, Finding, Story, Wish, Written
+from pytest_codexsandbox.model.generator import (
+    CONFIG,
+    Case,
+    Claim,
+    Declaration,
+    Expect,
+    Files,
+    Finding,
+    Story,
+    Wish,
+    Written,
+)
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.told import told_files, told_runs
@@ -21,13 +33,14 @@ from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Write
 from pytest_codexsandbox.session.bench import Bench
 from pytest_codexsandbox.session.enforced import Enforced, Enforcement
-from pytest_codexsandbox.session.placing import written
+from pytest_codexsandbox.session.placing import readable, written
 
 T = TypeVar("T")
 LOADS: Final = "generator.config-loads"
 ASKED: Final = Wish(roots=("@ROOT0@",), network=True)  # as much as a generator can be asked for
 ORACLES: Final = ("read-only", "workspace-write", "danger-full-access")
 TORN: Final = b"[[torn\n"
+READ_BY_CODEX: Final = (".toml", ".json", ".rules")  # beside the configuration: a copy with another name is not
 NO_FILE: Final = Case(id="no-file", why="the user has no file", config=None)
 
 
@@ -137,11 +150,11 @@ class RealWorkshop:
         )
 
     def enforced(self, cell: Cell, case: str) -> Enforced:
-        """Once for each policy that Codex says it will enforce, and each that was expected."""
+        """Once for each policy that Codex says it will enforce, whatever else decides, and each that was expected."""
         claim, _ = self.claim(cell, case)
         expect = self.expect(cell, case)
         story, _ = self.story(cell, case)
-        key = ("enforced", cell.id, _policy(claim), msgspec.json.encode(expect))
+        key = ("enforced", cell.id, deciding(claim, story), msgspec.json.encode(expect))
         return self._once(key, lambda: self._enforcement.of(cell, story, expect))
 
     # ---- inside
@@ -203,7 +216,9 @@ class RealWorkshop:
         return claim, by
 
     def _before(self, cell: Cell, story: Story) -> Claim:
-        key = ("before", cell.environment.id, cell.subject.label, story.case.id)
+        """Of the files, whoever is asked about them: what lies there may be a generator's own."""
+        there = tuple(sorted(readable(story, story.before)))
+        key = ("before", cell.environment.id, cell.subject.label, there)
         return self._once(key, lambda: self._asking.before(cell, story))
 
     def _oracle(self, cell: Cell) -> Oracle:
@@ -244,10 +259,15 @@ def _skipped(claim: str, why: str, by: str) -> Told:
     )
 
 
-def _policy(claim: Claim) -> tuple[object, ...]:
-    return (
-        claim.sandbox, claim.network, claim.roots, claim.exclude_slash_tmp, claim.exclude_tmpdir, claim.approval,
-    )  # fmt: skip
+def deciding(claim: Claim, story: Story) -> tuple[object, ...]:
+    """Everything that a command may depend on: two stories of which this is the same are measured once."""
+    last = story.runs[-1]
+    beside = tuple(
+        (path, hashlib.sha256(content).hexdigest())
+        for path, content in readable(story, last.files)
+        if path != CONFIG and path.endswith(READ_BY_CODEX)
+    )
+    return (*doors.effective(claim), last.argv, tuple(sorted(last.env.items())), last.unset, tuple(sorted(beside)))
 
 
 def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:
