@@ -9,7 +9,7 @@ from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import CONFIG, Case, Claim, Files, Outcome, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
-from pytest_codexsandbox.session.workshop import RealWorkshop, deciding
+from pytest_codexsandbox.session.workshop import RealWorkshop, Told, deciding
 from tests.unit.generators.makers import WORLD, state
 
 CLAIM = Claim(loads=True, sandbox="workspace-write", network=False)
@@ -17,7 +17,10 @@ CASES = tuple(Case(id=name, why="w") for name in ("one", "two"))
 
 
 def cell(generator: str = "g") -> Cell:
-    return Cell(environment=EnvironmentSpec(id="here", backend="local", distro="d"), subject=SubjectSpec(label="c", generator=generator))
+    return Cell(
+        environment=EnvironmentSpec(id="here", backend="local", distro="d"),
+        subject=SubjectSpec(label="c", generator=generator),
+    )
 
 
 def told(case: str = "one", *, after: Files | None = None, before: Files | None = None, **words: Any) -> Story:
@@ -40,7 +43,8 @@ class Shop(RealWorkshop):
             text=lambda cell, config: CLAIM,
         )  # fmt: skip
         super().__init__(
-            bench, writers, teller=teller, asking=asking, known=lambda cell: None, emit=lambda line: None  # type: ignore[arg-type]
+            bench, writers, teller=teller, asking=asking, known=lambda cell: Told(findings=(), by=""),  # type: ignore[arg-type]
+            emit=lambda line: None,
         )  # fmt: skip
         self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
 
