@@ -19,6 +19,7 @@ from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.asking_server import AskingServer, Ended, Refused
 from pytest_codexsandbox.doors.driven import as_words
 from pytest_codexsandbox.doors.effective import claim_of, told
+from pytest_codexsandbox.doors.settings import settings_of
 from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Call
@@ -139,7 +140,8 @@ class Claimant:
         return claim_of(read, started, server.notices, self.world, fresh=True)
 
     def _start(self, argv: Sequence[str], env: Mapping[str, str], *, quiet: bool) -> AskingServer:
-        words = (self._subject.binary, "app-server", *(as_words(QUIET) if quiet else ()), *argv)
+        given = settings_of(argv, door=AppServerDoor.name)
+        words = (self._subject.binary, "app-server", *(as_words(QUIET) if quiet else ()), *given)
         built = {**surroundings(self.world, Call()), "RUST_LOG": "off", **env}
         command = Command(
             argv=words, cwd=self.world.values["WORKSPACE"], env=built, timeout=_LIFE, aside=True,

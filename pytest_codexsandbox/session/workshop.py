@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from pytest_codexsandbox.doors import claims as doors
+from pytest_codexsandbox.doors.settings import no_settings
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.generators import effective
 from pytest_codexsandbox.generators.checks import seen
@@ -32,7 +33,7 @@ from pytest_codexsandbox.model.told import told_files, told_runs
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Write
 from pytest_codexsandbox.session.bench import Bench
-from pytest_codexsandbox.session.enforced import Enforced, Enforcement
+from pytest_codexsandbox.session.enforced import DOOR, Enforced, Enforcement
 from pytest_codexsandbox.session.placing import readable, written
 
 T = TypeVar("T")
@@ -180,7 +181,7 @@ class RealWorkshop:
             return f"by probe: Codex {able.version} has no app-server that could be asked"
         if story.first.ended != "exit":
             return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
-        return ""
+        return no_settings(story.runs[-1].argv, door=DOOR)
 
     def _tell(self, cell: Cell, name: str) -> tuple[Story, str]:
         case = self._writers.case(name)

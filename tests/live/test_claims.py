@@ -131,6 +131,7 @@ def test_a_trusted_projects_own_file_counts_and_is_gone_afterwards(claimant: Cla
 def test_overrides_and_variables_are_asked_of_a_process_of_their_own(claimant: Claimant) -> None:
     claim = claimant.claim(b"", argv=("-c", 'sandbox_mode="workspace-write"'))
     assert (claim.sandbox, claim.fresh) == ("workspace-write", True)
+    assert claimant.claim(b'sandbox_mode = "read-only"\n', argv=("-s", "workspace-write")).sandbox == "workspace-write"
     broken = claimant.claim(
         b"", argv=("-c", "sandbox_workspace_write.writable_roots=[/x]", "-c", 'sandbox_mode="workspace-write"')
     )

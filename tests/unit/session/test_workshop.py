@@ -94,3 +94,10 @@ def test_what_was_there_before_is_never_another_generators() -> None:
     for name in ("g", "h", "g"):
         shop.loads(cell(name), "one")
     assert shop.asked_before == [mine, other]
+
+
+def test_words_that_no_app_server_takes_are_not_asked_there_and_red_about_nothing() -> None:
+    launched = {("g", "one"): told(argv=("-s", "workspace-write", "--add-dir", "/x")), ("g", "two"): told("two")}
+    shop = Shop(launched, {"two": CLAIM})
+    for found in (shop.loads(cell(), "one"), shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+        assert ["--add-dir" in one.skipped for one in found.findings] == [True]
