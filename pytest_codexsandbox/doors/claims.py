@@ -212,7 +212,9 @@ def effective(claim: Claim) -> tuple[Any, ...]:
     """All of a claim that decides about a command. What a file says beyond its policy may decide too (a feature, a
     variable, a hook): of that, only what surely does not is left out."""
     said = {name: value for name, value in claim.config.items() if value and not name.startswith(_ONLY_WORDS)}
+    if isinstance(features := said.get("features"), dict):  # by whom it was asked decides nothing
+        said["features"] = {name: value for name, value in features.items() if name not in _OURS}
     return (
         claim.loads, claim.sandbox, claim.network, tuple(sorted(claim.roots)), claim.exclude_slash_tmp,
-        claim.exclude_tmpdir, claim.approval, claim.profile, msgspec.json.encode(said, order="sorted"),
+        claim.exclude_tmpdir, claim.profile, msgspec.json.encode(said, order="sorted"),
     )  # fmt: skip

@@ -268,7 +268,8 @@ def deciding(claim: Claim, story: Story) -> tuple[object, ...]:
         for path, content in readable(story, last.files)
         if path != CONFIG and path.endswith(READ_BY_CODEX)
     )
-    return (*doors.effective(claim), last.argv, tuple(sorted(last.env.items())), last.unset, tuple(sorted(beside)))
+    given = (last.argv, tuple(sorted(last.env.items())), last.unset)
+    return (*doors.effective(claim), claim.approval, *given, tuple(sorted(beside)))
 
 
 def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:
