@@ -267,10 +267,10 @@ def test_a_case_may_begin_with_what_the_generator_itself_writes(shop: Workshop) 
 
 def test_a_folder_may_be_closed_to_who_writes_there(walled: Workshop) -> None:
     case = Case(id="closed", why="nobody may make a file there", config=CASE.config, folder_mode=0o555)
-    story = told(walled, sh(': > "$1/new" || echo refused; echo "# more" >> "$1/config.toml"', "@CODEX_HOME@"), case)
+    story = told(walled, sh('touch "$1/new" || echo refused; echo "# more" >> "$1/config.toml"', "@CODEX_HOME@"), case)
     assert "refused" in story.first.stdout
     assert "@CODEX_HOME@/new" not in story.first.files
-    assert story.first.files[CONFIG].content == CASE.config + b"# more\n", "an open file may still be written"
+    assert story.first.files[CONFIG].content == b'# mine\nmodel = "x"\n# more\n', "an open file may still be written"
     assert told(walled, sh(': > "$1/new"', "@CODEX_HOME@")).first.code == 0, "the next case has its own"
 
 
