@@ -100,6 +100,8 @@ class RealWorkshop:
     def loads(self, cell: Cell, case: str) -> Told:
         story, by = self.story(cell, case)
         why = self._not_asked(cell, story)
+        if not why and seen.refused(story.first) and seen.untouched(story):
+            why = seen.DECLINED  # the file is the user's own
         if why:
             return _skipped(effective.LOADS, why, by)
         claim, by = self.claim(cell, case)

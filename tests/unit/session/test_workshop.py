@@ -96,6 +96,13 @@ def test_what_was_there_before_is_never_another_generators() -> None:
     assert shop.asked_before == [mine, other]
 
 
+def test_that_a_file_loads_is_no_merit_of_who_declined() -> None:
+    was = {CONFIG: state(b"a = 1\n")}
+    shop = Shop({("g", "one"): told(before=was, code=3), ("g", "two"): told("two", before=was)}, {"two": CLAIM})
+    assert [bool(one.skipped) for one in shop.loads(cell(), "one").findings] == [True]
+    assert [bool(one.skipped) for one in shop.loads(cell(), "two").findings] == [False]
+
+
 def test_words_that_no_app_server_takes_are_not_asked_there_and_red_about_nothing() -> None:
     launched = {("g", "one"): told(argv=("-s", "workspace-write", "--add-dir", "/x")), ("g", "two"): told("two")}
     shop = Shop(launched, {"two": CLAIM})
