@@ -42,7 +42,9 @@ def outcome(
     told, wrong = _told(result, folders)
     started, forged = _launches(launches)
     derived = _derived(started, given)
-    if told is not None and derived.argv and told.argv != derived.argv:  # what was seen counts
+    if told is not None and not told.argv:
+        told = msgspec.structs.replace(told, argv=derived.argv)
+    elif told is not None and derived.argv and told.argv != derived.argv:  # what was seen counts
         shown = shlex.join(derived.argv)[:200]
         told, wrong = None, f"its result gives other arguments than those that it started codex with: {shown}"
     told = told or derived

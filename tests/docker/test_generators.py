@@ -54,8 +54,8 @@ def test_it_runs_in_the_container_and_not_here(shop: Workshop) -> None:
 
 
 def test_the_result_and_the_stub_work_as_they_do_here(shop: Workshop) -> None:
-    given = first(shop, sh("""printf '{"argv": ["-c", "a=b"]}' > "$CXG_RESULT"; codex app-server -c c=d"""))
-    assert (given.argv, given.told) == (("-c", "a=b"), True)
+    given = first(shop, sh("""printf '{"argv": ["-c", "c=d"]}' > "$CXG_RESULT"; codex app-server -c c=d"""))
+    assert (given.argv, given.told) == (("-c", "c=d"), True)
     assert given.launches[0].argv == ("app-server", "-c", "c=d")
 
 

@@ -65,7 +65,8 @@ def test_what_it_started_codex_with_is_not_talked_away() -> None:
     told = of({"argv": ["-c", 'sandbox_mode="read-only"']}, launches=started)
     assert (told.argv, told.told) == (("--yolo",), False)
     assert "other arguments than those that it started codex with: --yolo" in told.error
-    assert of({}, launches=started).argv == ("--yolo",)
+    silent = of({"warnings": ["hm"]}, launches=started)
+    assert (silent.argv, silent.error, silent.warnings) == (("--yolo",), "", ("hm",))
     same = of({"argv": ["--yolo"], "reason": "so"}, launches=started)
     assert (same.argv, same.error, same.reason) == (("--yolo",), "", "so")
     asked = ({"argv": ["mcp", "add", "demo", "--env", "K=v", "--", "npx"], "env": GIVEN},)
