@@ -1,8 +1,7 @@
 """What `codexsandbox generator try` shows. Pure text."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
 
@@ -152,20 +151,3 @@ def _told(verdict: Verdict, reason: str, found: Sequence[Record], paint: Paint, 
     shown = f": {listed(names, len(names) if every else _NAMES)}" if reason else " (-v names them)"
     told = f"{many(len(found), 'promise')} {_WORDS.get(verdict, verdict.value)}{shown}"
     yield from paint.wrapped(f"{told}{f': {reason}' if reason else ''}", first=sign)
-
-
-def placed(case: Case, world: Mapping[str, str]) -> Case:
-    """With placeholders for the private folders of this run, whose names mean nothing to anybody."""
-    deepest = sorted(((root, f"@{name}@") for name, root in world.items() if root), key=lambda pair: -len(pair[0]))
-
-    def told(value: Any) -> Any:
-        match value:
-            case str():
-                return reduce(lambda text, pair: text.replace(*pair), deepest, value)
-            case dict():
-                return {told(name): told(member) for name, member in value.items()}
-            case list() | tuple():
-                return [told(member) for member in value]
-        return value
-
-    return msgspec.convert(told(msgspec.to_builtins(case)), Case)

@@ -13,7 +13,7 @@ import msgspec
 
 from pytest_codexsandbox.commands.asked import INSTALL
 from pytest_codexsandbox.commands.generator_screen import Case as Shown
-from pytest_codexsandbox.commands.generator_screen import Head, placed, screen
+from pytest_codexsandbox.commands.generator_screen import Head, screen
 from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import WrongInput
@@ -27,6 +27,7 @@ from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.told import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import cache_folder, shipped
 from pytest_codexsandbox.releases.candidates import candidate
@@ -188,7 +189,7 @@ class _Trial:
         if story is None:
             return found
         world = self._shop.story(self._cell, case.id)[0].world
-        return placed(found, world)
+        return anonymous(found, world)
 
     def _records(self, case: Case) -> Iterator[Record]:
         facts = self._table.facts(self._cell.environment)

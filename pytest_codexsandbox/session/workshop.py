@@ -29,7 +29,7 @@ from pytest_codexsandbox.model.generator import (
 )
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.told import told_files, told_runs
+from pytest_codexsandbox.model.told import anonymous, told_files, told_runs, without_paths
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Write
 from pytest_codexsandbox.session.bench import Bench
@@ -187,14 +187,13 @@ class RealWorkshop:
 
     def _tell(self, cell: Cell, name: str) -> tuple[Story, str]:
         case = self._writers.case(name)
-        story = self._teller.story(cell, case, case.wish or self._wish(cell))
+        story = _said(self._teller.story(cell, case, case.wish or self._wish(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
-        self._emit(
-            StoryLine(
-                id=by, cell=cell.id, generator=cell.subject.generator, case=name, wish=story.wish,
-                before=told_files(story.before), runs=told_runs(story), confined=story.confined,
-            )
+        told = StoryLine(
+            id=by, cell=cell.id, generator=cell.subject.generator, case=name, wish=story.wish,
+            before=told_files(story.before), runs=told_runs(story), confined=story.confined,
         )  # fmt: skip
+        self._emit(anonymous(told, story.world))
         return story, by
 
     def _plain(self, cell: Cell, wish: Wish) -> Story:
@@ -215,7 +214,8 @@ class RealWorkshop:
         by = f"claim-{told_by.removeprefix('story-')}"
         digest = "" if content is None else hashlib.sha256(content).hexdigest()
         told = msgspec.structs.replace(claim, config={})
-        self._emit(ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=told, argv=last.argv))
+        line = ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=told, argv=last.argv)
+        self._emit(anonymous(line, story.world))
         return claim, by
 
     def _before(self, cell: Cell, story: Story) -> Claim:
@@ -239,6 +239,14 @@ class RealWorkshop:
         if isinstance(kept, CodexSandboxError):
             raise kept.with_traceback(None)
         return kept
+
+
+def _said(story: Story) -> Story:
+    """Its words for people with placeholders, before anybody cuts them short: half a path is not found again."""
+    said = [{name: getattr(run, name) for name in ("stdout", "stderr", "error", "reason")} for run in story.runs]
+    shown = (without_paths(words, story.world) for words in said)
+    runs = (msgspec.structs.replace(run, **words) for run, words in zip(story.runs, shown, strict=True))
+    return msgspec.structs.replace(story, runs=tuple(runs))
 
 
 def _there(cell: Cell, story: Story, world: World) -> Written:

@@ -8,13 +8,14 @@ import pytest
 
 from pytest_codexsandbox.cli import command_parser, load, main
 from pytest_codexsandbox.commands import generator_try
-from pytest_codexsandbox.commands.generator_screen import Case, Head, placed, screen
+from pytest_codexsandbox.commands.generator_screen import Case, Head, screen
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.cases import shipped_cases
 from pytest_codexsandbox.matrix.generated import writers
 from pytest_codexsandbox.model.generator import Claim
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.told import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.paint import Paint
 from tests.unit.reports import generating, journals
@@ -138,7 +139,7 @@ def test_what_a_generator_says_is_shown_and_not_obeyed() -> None:
 
 def test_private_folders_have_no_names_on_the_screen() -> None:
     world = {"HOME": "/x/stage/home", "ROOT0": "/x/stage/home/r"}
-    told = placed(
+    told = anonymous(
         case(journals.record(key("generator.parses"), reason="/x/stage/home/r and /x/stage/home/.codex")), world
     )
     assert told.records[0].reason == "@ROOT0@ and @HOME@/.codex"

@@ -9,6 +9,7 @@ from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import CONFIG, Case, Claim, Files, Outcome, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
+from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.session.workshop import RealWorkshop, Told, deciding
 from tests.unit.generators.makers import WORLD, state
 
@@ -33,6 +34,7 @@ class Shop(RealWorkshop):
 
     def __init__(self, stories: dict[tuple[str, str], Story], claims: dict[str, Claim]) -> None:
         self.measured: list[str] = []
+        self.lines: list[Line] = []
         self.asked_before: list[Files] = []
         generators = {name: Generator(name=name, spec=Spec(scheme="cmd", text=name)) for name in ("g", "h")}
         writers = Writers(generators=generators, asked=("g", "h"), cases=CASES, others=())
@@ -44,7 +46,7 @@ class Shop(RealWorkshop):
         )  # fmt: skip
         super().__init__(
             bench, writers, teller=teller, asking=asking, known=lambda cell: Told(findings=(), by=""),  # type: ignore[arg-type]
-            emit=lambda line: None,
+            emit=self.lines.append,
         )  # fmt: skip
         self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
 
@@ -101,6 +103,21 @@ def test_that_a_file_loads_is_no_merit_of_who_declined() -> None:
     shop = Shop({("g", "one"): told(before=was, code=3), ("g", "two"): told("two", before=was)}, {"two": CLAIM})
     assert [bool(one.skipped) for one in shop.loads(cell(), "one").findings] == [True]
     assert [bool(one.skipped) for one in shop.loads(cell(), "two").findings] == [False]
+
+
+def test_no_private_path_is_recorded() -> None:
+    """Not in a file, not in an argument, not in its own words: also where somebody cuts them short."""
+    home = WORLD["CODEX_HOME"]
+    after = {CONFIG: state(f'notes = "{home}/x"\n'.encode())}
+    words: dict[str, Any] = {"argv": ("-c", f"a='{home}'"), "reason": home, "stdout": home, "stderr": home, "error": home}
+    shop = Shop({("g", "one"): told(after=after, env={"A": home}, warnings=(home,), **words)}, {"one": CLAIM})
+    shop.claims(cell(), "one")
+    told_lines = msgspec.json.encode(shop.lines).decode()
+    assert "@CODEX_HOME@/x" in told_lines
+    assert "/stage" not in told_lines
+    story, _ = shop.story(cell(), "one")
+    assert story.first.stderr == "@CODEX_HOME@"
+    assert story.first.argv == words["argv"], "what Codex gets stays what it is"
 
 
 def test_words_that_no_app_server_takes_are_not_asked_there_and_red_about_nothing() -> None:
