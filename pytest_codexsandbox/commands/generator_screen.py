@@ -32,7 +32,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     confined: str
     corpus: int  # cases that there are
     spec: str
-    which: tuple[str, ...] = ()  # options: which Codex, where it is not the installed one
+    which: tuple[str, ...] = ()  # options: which Codex, where it is not the installed one; which container
+    matrix: str = ""  # whose cell that container is of
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +49,7 @@ def screen(head: Head, cases: Sequence[Case], paint: Paint, *, every: bool) -> l
     lines = paint.wrapped(f"{head.name} · Codex {head.codex} · {confined}")
     for case in cases:
         lines += ["", *_case(case, paint, every=every)]
-    whole = ("pytest", "--codex-matrix", *head.which, "--codex-generator", head.spec)
+    whole = ("pytest", f"--codex-matrix{head.matrix and '='}{head.matrix}", *head.which, "--codex-generator", head.spec)
     shown = (
         f"{len(cases)} of {many(head.corpus, 'case')} shown, without what several writers, a crash or an older shape"
     )

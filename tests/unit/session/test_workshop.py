@@ -109,7 +109,7 @@ def test_no_private_path_is_recorded() -> None:
     """Not in a file, not in an argument, not in its own words: also where somebody cuts them short."""
     home = WORLD["CODEX_HOME"]
     after = {CONFIG: state(f'notes = "{home}/x"\n'.encode())}
-    words: dict[str, Any] = {"argv": ("-c", f"a='{home}'"), "reason": home, "stdout": home, "stderr": home, "error": home}
+    words: dict[str, Any] = dict.fromkeys(("reason", "stdout", "stderr", "error"), home) | {"argv": ("-c", home)}
     shop = Shop({("g", "one"): told(after=after, env={"A": home}, warnings=(home,), **words)}, {"one": CLAIM})
     shop.claims(cell(), "one")
     told_lines = msgspec.json.encode(shop.lines).decode()
