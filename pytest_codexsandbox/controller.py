@@ -19,6 +19,7 @@ from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, 
 from pytest_codexsandbox.journal import Journal, read
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
+from pytest_codexsandbox.matrix.generated import tools
 from pytest_codexsandbox.matrix.plan import as_line
 from pytest_codexsandbox.model.journal import EndLine, ResultLine, RunLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal as ReadJournal
@@ -95,6 +96,7 @@ class Controller:
         self._need_whole(self.journal)
         claim(self.run.worlds)
         self._have_subjects(plan)
+        self._have_tools(plan)
         self._have_images(plan)
 
     def _need_whole(self, journal: Journal) -> None:
@@ -114,6 +116,19 @@ class Controller:
             for spec in dict.fromkeys(cell.subject for cell in plan.cells):
                 with suppress(NotHad, MachineFault):
                     self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+
+    def _have_tools(self, plan: Plan) -> None:
+        """The same for generators that a registry has."""
+        asked = tools(plan, self.run.writers) if self.run.generators else ()
+        if not asked:
+            return
+        from pytest_codexsandbox.session.tellers import brought  # dear, and only for generators
+
+        capture = self.config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            for one in asked:
+                with suppress(NotHad, MachineFault):
+                    brought(one, cache_folder(), progress=progress_on(sys.stderr))
 
     def _have_images(self, plan: Plan) -> None:
         """The same for what containers run in."""

@@ -271,7 +271,9 @@ class Run:
                 raise CodexSandboxError(
                     "nothing was planned yet", why="a fixture was asked for before collection ended"
                 )
+            inside = self._inside()
             options = BenchOptions(
+                generators_in=inside.id if inside else "",
                 folder=self.worlds / (self.worker or "main"), cache=cache_folder(),
                 timeout_scale=self.settings.timeout_scale, worker=self.worker, fingerprints=self.fingerprints,
             )  # fmt: skip

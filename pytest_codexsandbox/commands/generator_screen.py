@@ -1,8 +1,7 @@
 """What `codexsandbox generator try` shows. Pure text."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
 
@@ -33,7 +32,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     confined: str
     corpus: int  # cases that there are
     spec: str
-    which: tuple[str, ...] = ()  # options: which Codex, where it is not the installed one
+    which: tuple[str, ...] = ()  # options: which Codex, where it is not the installed one; which container
+    matrix: str = ""  # whose cell that container is of
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ def screen(head: Head, cases: Sequence[Case], paint: Paint, *, every: bool) -> l
     lines = paint.wrapped(f"{head.name} · Codex {head.codex} · {confined}")
     for case in cases:
         lines += ["", *_case(case, paint, every=every)]
-    whole = ("pytest", "--codex-matrix", *head.which, "--codex-generator", head.spec)
+    whole = ("pytest", f"--codex-matrix{head.matrix and '='}{head.matrix}", *head.which, "--codex-generator", head.spec)
     shown = (
         f"{len(cases)} of {many(head.corpus, 'case')} shown, without what several writers, a crash or an older shape"
     )
@@ -152,20 +152,3 @@ def _told(verdict: Verdict, reason: str, found: Sequence[Record], paint: Paint, 
     shown = f": {listed(names, len(names) if every else _NAMES)}" if reason else " (-v names them)"
     told = f"{many(len(found), 'promise')} {_WORDS.get(verdict, verdict.value)}{shown}"
     yield from paint.wrapped(f"{told}{f': {reason}' if reason else ''}", first=sign)
-
-
-def placed(case: Case, world: Mapping[str, str]) -> Case:
-    """With placeholders for the private folders of this run, whose names mean nothing to anybody."""
-    deepest = sorted(((root, f"@{name}@") for name, root in world.items() if root), key=lambda pair: -len(pair[0]))
-
-    def told(value: Any) -> Any:
-        match value:
-            case str():
-                return reduce(lambda text, pair: text.replace(*pair), deepest, value)
-            case dict():
-                return {told(name): told(member) for name, member in value.items()}
-            case list() | tuple():
-                return [told(member) for member in value]
-        return value
-
-    return msgspec.convert(told(msgspec.to_builtins(case)), Case)

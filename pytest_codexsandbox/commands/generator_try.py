@@ -11,23 +11,27 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox import choosing
 from pytest_codexsandbox.commands.asked import INSTALL
 from pytest_codexsandbox.commands.generator_screen import Case as Shown
-from pytest_codexsandbox.commands.generator_screen import Head, placed, screen
+from pytest_codexsandbox.commands.generator_screen import Head, screen
 from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.explain import diagnose
 from pytest_codexsandbox.matrix import survey
 from pytest_codexsandbox.matrix.generated import Writers, writers
+from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
 from pytest_codexsandbox.matrix.nearest import known
-from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import Case, Wish
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.told import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.options import REPORT_DIR
 from pytest_codexsandbox.registry import cache_folder, shipped
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
@@ -46,6 +50,7 @@ EXAMPLES: Final = (
 )
 # A key below it is captured, lines that look like headers, a word that voids the policy: what goes wrong most.
 TELLING: Final = ("02-ends-in-tui", "09-string-with-headers", "26-default-permissions-workspace")
+CONTAINERS: Final = "pull-request"
 OWN: Final = "your-own-file"
 BROKEN: Final = 10
 _WISHES: Final[dict[str, dict[str, Any]]] = {
@@ -65,6 +70,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wish", metavar="WORD[,WORD…]", help="try: what it is asked for: roots, network, or plain")
     parser.add_argument("--codex-release", metavar="V", help="try: not the installed Codex")
     parser.add_argument("--codex-bin", metavar="[LABEL=]PATH[@AS-VERSION]", help="try: a binary of your own")
+    parser.add_argument(
+        "--codex-generator-in", metavar="CELL", help="try: in this cell's container, where it cannot be confined here"
+    )
+    parser.add_argument(
+        "--codex-matrix", metavar="PRESET|FILE", help=f"try: whose cells --codex-generator-in names ({CONTAINERS})"
+    )
     parser.add_argument("--codex-generator-unconfined", action="store_true", help="try: with nothing around it")
     parser.add_argument("-v", "--verbose", action="store_true", help="try: every promise, the whole diff")
 
@@ -77,9 +88,15 @@ def run(options: argparse.Namespace) -> int:
     corpus = len(asked.cases)
     asked = msgspec.structs.replace(asked, cases=_cases(options, asked))
     cell = Cell(environment=this_machine(), subject=_subject(options, asked.asked[0]))
-    shown = _shown(cell, asked, unconfined=options.codex_generator_unconfined)
+    shown = _shown(cell, asked, unconfined=options.codex_generator_unconfined, inside=_inside(options))
     head = Head(
-        name=asked.asked[0], codex=shown.codex, confined=shown.confined, corpus=corpus, spec=text, which=_which(options)
+        name=asked.asked[0],
+        codex=shown.codex,
+        confined=shown.confined,
+        corpus=corpus,
+        spec=text,
+        which=_which(options),
+        matrix=(options.codex_matrix or CONTAINERS) if options.codex_generator_in else "",
     )
     print("\n".join(screen(head, shown.cases, _paint(), every=options.verbose)))
     verdicts = {record.verdict for case in shown.cases for record in case.records}
@@ -138,9 +155,41 @@ def _subject(options: argparse.Namespace, generator: str) -> SubjectSpec:
     return msgspec.structs.replace(spec, generator=generator)
 
 
+def _inside(options: argparse.Namespace) -> EnvironmentSpec | None:
+    """The container that generators run in, by the id of its cell or of itself."""
+    name = options.codex_generator_in
+    if not name:
+        return None
+    if options.codex_generator_unconfined:
+        raise WrongInput("--codex-generator-in and --codex-generator-unconfined exclude each other")
+    matrix = load(options.codex_matrix or CONTAINERS)
+    there = {
+        one: cell.environment
+        for cell in _cells(matrix) if cell.environment.backend != "local"
+        for one in (cell.environment.id, cell.id)
+    }  # fmt: skip
+    if name not in there:
+        ids = tuple(spec.id for spec in there.values())
+        why = known(name, ids) if ids else f"no cell of {matrix.preset} is in a container"
+        raise WrongInput(
+            f"generators cannot run in {name!r}", where="--codex-generator-in", why=why,
+            next_step=f"codexsandbox plan {matrix.preset} -v names cells; --codex-matrix takes another file",
+        )  # fmt: skip
+    return there[name]
+
+
+def _cells(matrix: MatrixFile) -> tuple[Cell, ...]:
+    subjects = tuple(SubjectSpec(label=name, release=name) for name in matrix.releases if name != INSTALLED)
+    subjects = subjects or (SubjectSpec(label=INSTALLED),)
+    circumstances = choosing.look(matrix, Path(REPORT_DIR))
+    return choosing.expanded(matrix, subjects, circumstances, pairs=None, hosts=()).cells
+
+
 def _which(options: argparse.Namespace) -> tuple[str, ...]:
     given = {"--codex-bin": options.codex_bin, "--codex-release": options.codex_release}
-    return next(((name, value) for name, value in given.items() if value), ())
+    codex = next(((name, value) for name, value in given.items() if value), ())
+    inside = options.codex_generator_in
+    return (*codex, "--codex-generator-in", inside) if inside else codex
 
 
 def _promises() -> Asked:
@@ -154,14 +203,16 @@ class _Tried(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[Shown, ...]
 
 
-def _shown(cell: Cell, asked: Writers, *, unconfined: bool) -> _Tried:
+def _shown(cell: Cell, asked: Writers, *, unconfined: bool, inside: EnvironmentSpec | None) -> _Tried:
     promises = _promises()
     plan = Plan(preset="try", cells=(cell,), promises=tuple(promise for promise, _ in promises), keys=())
     lines: list[Line] = []
     with workbench("try") as folder:
-        options = BenchOptions(folder=folder, cache=cache_folder())
+        options = BenchOptions(folder=folder, cache=cache_folder(), generators_in=inside.id if inside else "")
         with bench(plan, options, emit=lines.append, resolve=_resolve, say=tell) as table:
-            shop = open_workshop(table, asked, folder=folder / "generators", unconfined=unconfined, emit=lines.append)
+            shop = open_workshop(
+                table, asked, folder=folder / "generators", unconfined=unconfined, emit=lines.append, inside=inside
+            )
             try:
                 told = _Trial(table, shop, cell, promises)
                 cases = tuple(told.case(case, lines) for case in asked.cases)
@@ -188,7 +239,7 @@ class _Trial:
         if story is None:
             return found
         world = self._shop.story(self._cell, case.id)[0].world
-        return placed(found, world)
+        return anonymous(found, world)
 
     def _records(self, case: Case) -> Iterator[Record]:
         facts = self._table.facts(self._cell.environment)

@@ -15,11 +15,13 @@ from pytest_codexsandbox.choosing import Known, here, seconds_of, stock
 from pytest_codexsandbox.commands import asked
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import load, locked, survey
+from pytest_codexsandbox.generators.third_party.forecast import forecast_of
+from pytest_codexsandbox.matrix import generated, load, locked, survey
 from pytest_codexsandbox.matrix.containers import Choice
 from pytest_codexsandbox.matrix.expand import arch_of
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.plan import digest, make
+from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.registry import cache_folder, shipped
 from pytest_codexsandbox.releases.forecast import forecast
@@ -53,13 +55,18 @@ def run(options: argparse.Namespace) -> int:
     downloads = {
         label: forecast(spec, cache) for label, spec in {c.subject.label: c.subject for c in plan.cells}.items()
     }
+    tools = {one.name: forecast_of(one.declaration, cache) for one in _tools(options, matrix, plan)}
     unlocked, stand_ins = _unlocked(options, matrix, plan)
     shown = Shown(
-        plan=plan, downloads=downloads, seconds=seconds_of(plan, known), learned=known.learned.runs,
+        plan=plan, downloads=downloads, tools=tools, seconds=seconds_of(plan, known), learned=known.learned.runs,
         unlocked=unlocked, stand_ins=stand_ins, stock=stock(plan),
     )  # fmt: skip
     print(as_json(shown) if options.json else as_text(shown, verbose=options.verbose))
     return 0
+
+
+def _tools(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> tuple[Generator, ...]:
+    return generated.tools(plan, asked.writers(options, matrix)) if asked.generators(options, matrix) else ()
 
 
 def planned(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Plan:
@@ -91,7 +98,7 @@ def as_json(shown: Shown) -> str:
     document: dict[str, Any] = {
         "preset": plan.preset, "digest": digest(plan), "cells": cells, "promises": promises,
         "keys": plan.keys, "calls": calls(plan), "seconds": round(sum(shown.seconds.values()), 1),
-        "learned_from": shown.learned, "downloads": shown.downloads,
+        "learned_from": shown.learned, "downloads": shown.downloads, "tools": shown.tools,
         "stock": shown.stock, "coverage": coverage,
         "covered": coverage.covered(cell.axes for cell in plan.cells) if coverage else None,
         "not_applicable": plan.not_applicable, "not_planned": plan.not_planned,

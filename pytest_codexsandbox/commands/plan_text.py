@@ -2,7 +2,7 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -24,6 +24,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     downloads: dict[str, Forecast]  # by subject label
     seconds: dict[str, float]  # expected, by cell
+    tools: dict[str, Forecast] = {}  # generators that a registry has, by name
     learned: int = 0  # from how many runs
     unlocked: int = 0  # cells that were picked and are in no lock file
     stock: tuple[Stock, ...] = ()  # what environments are made of
@@ -34,7 +35,7 @@ def as_text(shown: Shown, *, verbose: bool = False) -> str:
     plan = shown.plan
     parts = (
         _head(shown, verbose), _each(plan) if verbose else _topics(plan), _downloads(shown),
-        _stock(shown.stock), _left_out(plan),
+        _tools(shown.tools), _stock(shown.stock), _left_out(plan),
     )  # fmt: skip
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
@@ -135,6 +136,24 @@ def _downloads(shown: Shown) -> Iterator[str]:
         yield f"  {label:<12} {size:>6} MB   {one.source}"
     for label, why in missing.items():
         yield from wrapped(f"{label:<12} cannot be had here: {why}", "  ", "    ")
+
+
+def _tools(tools: Mapping[str, Forecast]) -> Iterator[str]:
+    """Generators: nothing of them is said where there is none of a registry's."""
+    needed = {name: one for name, one in tools.items() if not one.cached}
+    if tools and not needed:
+        yield "Generators: nothing to install"
+    fetched = {name: one for name, one in needed.items() if not one.why_not}
+    if fetched:
+        total = sum(one.megabytes for one in fetched.values())
+        yield f"Generators: would install {many(len(fetched), 'tool')}, about {total:,} MB on the disk"
+    wide = max(map(len, needed), default=0)
+    for name, one in fetched.items():
+        size = f"{one.megabytes:,}" if one.megabytes else "?"
+        yield f"  {name:<{wide}} {size:>6} MB   {one.source}"
+    for name, one in needed.items():
+        if one.why_not:
+            yield from wrapped(f"{name:<{wide}} cannot be had here: {one.why_not}", "  ", "    ")
 
 
 def _amounts(megabytes: int, unknown: int) -> Iterator[str]:

@@ -9,9 +9,10 @@ from typing import Final
 
 from packaging.version import Version
 
-from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write, need_settings
+from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write
 from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of, understood
 from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.settings import settings_of
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -42,7 +43,7 @@ class AppServerDoor:
         missing = self.lacks(subject.capabilities)
         if missing:
             raise NotHad(missing)
-        need_settings(words, door=self.name)
+        words = settings_of(words, door=self.name)
         codex = (subject.binary, "app-server", *as_words(QUIET), *words)
         return driven(DRIVER, codex, inner, world, call, why=f"codex app-server under {why}")
 

@@ -6,18 +6,20 @@ by Codex: what it says is about this very file. A file that does not load is ask
 process that was started after it was written.
 """
 
-import re
+import codecs
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
+import tomli
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.asking_server import AskingServer, Ended, Refused
 from pytest_codexsandbox.doors.driven import as_words
 from pytest_codexsandbox.doors.effective import claim_of, told
+from pytest_codexsandbox.doors.settings import settings_of
 from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Call
@@ -28,8 +30,12 @@ from pytest_codexsandbox.ports import Environment, Subject
 
 MANY: Final = 200  # files that one server is asked about: each leaves a thread in its memory
 QUIET: Final = ("features.plugins=false", "features.shell_snapshot=false")
-# A root key `features` that is no table would be replaced by those two.
-_HIDDEN_BY_US: Final = re.compile(rb"""^\s*(["']?)features\1\s*=""", re.MULTILINE)
+_OURS: Final = {word.partition("=")[0].rpartition(".")[2] for word in QUIET}
+# Settings about the model, the screen and tools of others: no command of ours is run otherwise for them.
+_ONLY_WORDS: Final = (
+    "model", "tui", "mcp_servers", "history", "developer_instructions", "instructions", "compact_prompt", "desktop",
+    "file_opener", "notice", "personality", "profiles",
+)  # fmt: skip
 _LIFE: Final = 24 * 3600.0
 _PATIENCE: Final = 30.0
 
@@ -70,7 +76,7 @@ class Claimant:
         """What Codex says about this config.toml (None: there is none). `files`: beside it, by placeholder path;
         `argv`: behind `app-server`; `env`: added to what a call gets. `fresh`: by a process started for it."""
         alone = fresh or config is None or bool(files or argv or env) or config.endswith(b"\r")
-        if not alone and config is not None and not _HIDDEN_BY_US.search(config):
+        if not alone and config is not None and not hidden_by_us(config):
             found = self._by_the_server(config)
             if found is not None and found.loads:
                 return found
@@ -116,7 +122,8 @@ class Claimant:
         own = {} if config is None else {CONFIG: Laid(content=config)}
         self._put({**own, **files}, alone=True)
         try:
-            return self._asked_alone(argv, env, quiet=config is None or not _HIDDEN_BY_US.search(config))
+            texts = [laid.content for path, laid in {**own, **files}.items() if path.endswith(".toml")]
+            return self._asked_alone(argv, env, quiet=not any(map(hidden_by_us, texts)))
         finally:
             self._take_away()
 
@@ -133,7 +140,8 @@ class Claimant:
         return claim_of(read, started, server.notices, self.world, fresh=True)
 
     def _start(self, argv: Sequence[str], env: Mapping[str, str], *, quiet: bool) -> AskingServer:
-        words = (self._subject.binary, "app-server", *(as_words(QUIET) if quiet else ()), *argv)
+        given = settings_of(argv, door=AppServerDoor.name)
+        words = (self._subject.binary, "app-server", *(as_words(QUIET) if quiet else ()), *given)
         built = {**surroundings(self.world, Call()), "RUST_LOG": "off", **env}
         command = Command(
             argv=words, cwd=self.world.values["WORKSPACE"], env=built, timeout=_LIFE, aside=True,
@@ -185,14 +193,28 @@ class Claimant:
         return self.world.fill(f"{place}/{kept}")
 
 
+def hidden_by_us(config: bytes) -> bool:
+    """Whether what we override would hide that this file does not load: `features` that is no table, or our two keys
+    with a value of any kind. Of what cannot be read nobody knows."""
+    try:
+        features = tomli.loads(config.removeprefix(codecs.BOM_UTF8).decode()).get("features", {})
+    except (UnicodeDecodeError, tomli.TOMLDecodeError, RecursionError):
+        return True
+    return not isinstance(features, dict) or not _OURS.isdisjoint(features)
+
+
 def same_policy(one: Claim, other: Claim) -> bool:
     """Whether two claims would let a command do the same: by this enforcement is measured once for many files."""
     return effective(one) == effective(other)
 
 
 def effective(claim: Claim) -> tuple[Any, ...]:
-    """All of a claim that decides about a command; what else is in its file does not."""
+    """All of a claim that decides about a command. What a file says beyond its policy may decide too (a feature, a
+    variable, a hook): of that, only what surely does not is left out."""
+    said = {name: value for name, value in claim.config.items() if value and not name.startswith(_ONLY_WORDS)}
+    if isinstance(features := said.get("features"), dict):  # by whom it was asked decides nothing
+        said["features"] = {name: value for name, value in features.items() if name not in _OURS}
     return (
         claim.loads, claim.sandbox, claim.network, tuple(sorted(claim.roots)), claim.exclude_slash_tmp,
-        claim.exclude_tmpdir, claim.profile, msgspec.json.encode(claim.config.get("permissions"), order="sorted"),
+        claim.exclude_tmpdir, claim.profile, msgspec.json.encode(said, order="sorted"),
     )  # fmt: skip

@@ -5,12 +5,11 @@ what an older server remembers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgspec
 
 from pytest_codexsandbox.doors.observe import observe
-from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
@@ -22,7 +21,6 @@ from pytest_codexsandbox.ports import Environment, Subject
 
 Write = Callable[[World, Policy], Written]
 """What a generator wrote for a policy, with the paths of this world."""
-SETTINGS: Final = ("-c", "--config", "--enable", "--disable")
 
 
 class Asking(Protocol):
@@ -77,17 +75,3 @@ class ConfiguredDoor:
         if world.id not in self._written:
             self._written[world.id] = self._write(world, policy)
         return self._written[world.id]
-
-
-def need_settings(words: Sequence[str], *, door: str) -> None:
-    """Of what a generator may put behind a subcommand, these doors take settings and nothing else."""
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word.partition("=")[0] not in SETTINGS or not (rest or "=" in word):
-            raise NotHad(
-                f"the door {door} takes settings ({', '.join(SETTINGS)}), and was given {word!r}",
-                next_step="the door exec takes every option of `codex exec`",
-            )
-        if "=" not in word:
-            rest.pop(0)

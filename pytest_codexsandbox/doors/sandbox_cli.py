@@ -11,8 +11,9 @@ before the subcommand, where every release reads them. Which shape a binary has 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write, need_settings
+from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write
 from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.settings import settings_of
 from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.act import Act, Call
@@ -48,7 +49,7 @@ class SandboxDoor:
         missing = self.lacks(subject.capabilities)
         if missing:
             raise NotHad(missing)
-        need_settings(words, door=self.name)
+        words = settings_of(words, door=self.name)
         return _command(subject, words, (), world, inner, call, why=why)
 
     def observe(

@@ -14,6 +14,7 @@ PLACES: Final = {
     "HOME": "home", "CODEX_HOME": "home/.codex", "WORKSPACE": "workspace", "ROOT0": "root0", "SIBLING": "sibling",
     "OUTSIDE": "outside", "TMPDIR": "tmp",
 }  # fmt: skip
+USUAL: Final = 0o755  # of a folder
 LAUNCHES: Final = "launches"  # below the own folder: what the stub saw
 _BEHIND: Final = "dotfiles/codex.toml"  # below HOME: where a config.toml that is a link leads
 _BEHIND_HOME: Final = "dotfiles/codex"
@@ -110,9 +111,11 @@ def _file(top: str, path: str, content: bytes) -> Entry:
 
 
 def _of_home(case: Case) -> list[Entry]:
+    """A mode comes into force when everything is laid."""
     place = PLACES["CODEX_HOME"].removeprefix(f"{PLACES['HOME']}/")
     if case.link not in ("symlinked-home", "missing-home"):
-        return []
+        usual = case.folder_mode == USUAL
+        return [] if usual else [{"top": "HOME", "kind": "dir", "path": place, "mode": case.folder_mode}]
     gone = {"top": "HOME", "kind": "gone", "path": place}
     if case.link == "missing-home":
         return [gone]

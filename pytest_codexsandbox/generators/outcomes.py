@@ -4,6 +4,7 @@ Everything in here was written by the generator or could have been: it is read s
 """
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -40,7 +41,13 @@ def outcome(
     """`given`: the environment that it ran in. `folders`: the private ones, by the paths that it knew."""
     told, wrong = _told(result, folders)
     started, forged = _launches(launches)
-    told = told or _derived(started, given)
+    derived = _derived(started, given)
+    if told is not None and not told.argv:
+        told = msgspec.structs.replace(told, argv=derived.argv)
+    elif told is not None and derived.argv and told.argv != derived.argv:  # what was seen counts
+        shown = shlex.join(derived.argv)[:200]
+        told, wrong = None, f"its result gives other arguments than those that it started codex with: {shown}"
+    told = told or derived
     code = 137 if finished.ended == "lost" else finished.code
     cut = "more was written than anybody looks at" if "@…@" in files else ""
     return Outcome(

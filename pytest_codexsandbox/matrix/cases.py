@@ -45,6 +45,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     group: Group
     input: Literal["valid", "invalid"] = "valid"
     missing: bool = False
+    ordinary: bool = False
     needs_block: bool = False
     mode: int = 0o644
     folder_mode: int = 0o755
@@ -81,7 +82,7 @@ def case(folder: Path) -> Case:
     _nothing_else(folder, read, file)
     words: dict[str, Any] = {
         name: getattr(read, name)
-        for name in ("group", "input", "needs_block", "mode", "folder_mode", "link", "voids", "notes")
+        for name in ("group", "input", "ordinary", "needs_block", "mode", "folder_mode", "link", "voids", "notes")
     }
     return Case(
         id=folder.name, why=_why(folder), config=_config(folder, read, file), files=files,

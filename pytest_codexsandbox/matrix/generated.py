@@ -115,6 +115,16 @@ def _stands_for(policy: Policy, expect: Expect) -> bool:
     return policy.network == bool(expect.network) and policy.roots == tuple(expect.roots or ())
 
 
+def tools(plan: Plan, writers: Writers) -> tuple[Generator, ...]:
+    """Those of a plan that a registry has: they must be brought before they can be asked anything."""
+    others = {promise.id for promise in plan.promises if promise.over in ("writers", "shapes")}
+    named = [cell.subject.generator for cell in plan.cells]
+    named += [key.case for key in plan.keys if key.promise in others]
+    found = [writers.generators[name] for name in dict.fromkeys(named) if name in writers.generators]
+    whole = [part for one in found for part in (one.spec.parts or (one,))]
+    return tuple({one.name: one for one in whole if one.declaration.install}.values())
+
+
 def with_corpus(plan: Plan, writers: Writers, promises: Iterable[Promise]) -> Plan:
     """With what a reader of its journal must know of generators and of the corpus. `promises`: all that there are."""
     asked = tuple(_row(writers.generators[name]) for name in writers.asked)

@@ -168,6 +168,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"] = ""
     files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile; `…/` is a folder
     wish: Wish | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
+    ordinary: bool = False  # as everybody has one: a generator that declines here declines its work
     voids: str = ""  # why the user's own words may keep a policy from being in force, "" where they cannot
     notes: str = ""
 

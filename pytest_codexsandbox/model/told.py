@@ -1,12 +1,15 @@
 """A story as the journal keeps it: what changed, as text, bounded. Pure."""
 
 import hashlib
-from typing import Final
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from pytest_codexsandbox.model.generator import Files, FileState, Launch, Outcome, Story
 
+T = TypeVar("T", bound=msgspec.Struct)
 SHOWN: Final = 16 * 1024  # characters of a file
 SAID: Final = 4 * 1024  # characters of a stream
 
@@ -38,6 +41,29 @@ class ToldRun(msgspec.Struct, frozen=True, kw_only=True):
     strayed: tuple[str, ...] = ()
     survivors: tuple[str, ...] = ()
     changed: dict[str, ToldFile] = {}  # against what was there before this run
+
+
+def anonymous(value: T, world: Mapping[str, str]) -> T:
+    """With placeholders for the private folders of a run, in whatever text of it: their names mean nothing to anybody,
+    and say where somebody keeps their files."""
+    return msgspec.convert(without_paths(msgspec.to_builtins(value), world), type(value))
+
+
+def without_paths(value: Any, world: Mapping[str, str]) -> Any:
+    """The same of what JSON has."""
+    deepest = sorted(((root, f"@{name}@") for name, root in world.items() if root), key=lambda pair: -len(pair[0]))
+
+    def told(member: Any) -> Any:
+        match member:
+            case str():
+                return reduce(lambda text, pair: text.replace(*pair), deepest, member)
+            case dict():
+                return {told(name): told(below) for name, below in member.items()}
+            case list() | tuple():
+                return [told(below) for below in member]
+        return member
+
+    return told(value)
 
 
 def told_files(files: Files) -> dict[str, ToldFile]:

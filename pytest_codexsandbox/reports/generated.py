@@ -73,6 +73,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         return sum(len(cases) for group, cases in self.groups.items() if group != UNGROUPED)
 
     @property
+    def declined(self) -> frozenset[str]:
+        """Cases in which its first run changed nothing and said so: nothing that it writes was seen there."""
+        return frozenset(
+            case for case, story in self.stories.items()
+            for run in story.runs[:1] if run.ended == "exit" and (run.refused or run.code)
+        )  # fmt: skip
+
+    @property
     def confined(self) -> str:
         """By what; "" where one of its runs was not."""
         told = {story.confined for story in self.stories.values()}

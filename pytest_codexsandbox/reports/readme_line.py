@@ -53,6 +53,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     answers: dict[str, Answer]
     cases: int  # of the corpus that were asked
     corpus: int
+    declined: int  # of those, in the cell where it did so most
     confined: str  # "" something of it was not
     doubt: str  # why nothing of this can be believed; "" it can
 
@@ -75,8 +76,9 @@ def _summary(journal: Journal, cells: Sequence[Measured], incomplete: str) -> Su
         product=journal.run.product or "codexsandbox", codex=tuple(dict.fromkeys(cell.codex for cell in cells)),
         date=journal.run.started[:10], counts=_by_word(counted), leaks=counted.leaks,
         suite=_by_word(tally(record for cell in cells for record in cell.suite)),
-        answers=_answers(records, journal.plan.of_generators, doubt),
+        answers=_answers(records, journal.plan.of_generators, doubt, unseen=_unseen(cells)),
         cases=min(cell.cases for cell in cells), corpus=first.corpus,
+        declined=max(len(cell.declined) for cell in cells),
         confined=", ".join(sorted({cell.confined for cell in cells})) if all(cell.confined for cell in cells) else "",
         doubt=doubt,
     )  # fmt: skip
@@ -96,16 +98,28 @@ def _doubt(trust: Iterable[Record]) -> str:
     return "" if shown else "nothing showed that the harness can be believed about generators (trust.*)"
 
 
-def _answers(records: Iterable[Record], every: Iterable[str], doubt: str) -> dict[str, Answer]:
+def _unseen(cells: Iterable[Measured]) -> set[str]:
+    """Promises of which nothing was seen, mostly because it declined: it has not kept them."""
+    return {
+        promise
+        for cell in cells
+        for promise, records in cell.about.items()
+        if all(one.verdict is Verdict.NOT_APPLICABLE for one in records)
+        and 2 * sum(one.key.case in cell.declined for one in records) > len(records)
+    }
+
+
+def _answers(
+    records: Iterable[Record], every: Iterable[str], doubt: str, *, unseen: Iterable[str]
+) -> dict[str, Answer]:
     """`every`: the promises that there are. Of which some were not asked, nobody can say that it is good."""
     by_word: dict[str, list[Record]] = {word: [] for word in _WORDS}
     asked: set[str] = set()
     for record in records:
         by_word[word_for(record.key.promise)].append(record)
         asked.add(record.key.promise)
-    left_out = {
-        word_for(promise) for promise in every if promise not in asked and not promise.startswith(f"{HARNESS}.")
-    }
+    not_asked = {promise for promise in every if promise not in asked and not promise.startswith(f"{HARNESS}.")}
+    left_out = {word_for(promise) for promise in (*not_asked, *unseen)}
     return {word: _answer(tally(found), doubt or word in left_out) for word, found in by_word.items()}
 
 
@@ -139,5 +153,6 @@ def _terms(told: Summary) -> list[str]:
     terms += [f"{counts['violates']:,} violate{leaks}"] if "violates" in counts else []
     words = {"expected": "known to deviate", "stale": "stale", "n/a": "n/a", "blocked": "blocked", "broken": "broken"}
     terms += [f"{counts[verdict]:,} {word}" for verdict, word in words.items() if verdict in counts]
+    terms += [f"declined in {told.declined:,} of {many(told.cases, 'case')}"] if told.declined else []
     terms += [f"{told.cases:,} of {told.corpus:,} cases only"] if told.cases < told.corpus else []
     return [*terms, "unconfined"] if not told.confined else terms

@@ -42,6 +42,7 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
     timeout_scale: float = 1.0
     worker: str = ""
     fingerprints: tuple[Fingerprint, ...] | None = None  # None: those that are shipped
+    generators_in: str = ""  # the environment that generators run in, whatever cell they are of: each may call Codex
 
 
 class Resolve(Protocol):
@@ -187,7 +188,7 @@ class Bench:
         """The Codexes that will be called there; one that cannot be had is its own cells' fault."""
         found: list[Subject] = []
         for cell in self.plan.cells:
-            if cell.environment.id == spec.id:
+            if spec.id in (cell.environment.id, self.options.generators_in):
                 with suppress(CodexSandboxError):
                     found.append(self.subject(cell.subject))
         return found

@@ -27,6 +27,7 @@ from pytest_codexsandbox.session.trial import RealTrial
 DOOR: Final = "app-server"
 LONGEST: Final = 80  # of two hundred roots each costs Codex a mount: as much time as so many acts have
 NO_SOCKET: Final = ("EPERM",)  # what the filter says to socket()
+NO_SANDBOX: Final = "no-sandbox"
 WriteThere = Callable[[Cell, Story, World], Written]
 
 
@@ -90,8 +91,15 @@ def _on(started: Started, seen: Observation, control: Observation, *, sandboxed:
         claim=f"in a process that was started afterwards the sandbox is {wanted}", saw=started.why, held=held,
         control=control_words(control), control_held=control_worked(control) and started.state != "unknown",
         direction="" if held else "leak" if started.state == "off" else "denied",
-        reason=started.diagnosis.fingerprint if started.diagnosis else started.by,
+        reason="" if held else _reason(started, sandboxed=sandboxed),
     )  # fmt: skip
+
+
+def _reason(started: Started, *, sandboxed: bool) -> str:
+    """As fingerprints know it; "" where nothing says more than that it is not as asked."""
+    if started.state == "off" and sandboxed:
+        return NO_SANDBOX
+    return started.diagnosis.fingerprint if started.diagnosis else ""
 
 
 def _acts(cell: Cell, seen: Observation, control: Observation, expect: Expect) -> Sequence[Finding]:

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.generators.bad.catalogue import USER
 from pytest_codexsandbox.generators.confine import Confinement
 from pytest_codexsandbox.generators.story import Workshop, workshop
@@ -104,12 +105,13 @@ def _other(wish: Wish) -> Wish:
     return Wish(network=not wish.network) if wish.roots else msgspec.structs.replace(wish, roots=("@ROOT0@",))
 
 
-def brought(generator: Generator, cache: Path) -> Generator:
-    parts = tuple(brought(part, cache) for part in generator.spec.parts)
+def brought(generator: Generator, cache: Path, *, progress: Progress | None = None) -> Generator:
+    """NotHad where it cannot be had."""
+    parts = tuple(brought(part, cache, progress=progress) for part in generator.spec.parts)
     if parts:
         return msgspec.structs.replace(generator, spec=msgspec.structs.replace(generator.spec, parts=parts))
     if not generator.declaration.install:
         return generator
-    declaration = ready(generator.declaration, install(generator.declaration, cache))
+    declaration = ready(generator.declaration, install(generator.declaration, cache, progress=progress))
     spec = generator_specs.parse(declaration.run)
     return msgspec.structs.replace(generator, declaration=declaration, spec=spec)

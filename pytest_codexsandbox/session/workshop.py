@@ -7,28 +7,42 @@ from typing import Final, Protocol, TypeVar
 
 import msgspec
 
+from pytest_codexsandbox.doors import claims as doors
+from pytest_codexsandbox.doors.settings import no_settings
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators import effective
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.effective import Oracle
 from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import Case, Claim, Declaration, Expect, Files, Finding, Story, Wish, Written
+from pytest_codexsandbox.model.generator import (
+    CONFIG,
+    Case,
+    Claim,
+    Declaration,
+    Expect,
+    Files,
+    Finding,
+    Story,
+    Wish,
+    Written,
+)
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.told import told_files, told_runs
+from pytest_codexsandbox.model.told import anonymous, told_files, told_runs, without_paths
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Write
 from pytest_codexsandbox.session.bench import Bench
-from pytest_codexsandbox.session.enforced import Enforced, Enforcement
+from pytest_codexsandbox.session.enforced import DOOR, Enforced, Enforcement
 from pytest_codexsandbox.session.once import Kept, once
-from pytest_codexsandbox.session.placing import written
+from pytest_codexsandbox.session.placing import readable, written
 
 T = TypeVar("T")
 LOADS: Final = "generator.config-loads"
 ASKED: Final = Wish(roots=("@ROOT0@",), network=True)  # as much as a generator can be asked for
 ORACLES: Final = ("read-only", "workspace-write", "danger-full-access")
 TORN: Final = b"[[torn\n"
+READ_BY_CODEX: Final = (".toml", ".json", ".rules")  # beside the configuration: a copy with another name is not
 NO_FILE: Final = Case(id="no-file", why="the user has no file", config=None)
 
 
@@ -87,6 +101,8 @@ class RealWorkshop:
     def loads(self, cell: Cell, case: str) -> Told:
         story, by = self.story(cell, case)
         why = self._not_asked(cell, story)
+        if not why and seen.refused(story.first) and seen.untouched(story):
+            why = seen.DECLINED  # the file is the user's own
         if why:
             return _skipped(effective.LOADS, why, by)
         claim, by = self.claim(cell, case)
@@ -138,11 +154,11 @@ class RealWorkshop:
         )
 
     def enforced(self, cell: Cell, case: str) -> Enforced:
-        """Once for each policy that Codex says it will enforce, and each that was expected."""
+        """Once for each policy that Codex says it will enforce, whatever else decides, and each that was expected."""
         claim, _ = self.claim(cell, case)
         expect = self.expect(cell, case)
         story, _ = self.story(cell, case)
-        key = ("enforced", cell.id, _policy(claim), msgspec.json.encode(expect))
+        key = ("enforced", cell.id, deciding(claim, story), msgspec.json.encode(expect))
         return self._once(key, lambda: self._enforcement.of(cell, story, expect))
 
     # ---- inside
@@ -168,18 +184,17 @@ class RealWorkshop:
             return f"by probe: Codex {able.version} has no app-server that could be asked"
         if story.first.ended != "exit":
             return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
-        return ""
+        return no_settings(story.runs[-1].argv, door=DOOR)
 
     def _tell(self, cell: Cell, name: str) -> tuple[Story, str]:
         case = self._writers.case(name)
-        story = self._teller.story(cell, case, case.wish or self._wish(cell))
+        story = _said(self._teller.story(cell, case, case.wish or self._wish(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
-        self._emit(
-            StoryLine(
-                id=by, cell=cell.id, generator=cell.subject.generator, case=name, wish=story.wish,
-                before=told_files(story.before), runs=told_runs(story), confined=story.confined,
-            )
+        told = StoryLine(
+            id=by, cell=cell.id, generator=cell.subject.generator, case=name, wish=story.wish,
+            before=told_files(story.before), runs=told_runs(story), confined=story.confined,
         )  # fmt: skip
+        self._emit(anonymous(told, story.world))
         return story, by
 
     def _plain(self, cell: Cell, wish: Wish) -> Story:
@@ -200,11 +215,14 @@ class RealWorkshop:
         by = f"claim-{told_by.removeprefix('story-')}"
         digest = "" if content is None else hashlib.sha256(content).hexdigest()
         told = msgspec.structs.replace(claim, config={})
-        self._emit(ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=told, argv=last.argv))
+        line = ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=told, argv=last.argv)
+        self._emit(anonymous(line, story.world))
         return claim, by
 
     def _before(self, cell: Cell, story: Story) -> Claim:
-        key = ("before", cell.environment.id, cell.subject.label, story.case.id)
+        """Of the files, whoever is asked about them: what lies there may be a generator's own."""
+        there = tuple(sorted(readable(story, story.before)))
+        key = ("before", cell.environment.id, cell.subject.label, there)
         return self._once(key, lambda: self._asking.before(cell, story))
 
     def _oracle(self, cell: Cell) -> Oracle:
@@ -213,6 +231,14 @@ class RealWorkshop:
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
         return once(self._kept, key, make)
+
+
+def _said(story: Story) -> Story:
+    """Its words for people with placeholders, before anybody cuts them short: half a path is not found again."""
+    said = [{name: getattr(run, name) for name in ("stdout", "stderr", "error", "reason")} for run in story.runs]
+    shown = (without_paths(words, story.world) for words in said)
+    runs = (msgspec.structs.replace(run, **words) for run, words in zip(story.runs, shown, strict=True))
+    return msgspec.structs.replace(story, runs=tuple(runs))
 
 
 def _there(cell: Cell, story: Story, world: World) -> Written:
@@ -236,10 +262,16 @@ def _skipped(claim: str, why: str, by: str) -> Told:
     )
 
 
-def _policy(claim: Claim) -> tuple[object, ...]:
-    return (
-        claim.sandbox, claim.network, claim.roots, claim.exclude_slash_tmp, claim.exclude_tmpdir, claim.approval,
-    )  # fmt: skip
+def deciding(claim: Claim, story: Story) -> tuple[object, ...]:
+    """Everything that a command may depend on: two stories of which this is the same are measured once."""
+    last = story.runs[-1]
+    beside = tuple(
+        (path, hashlib.sha256(content).hexdigest())
+        for path, content in readable(story, last.files)
+        if path != CONFIG and path.endswith(READ_BY_CODEX)
+    )
+    given = (last.argv, tuple(sorted(last.env.items())), last.unset)
+    return (*doors.effective(claim), claim.approval, *given, tuple(sorted(beside)))
 
 
 def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.told import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 
 
@@ -70,7 +71,8 @@ class RealWriting:
     def holds(self) -> None:
         with self._askable():
             story, name = self._workshop.story(self.cell, self.case)
-            self._add(CHECKS[self.promise.id](story, self._workshop.declaration(self.cell)), name)
+            found = CHECKS[self.promise.id](story, self._workshop.declaration(self.cell))
+            self._add([anonymous(one, story.world) for one in found], name)
 
     def loads(self) -> None:
         with self._askable():

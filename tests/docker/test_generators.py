@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.local import LocalBackend
 from pytest_codexsandbox.environments.machine import this_machine
@@ -54,9 +55,29 @@ def test_it_runs_in_the_container_and_not_here(shop: Workshop) -> None:
 
 
 def test_the_result_and_the_stub_work_as_they_do_here(shop: Workshop) -> None:
-    given = first(shop, sh("""printf '{"argv": ["-c", "a=b"]}' > "$CXG_RESULT"; codex app-server -c c=d"""))
-    assert (given.argv, given.told) == (("-c", "a=b"), True)
+    given = first(shop, sh("""printf '{"argv": ["-c", "c=d"]}' > "$CXG_RESULT"; codex app-server -c c=d"""))
+    assert (given.argv, given.told) == (("-c", "c=d"), True)
     assert given.launches[0].argv == ("app-server", "-c", "c=d")
+
+
+def test_one_is_tried_in_a_container_whose_codex_is_another_cells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The container's own cells are of another release: the one that is asked is brought along."""
+    matrix = tmp_path / "m.toml"
+    matrix.write_text(
+        'releases = ["0.169.0"]\n[containers]\ndistros = ["debian-bookworm"]\nbwraps = ["none"]\n'
+        'profiles = ["seccomp-unconfined-systempaths"]\nusers = ["root"]\n'
+    )
+    script = 'codex --version > /dev/null && cat /etc/hostname && echo "sandbox_mode = \'workspace-write\'" > "$1"'
+    words = ("--case", "01-empty", "--wish", "plain", "--codex-matrix", str(matrix))
+    inside = "debian-bookworm~bwrap-none~seccomp-unconfined-systempaths~root"
+    where = ("--codex-generator-in", inside)
+    code = main(["generator", "try", *words, *where, "--", "sh", "-c", script, "sh", "@CONFIG@"])
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    assert "confined by the environment" in shown
+    assert "says: workspace-write, network off" in shown
 
 
 def test_one_that_hangs_or_stays_is_ended(shop: Workshop) -> None:

@@ -84,6 +84,25 @@ def test_a_file_that_does_not_load_is_confirmed_by_a_process_of_its_own(claimant
     assert claimant.claim(b'sandbox_mode = "workspace-write"\n').sandbox == "workspace-write", "and the next one loads"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'[features]\nplugins = "no"\n', b"[features]\nshell_snapshot = 3\n", b"[[features]]\nx = 1\n",
+        b'"fe\\u0061tures" = 1\n', b"\xef\xbb\xbffeatures = 1\n", b"[features.plugins]\nx = 1\n",
+    ],
+)  # fmt: skip
+def test_what_we_say_to_keep_a_server_quiet_hides_nothing(claimant: Claimant, text: bytes) -> None:
+    for claim in (claimant.claim(text), claimant.claim(text, fresh=True), claimant.claim(text, argv=("-c", "a=1"))):
+        assert not claim.loads, claim
+
+
+def test_nor_in_a_projects_own_file(claimant: Claimant) -> None:
+    place = claimant.world.values["WORKSPACE"]
+    user = f'[projects."{place}"]\ntrust_level = "trusted"\n'.encode()
+    for text, loads in ((b'[features]\nplugins = "no"\n', False), (b"[features]\nplugins = true\n", True)):
+        assert claimant.claim(user, files={"@WORKSPACE@/.codex/config.toml": Laid(content=text)}).loads is loads
+
+
 def test_a_file_to_which_nothing_can_be_added_is_asked_about_as_it_is(claimant: Claimant) -> None:
     claim = claimant.claim(b'sandbox_mode = "workspace-write"\nprojects = { "/x" = { trust_level = "trusted" } }\n')
     assert (claim.loads, claim.fresh, claim.sandbox) == (True, True, "workspace-write")
@@ -112,6 +131,7 @@ def test_a_trusted_projects_own_file_counts_and_is_gone_afterwards(claimant: Cla
 def test_overrides_and_variables_are_asked_of_a_process_of_their_own(claimant: Claimant) -> None:
     claim = claimant.claim(b"", argv=("-c", 'sandbox_mode="workspace-write"'))
     assert (claim.sandbox, claim.fresh) == ("workspace-write", True)
+    assert claimant.claim(b'sandbox_mode = "read-only"\n', argv=("-s", "workspace-write")).sandbox == "workspace-write"
     broken = claimant.claim(
         b"", argv=("-c", "sandbox_workspace_write.writable_roots=[/x]", "-c", 'sandbox_mode="workspace-write"')
     )

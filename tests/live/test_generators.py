@@ -265,6 +265,15 @@ def test_a_case_may_begin_with_what_the_generator_itself_writes(shop: Workshop) 
     assert story.before[CONFIG].content == b"# begin\na = 1\n# end\nx = 1\n# begin\n# begin\na = 1\n# end"
 
 
+def test_a_folder_may_be_closed_to_who_writes_there(walled: Workshop) -> None:
+    case = Case(id="closed", why="nobody may make a file there", config=CASE.config, folder_mode=0o555)
+    story = told(walled, sh('touch "$1/new" || echo refused; echo "# more" >> "$1/config.toml"', "@CODEX_HOME@"), case)
+    assert "refused" in story.first.stdout
+    assert "@CODEX_HOME@/new" not in story.first.files
+    assert story.first.files[CONFIG].content == b'# mine\nmodel = "x"\n# more\n', "an open file may still be written"
+    assert told(walled, sh(': > "$1/new"', "@CODEX_HOME@")).first.code == 0, "the next case has its own"
+
+
 @pytest.mark.parametrize("link", ["symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"])
 def test_every_kind_of_link_is_laid_and_seen(shop: Workshop, link: str) -> None:
     case = Case(id=link, why="links", config=b"a = 1\n", link=link)  # type: ignore[arg-type]

@@ -47,9 +47,14 @@ def _refusal(story: Story, run: Outcome, declaration: Declaration) -> Iterator[F
         yield Fault(reason="undeclared-exit", saw=f"exit {run.code}; it declares {declared} for declining")
     if not _reason(run):
         yield Fault(reason="no-reason", saw=f"exit {run.code}, and not a word why")
-    if not seen.text_before(story).strip() and not story.case.link and not wanted(story, declaration).refuses:
+    if _is_ordinary(story) and not wanted(story, declaration).refuses:
         saw = f"nothing of the user's is in its way, and it declined: {_reason(run)[:160]}"
         yield Fault(reason="declines-nothing", saw=saw)
+
+
+def _is_ordinary(story: Story) -> bool:
+    """Nothing is written there, or what everybody writes."""
+    return story.case.ordinary or (not seen.text_before(story).strip() and not story.case.link)
 
 
 def _reason(run: Outcome) -> str:

@@ -6,15 +6,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.cli import command_parser, load, main
+from pytest_codexsandbox import cli
+from pytest_codexsandbox.cli import command_parser, main
 from pytest_codexsandbox.commands import generator_try
-from pytest_codexsandbox.commands.generator_screen import Case, Head, placed, screen
+from pytest_codexsandbox.commands.generator_screen import Case, Head, screen
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.cases import shipped_cases
 from pytest_codexsandbox.matrix.generated import writers
+from pytest_codexsandbox.matrix.load import load
 from pytest_codexsandbox.model.generator import Claim
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.told import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.paint import Paint
 from tests.unit.reports import generating, journals
@@ -26,7 +29,7 @@ PAINT = Paint(width=80, color=False, ascii=False)
 
 
 def options(*words: str) -> argparse.Namespace:
-    return command_parser("generator", load("generator")).parse_args(["try", *words])
+    return command_parser("generator", cli.load("generator")).parse_args(["try", *words])
 
 
 def cases(*words: str) -> list[str]:
@@ -65,6 +68,33 @@ def test_a_file_of_ones_own_is_a_case(tmp_path: Path) -> None:
     assert (found.id, found.config) == (generator_try.OWN, b"a = 1\n")
     assert found.wish is not None
     assert (found.wish.roots, found.wish.network) == (("@ROOT0@",), True)
+
+
+def test_a_container_is_named_by_a_cell_of_a_matrix() -> None:
+    def inside(*words: str) -> str:
+        found = generator_try._inside(options(*words, "--", "good"))
+        return found.id if found else ""
+
+    assert inside() == ""
+    matrix = load(generator_try.CONTAINERS)
+    there = next(one for one in generator_try._cells(matrix) if one.environment.container)
+    assert inside("--codex-generator-in", there.environment.id) == there.environment.id
+    assert inside("--codex-generator-in", there.id) == there.environment.id
+    with pytest.raises(WrongInput, match="cannot run in 'nowhere'"):
+        inside("--codex-generator-in", "nowhere")
+    with pytest.raises(WrongInput, match="no cell of local is in a container"):
+        inside("--codex-generator-in", "x", "--codex-matrix", "local")
+    with pytest.raises(WrongInput, match="exclude each other"):
+        inside("--codex-generator-in", there.id, "--codex-generator-unconfined")
+
+
+def test_the_line_that_shows_all_cases_names_the_container() -> None:
+    head = msgspec.structs.replace(HEAD, which=("--codex-generator-in", "debian~root"), matrix="pull-request")
+    inside, here = (
+        " ".join(" ".join(screen(one, [], PAINT, every=False)).replace("\\", "").split()) for one in (head, HEAD)
+    )
+    assert "pytest --codex-matrix=pull-request --codex-generator-in 'debian~root' --codex-generator" in inside
+    assert "pytest --codex-matrix --codex-generator" in here
 
 
 def test_the_real_codex_home_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +168,7 @@ def test_what_a_generator_says_is_shown_and_not_obeyed() -> None:
 
 def test_private_folders_have_no_names_on_the_screen() -> None:
     world = {"HOME": "/x/stage/home", "ROOT0": "/x/stage/home/r"}
-    told = placed(
+    told = anonymous(
         case(journals.record(key("generator.parses"), reason="/x/stage/home/r and /x/stage/home/.codex")), world
     )
     assert told.records[0].reason == "@ROOT0@ and @HOME@/.codex"

@@ -133,6 +133,32 @@ def test_with_everything_there_nothing_is_downloaded() -> None:
     assert "nothing to download" in as_text(shown_with({"0.136.0": there, "0.163.0": there}))
 
 
+def test_tools_of_registries_are_said_with_what_they_take() -> None:
+    told = {
+        "ruler": Forecast(megabytes=9, source="npm"), "zcf": Forecast(megabytes=15, source="npm"),
+        "mcpm": Forecast(source="cache", cached=True), "add-mcp": Forecast(why_not="it needs node"),
+    }  # fmt: skip
+    there = {"0.163.0": Forecast(source="cache", cached=True)}
+    shown = as_text(shown_with(there, tools=told))
+    assert "Generators: would install 2 tools, about 24 MB on the disk\n" in shown
+    assert "add-mcp cannot be had here: it needs node" in shown
+    assert "mcpm" not in shown
+    assert json.loads(as_json(shown_with(there, tools=told)))["tools"]["ruler"]["megabytes"] == 9
+    assert "Generators: nothing to install" in as_text(shown_with(there, tools={"mcpm": told["mcpm"]}))
+    assert "Generators" not in as_text(shown_with(there))
+
+
+def test_only_tools_that_the_plan_asks_are_brought(capsys: pytest.CaptureFixture[str]) -> None:
+    def tools(*words: str) -> set[str]:
+        assert main(["plan", "--json", "--codex-release", "0.163.0", *words]) == 0
+        return set(json.loads(capsys.readouterr().out)["tools"])
+
+    assert tools() == set()
+    assert tools("--codex-generator", "good", "--codex-only", "generator.parses") == set()
+    assert tools("--codex-generator", "chain:good,add-mcp", "--codex-only", "generator.parses") == {"add-mcp"}
+    assert "mcpm" in tools("--codex-generator", "mcpm", "--codex-only", "generator.parses")
+
+
 def test_programs_get_every_key_and_reason() -> None:
     shown = json.loads(as_json(shown_with({"0.136.0": Forecast(megabytes=87, source="pypi")})))
     assert len(shown["keys"]) == len(PLAN.keys)

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.doors.configured import need_settings
 from pytest_codexsandbox.doors.driven import FAULT, QUIET, understood
 from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.repro import DRIVERS, repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.doors.settings import settings_of
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.guest import app_server_driver, driving, exec_turn_driver
 from pytest_codexsandbox.model.act import Act, Call
@@ -188,13 +188,24 @@ def test_it_is_asked_once_for_each_world() -> None:
     "words", [(), ("-c", "a=1"), ("--config=a=1", "--enable", "x"), ("--disable", "y", "-c", "-x")]
 )
 def test_settings_are_taken(words: tuple[str, ...]) -> None:
-    need_settings(words, door="sandbox")
+    assert settings_of(words, door="sandbox") == words
 
 
-@pytest.mark.parametrize("words", [("-s", "read-only"), ("exec",), ("-c",), ("-c", "a=1", "--full-auto")])
+def test_a_word_that_stands_for_a_setting_is_taken_as_one_and_has_the_last_word() -> None:
+    words = ("-s", "read-only", "-c", 'sandbox_mode="danger-full-access"', "--ask-for-approval=never")
+    settings = ("-c", "sandbox_mode='read-only'", "-c", "approval_policy='never'")
+    assert settings_of(words, door="app-server") == (*words[2:4], *settings)
+    assert settings_of(("--yolo",), door="app-server")[1::2] == (
+        'sandbox_mode="danger-full-access"', 'approval_policy="never"',
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words", [("exec",), ("-c",), ("-s",), ("-c", "a=1", "--full-auto"), ("--add-dir", "/x"), ("-p", "work")]
+)
 def test_what_a_door_cannot_take_is_said_and_not_handed_to_codex(words: tuple[str, ...]) -> None:
     with pytest.raises(NotHad, match="takes settings"):
-        need_settings(words, door="sandbox")
+        settings_of(words, door="sandbox")
 
 
 # ---- shown again

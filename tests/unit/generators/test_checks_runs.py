@@ -12,6 +12,7 @@ from pytest_codexsandbox.generators.checks.files import mode_owner_links, no_lef
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
 from pytest_codexsandbox.model.generator import (
     CONFIG,
+    Case,
     Declaration,
     Expect,
     Files,
@@ -68,6 +69,14 @@ def test_a_generator_that_declines_where_nothing_is_in_its_way_is_found() -> Non
     declined = ended(None, code=3, stderr="no")
     assert held(agrees(declined, Declaration(platforms=("darwin",)))), "it declares that it declines here"
     assert held(agrees(msgspec.structs.replace(declined, expect=Expect(refuses=True)), ANY))
+
+
+def test_one_that_declines_an_ordinary_file_declines_its_work() -> None:
+    declined = ended(USER, code=3, stderr="no")
+    assert held(agrees(declined, ANY)), "of a file that nobody called ordinary it may"
+    ordinary = msgspec.structs.replace(declined, case=Case(id="c", why="w", config=USER, ordinary=True))
+    assert reasons(agrees(ordinary, ANY)) == {"declines-nothing"}
+    assert held(agrees(ordinary, Declaration(platforms=("darwin",))))
 
 
 def test_a_changed_mode_under_a_refusal_is_found() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pytest_codexsandbox.generators.checks.owning import own
-from pytest_codexsandbox.generators.checks.reading import read
+from pytest_codexsandbox.generators.checks.reading import leaves, read
 from pytest_codexsandbox.matrix.cases import GROUPS, shipped_cases
 from pytest_codexsandbox.model.generator import Case, Marker
 from tests.unit.generators.corpus import KEYS, MARKERS, OF_CODEX, OF_THE_BLOCK, asked
@@ -34,6 +34,15 @@ def test_a_valid_file_is_toml_and_an_invalid_one_is_not(name: str) -> None:
 def test_what_is_known_of_single_cases_is_still_so() -> None:
     names = {case.id for case in shipped_cases()}
     assert {*OF_CODEX, *OF_THE_BLOCK} <= names
+
+
+def test_in_an_ordinary_file_nothing_is_in_anybodys_way() -> None:
+    ordinary = [case for case in shipped_cases() if case.ordinary]
+    assert len(ordinary) >= 5
+    for case in ordinary:
+        assert (case.input, case.link, case.needs_block, case.voids, case.wish) == ("valid", "", False, "", None)
+        words = {path[0] for path in leaves(read(case.config or b"").data)}
+        assert not words & {"sandbox_mode", "sandbox_workspace_write", "approval_policy", "profile", "permissions"}
 
 
 @pytest.mark.parametrize("case", shipped_cases(), ids=lambda case: case.id)

@@ -60,6 +60,19 @@ def test_the_last_start_of_codex_stands_in_for_a_result() -> None:
     assert told.unset == ("LANG",)
 
 
+def test_what_it_started_codex_with_is_not_talked_away() -> None:
+    started = ({"argv": ["exec", "--yolo", "do it"], "env": GIVEN},)
+    told = of({"argv": ["-c", 'sandbox_mode="read-only"']}, launches=started)
+    assert (told.argv, told.told) == (("--yolo",), False)
+    assert "other arguments than those that it started codex with: --yolo" in told.error
+    silent = of({"warnings": ["hm"]}, launches=started)
+    assert (silent.argv, silent.error, silent.warnings) == (("--yolo",), "", ("hm",))
+    same = of({"argv": ["--yolo"], "reason": "so"}, launches=started)
+    assert (same.argv, same.error, same.reason) == (("--yolo",), "", "so")
+    asked = ({"argv": ["mcp", "add", "demo", "--env", "K=v", "--", "npx"], "env": GIVEN},)
+    assert of({"argv": ["-c", "a=b"]}, launches=asked).error == ""
+
+
 def test_a_spoilt_record_is_said() -> None:
     assert "spoilt" in of(launches=([1],)).error
 

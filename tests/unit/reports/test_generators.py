@@ -11,6 +11,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.told import ToldRun
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import by_generator, causes, html, json_report, markdown
 from pytest_codexsandbox.reports.generated import measured, paste
@@ -124,6 +125,38 @@ def test_if_the_harness_cannot_be_believed_that_comes_first() -> None:
 
     shown = screen(generating.journal(map(state, generating.keys("mytool")), [generating.BAD]))
     assert shown.index("E trust.") < shown.index("F leak:")
+
+
+def declining(made: Journal, *cases: str) -> Journal:
+    """Its first run declined there, and so did the rest."""
+    no = ToldRun(ended="exit", code=3, seconds=0.01, stderr="no")
+    stories = [
+        msgspec.structs.replace(one, runs=(no,) * 3) if one.case in cases else one for one in made.stories
+    ]  # fmt: skip
+    return msgspec.structs.replace(made, stories=tuple(stories))
+
+
+def test_a_line_says_in_how_many_cases_it_declined() -> None:
+    made = generating.good()
+    assert "declined" not in readme(made)
+    assert "declined in 2 of 40 cases" in readme(declining(made, *(case.id for case in generating.CASES[:2])))
+
+
+def test_one_that_declines_everything_gets_no_good_sign() -> None:
+    """That nothing was spoilt is no merit of who did nothing."""
+    quiet = ("generator.user-keys-keep-their-values", "generator.config-loads", "effective.", "managed-block.")
+
+    def state(key: Key) -> Record:
+        if key.case and key.promise.startswith(quiet):
+            return journals.record(key, Verdict.NOT_APPLICABLE, reason="it declined and wrote nothing")
+        return generating.usual(key)
+
+    made = generating.journal(map(state, generating.keys("good")), [generating.GOOD])
+    assert "keeps ✔" in readme(made), "what it gives as arguments only writes no file"
+    told = readme(declining(made, *(case.id for case in generating.CASES)))
+    assert "keeps ?" in told
+    assert "loads ?" in told
+    assert "declined in 40 of 40 cases" in told
 
 
 # ---- the matrix

@@ -1,0 +1,127 @@
+"""What is dear is done once, for whatever is the same; what may differ is never taken from another."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+
+from pytest_codexsandbox.matrix.generated import Writers
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.generator import CONFIG, Case, Claim, Files, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator_spec import Generator, Spec
+from pytest_codexsandbox.model.journal import Line
+from pytest_codexsandbox.session.workshop import RealWorkshop, Told, deciding
+from tests.unit.generators.makers import WORLD, state
+
+CLAIM = Claim(loads=True, sandbox="workspace-write", network=False)
+CASES = tuple(Case(id=name, why="w") for name in ("one", "two"))
+
+
+def cell(generator: str = "g") -> Cell:
+    return Cell(
+        environment=EnvironmentSpec(id="here", backend="local", distro="d"),
+        subject=SubjectSpec(label="c", generator=generator),
+    )
+
+
+def told(case: str = "one", *, after: Files | None = None, before: Files | None = None, **words: Any) -> Story:
+    run = Outcome(ended="exit", files=after or {CONFIG: state(b"a = 1\n")}, **words)
+    return Story(generator="g", case=Case(id=case, why="w"), wish=Wish(), before=before or {}, runs=(run,), world=WORLD)
+
+
+class Shop(RealWorkshop):
+    """One that hears the given stories and claims, and counts what is measured."""
+
+    def __init__(self, stories: dict[tuple[str, str], Story], claims: dict[str, Claim]) -> None:
+        self.measured: list[str] = []
+        self.lines: list[Line] = []
+        self.asked_before: list[Files] = []
+        generators = {name: Generator(name=name, spec=Spec(scheme="cmd", text=name)) for name in ("g", "h")}
+        writers = Writers(generators=generators, asked=("g", "h"), cases=CASES, others=())
+        bench = SimpleNamespace(subject=lambda spec: SimpleNamespace(capabilities=SimpleNamespace(app_server=True)))
+        teller = SimpleNamespace(story=lambda cell, case, wish: stories[cell.subject.generator, case.id])
+        asking = SimpleNamespace(
+            after=lambda cell, story: claims[story.case.id], before=self._was,
+            text=lambda cell, config: CLAIM,
+        )  # fmt: skip
+        super().__init__(
+            bench, writers, teller=teller, asking=asking, known=lambda cell: Told(findings=(), by=""),  # type: ignore[arg-type]
+            emit=self.lines.append,
+        )  # fmt: skip
+        self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
+
+    def _was(self, cell: Cell, story: Story) -> Claim:
+        self.asked_before.append(story.before)
+        return CLAIM
+
+    def _measure(self, cell: Cell, story: Story, expect: object) -> Any:
+        self.measured.append(story.case.id)
+        return SimpleNamespace(findings=(), by="call", seen=())
+
+
+def measured(claims: dict[str, Claim], **second: Any) -> list[str]:
+    shop = Shop({("g", "one"): told(), ("g", "two"): told("two", **second)}, claims)
+    for case in ("one", "two"):
+        shop.enforces(cell(), case)
+    return shop.measured
+
+
+def test_what_decides_the_same_is_measured_once() -> None:
+    other = msgspec.structs.replace(CLAIM, config={"model": "another", "tui": {"theme": "x"}})
+    assert measured({"one": CLAIM, "two": other}) == ["one"]
+
+
+def test_what_may_void_a_policy_when_it_is_enforced_is_measured_for_itself() -> None:
+    """Codex says the same of both; a feature or a variable may make it do another thing."""
+    voided = msgspec.structs.replace(CLAIM, config={"features": {"use_legacy_landlock": True}})
+    assert measured({"one": CLAIM, "two": voided}) == ["one", "two"]
+    same = {"one": CLAIM, "two": CLAIM}
+    assert measured(same, env={"PATH": "/mine"}) == ["one", "two"]
+    assert measured(same, argv=("-c", "a=1")) == ["one", "two"]
+    assert measured(same, unset=("HOME",)) == ["one", "two"]
+    beside = {CONFIG: state(b"a = 1\n"), "@WORKSPACE@/.codex/config.toml": state(b"b = 1\n")}
+    assert measured(same, after=beside) == ["one", "two"]
+
+
+def test_a_copy_that_codex_does_not_read_decides_nothing() -> None:
+    beside = {CONFIG: state(b"a = 1\n"), "@CODEX_HOME@/config.toml.bak": state(b"b = 1\n")}
+    assert deciding(CLAIM, told(after=beside)) == deciding(CLAIM, told())
+
+
+def test_what_was_there_before_is_never_another_generators() -> None:
+    """A case may begin with what the generator itself writes."""
+    mine, other = {CONFIG: state(b"# mine\n")}, {CONFIG: state(b"# other\n")}
+    claims = {"one": Claim(loads=False, error="torn")}
+    shop = Shop({("g", "one"): told(before=mine), ("h", "one"): told(before=other)}, claims)
+    for name in ("g", "h", "g"):
+        shop.loads(cell(name), "one")
+    assert shop.asked_before == [mine, other]
+
+
+def test_that_a_file_loads_is_no_merit_of_who_declined() -> None:
+    was = {CONFIG: state(b"a = 1\n")}
+    shop = Shop({("g", "one"): told(before=was, code=3), ("g", "two"): told("two", before=was)}, {"two": CLAIM})
+    assert [bool(one.skipped) for one in shop.loads(cell(), "one").findings] == [True]
+    assert [bool(one.skipped) for one in shop.loads(cell(), "two").findings] == [False]
+
+
+def test_no_private_path_is_recorded() -> None:
+    """Not in a file, not in an argument, not in its own words: also where somebody cuts them short."""
+    home = WORLD["CODEX_HOME"]
+    after = {CONFIG: state(f'notes = "{home}/x"\n'.encode())}
+    words: dict[str, Any] = dict.fromkeys(("reason", "stdout", "stderr", "error"), home) | {"argv": ("-c", home)}
+    shop = Shop({("g", "one"): told(after=after, env={"A": home}, warnings=(home,), **words)}, {"one": CLAIM})
+    shop.claims(cell(), "one")
+    told_lines = msgspec.json.encode(shop.lines).decode()
+    assert "@CODEX_HOME@/x" in told_lines
+    assert "/stage" not in told_lines
+    story, _ = shop.story(cell(), "one")
+    assert story.first.stderr == "@CODEX_HOME@"
+    assert story.first.argv == words["argv"], "what Codex gets stays what it is"
+
+
+def test_words_that_no_app_server_takes_are_not_asked_there_and_red_about_nothing() -> None:
+    launched = {("g", "one"): told(argv=("-s", "workspace-write", "--add-dir", "/x")), ("g", "two"): told("two")}
+    shop = Shop(launched, {"two": CLAIM})
+    for found in (shop.loads(cell(), "one"), shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+        assert ["--add-dir" in one.skipped for one in found.findings] == [True]
