@@ -72,9 +72,11 @@ def kill(chosen: Iterable[Fake], *, say: Say) -> Killing:
         for fake in asked:
             say(fake.name)
             cell, bad = cell_of(fake.name), known.get(fake.name)
-            about = [pair for pair in pairs if bad is None or pair[0].id in _caught_by(bad)]
-            records[fake.name] = dict(_asked(shop, cell, bad, about))
-    return Killing(fakes=asked, promises=tuple(promise for promise, _ in pairs), records=records)
+            own = [pair for pair in pairs if bad is None or pair[0].id in _caught_by(bad)]
+            records[fake.name] = dict(_asked(shop, cell, bad, own))
+    about = {key.promise for one in records.values() for key in one}
+    there = tuple(promise for promise, _ in pairs if promise.id in about)
+    return Killing(fakes=asked, promises=there, records=records)
 
 
 def _asked(

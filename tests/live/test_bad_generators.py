@@ -29,6 +29,7 @@ ALSO = {  # promises that a flaw breaks beside its own
     "replaces-the-link": {"generator.keys-at-their-own-place"},
     "idle": {"managed-block.one-balanced-pair"},
     "at-the-end": {"effective.grants-no-more"},
+    "flips-the-network": {"effective.grants-no-more"},
     "argv-unescaped": {"effective.grants-no-more"},
     "argv-grants-home": {"effective.argv-reads-as-asked"},
 }  # fmt: skip

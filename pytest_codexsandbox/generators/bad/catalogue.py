@@ -98,6 +98,8 @@ CONTENTS: Final = (
     _contents("second-run-differs", "writes another line in its second run",
               "generator.second-run-changes-nothing"),
     _contents("third-run-differs", "writes another line in its third run", "generator.third-run-changes-nothing"),
+    _contents("flips-the-network", "switches the network on in its second run", "generator.means-the-same-again",
+              "generator.second-run-changes-nothing"),
     _contents("grows", "adds an empty line in each run", "generator.does-not-grow"),
     _contents("line-feeds-only", "ends every line with a line feed", "generator.line-ends-stay", config=_CRLF),
     _contents("drops-bom", "drops the byte order mark", "generator.line-ends-stay", config=_BOM),

@@ -86,6 +86,13 @@ def _third_run_in_a_comment(run: Told) -> bytes:
     return _numbered(run, 3 if run.request.run >= 3 else 1)
 
 
+def _other_network(run: Told) -> bytes:
+    """From the second run on it takes what stands there for the opposite of what it wants."""
+    if run.request.run == 1:
+        return run.good
+    return run.good.replace(b"network_access = false", b"network_access = true", 1)
+
+
 def _numbered(run: Told, number: int) -> bytes:
     line = f"# codexsandbox, before: run = {number}\n".encode()
     return re.sub(rb"# codexsandbox, before: run = \d\n", b"", run.good).replace(
@@ -109,6 +116,7 @@ at_the_end = spoilt(_at_the_end)
 duplicates_its_block = spoilt(_duplicates_its_block)
 second_run_differs = spoilt(_run_in_a_comment)
 third_run_differs = spoilt(_third_run_in_a_comment)
+flips_the_network = spoilt(_other_network)
 grows = spoilt(lambda run: run.good + b"\n")
 line_feeds_only = spoilt(lambda run: run.good.replace(b"\r\n", b"\n"))
 drops_bom = spoilt(lambda run: run.good.removeprefix(_BOM.encode()))
