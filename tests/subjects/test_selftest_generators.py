@@ -1,4 +1,4 @@
-"""The selftest of generators can fail: a check that sees nothing leaves a survivor, and a good one that is failed is."""
+"""The selftest of generators can fail: a check that sees nothing leaves a survivor."""
 
 import pytest
 
