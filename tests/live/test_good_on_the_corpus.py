@@ -20,6 +20,7 @@ CASES = shipped_cases()
 FIXED = tuple(name for name in generators.files() if name.endswith("-fixed"))
 DECLINED = (  # of files that Codex loads, and of wishes that can be written down
     "the file says default_permissions", "the file has 2 names", "the file is read-only", "this is no file",
+    "the file cannot be written",
     "what Codex enforces on", "no sandbox of Codex starts here", "the root ",
 )  # fmt: skip
 PROJECT = ".codex/config.toml says sandbox_mode"

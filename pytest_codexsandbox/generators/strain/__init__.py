@@ -18,9 +18,31 @@ from pytest_codexsandbox.model.generator_spec import Generator
 __all__ = ("STRAINS", "Strain", "StrainBench", "named")
 
 Strain = Callable[[StrainBench], tuple[Finding, ...]]
+TRIES: Final = 3
+
+
+def patient(strain: Strain) -> Strain:
+    """Where everything held and a witness was not awake (a busy machine), it is played once more: what was not held is
+    told at once, and nothing holds by a witness who slept."""
+
+    def played(bench: StrainBench) -> tuple[Finding, ...]:
+        found = strain(bench)
+        for _ in range(TRIES - 1):
+            asked = [one for one in found if not one.skipped]
+            if not all(one.held for one in asked) or all(one.control_held for one in asked):
+                break
+            found = strain(bench)
+        return found
+
+    return played
+
+
 STRAINS: Final[Mapping[str, Strain]] = {
-    "at-once": at_once.at_once, "killed": killed.killed, "together": together.together, "survives": others.survives,
-    "keeps-theirs": others.keeps_theirs, "migrates": shapes.migrates,
+    name: patient(strain)
+    for name, strain in (
+        ("at-once", at_once.at_once), ("killed", killed.killed), ("together", together.together),
+        ("survives", others.survives), ("keeps-theirs", others.keeps_theirs), ("migrates", shapes.migrates),
+    )
 }  # fmt: skip
 
 
