@@ -78,8 +78,11 @@ def _lost(run: Run, key: Key) -> str:
     """A build of the user's own that cannot do what the newest release before it could."""
     if run.plan is None or str(key) in run.plan.not_applicable:
         return ""
+    return _lost_one(run, key, missing_capability(run.bench.promises[key.promise], run.bench, key))
+
+
+def _lost_one(run: Run, key: Key, missing: str) -> str:
     spec = run.bench.cells[key.cell].subject
-    missing = missing_capability(run.bench.promises[key.promise], run.bench, key)
     release = newest_before(spec.as_version) if spec.path and missing else ""
     if not release or not has(capabilities()[release], missing):
         return ""
@@ -179,6 +182,12 @@ def open_writing(request: pytest.FixtureRequest) -> RealWriting:
     if reason:
         _not_applicable(request, reason)
     cell, promise = run.bench.cells[key.cell], run.bench.promises[key.promise]
+    asked = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
+    able = run.bench.subject(cell.subject).capabilities if asked else None
+    lost = _lost_one(run, key, next((word for word in asked if able is not None and not has(able, word)), ""))
+    if lost:
+        request.node.stash[LOST] = lost
+        pytest.fail(lost, pytrace=False)
     made = RealWriting(key, promise, cell=cell, workshop=run.workshop)
     request.node.stash[TRIAL] = made
     return made

@@ -267,4 +267,7 @@ def _why(run: Run, trial: RealTrial, record: Record) -> Diagnosis | None:
 def _facts(run: Run, trial: RealTrial) -> dict[str, Any]:
     cell = run.bench.cells[trial.key.cell]
     version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
-    return {**run.bench.facts(cell.environment), "codex": version}
+    try:
+        return {**run.bench.facts(cell.environment), "codex": version}
+    except CodexSandboxError:  # it does not stand: then nothing of it explains anything
+        return {"codex": version}

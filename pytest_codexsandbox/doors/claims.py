@@ -19,6 +19,7 @@ from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.asking_server import AskingServer, Ended, Refused
 from pytest_codexsandbox.doors.driven import as_words
 from pytest_codexsandbox.doors.effective import claim_of, told
+from pytest_codexsandbox.doors.observe import no_room
 from pytest_codexsandbox.doors.settings import settings_of
 from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.errors import MachineFault, NotHad
@@ -133,6 +134,11 @@ class Claimant:
             server = self._start(argv, env, quiet=quiet)
             read, started = self._answers(server)
         except (Refused, Ended) as problem:
+            full = no_room(problem.finished) if isinstance(problem, Ended) else ""
+            if full:
+                raise MachineFault(
+                    "this machine has not enough for Codex", where=self._environment.spec.id, why=full
+                ) from None
             return Claim(loads=False, error=told(self.world, str(problem)))
         finally:
             if server is not None:

@@ -33,7 +33,10 @@ __all__ = ["look_key", "observe"]
 TEXT_LIMIT: Final = 64 * 1024
 ROW_DETAIL: Final = 2000
 NO_ROOM: Final = ("ENOSPC", "EDQUOT", "SQLITE_FULL")
-NO_ROOM_TEXT: Final = b"No space left on device"
+# Codex keeps SQLite's word for it to itself: what it says of its own database counts where no room was left.
+NO_ROOM_TEXTS: Final = (
+    b"No space left on device", b"database or disk is full", b"failed to initialize sqlite state runtime",
+)  # fmt: skip
 FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
 DISTURBED: Final = 3  # calls at most: what fails each time was not the machine's other work
 # bubblewrap reads the list of mounts and then goes through it; a container that ends meanwhile takes its mount along.
@@ -236,14 +239,17 @@ def _lacked(ended: Finished, said: Spoken) -> str:
     """Nor is it one that was ended by the kernel for want of memory, or that found no room on a full disk."""
     if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:
         return f"the environment's memory was full: the kernel ended {ended.oom_kills} of its processes"
-    if 0 <= ended.room < FULL and _found_no_room(ended, said):
-        return f"the environment's disk is full: {ended.room >> 10} KiB were left when the call ended"
-    return ""
-
-
-def _found_no_room(ended: Finished, said: Spoken) -> bool:
     by_name = any(row.errno in NO_ROOM for row in said.rows.values())
-    return by_name or any(NO_ROOM_TEXT in text for text in (ended.stderr, said.rest))
+    return no_room(ended, said.rest, found=by_name)
+
+
+def no_room(ended: Finished, *more: bytes, found: bool = False) -> str:
+    """Why what it said is no finding; "" where there was room, or nothing of it was said. `found`: it was, by name."""
+    if not 0 <= ended.room < FULL:
+        return ""
+    if not found and not any(words in text for words in NO_ROOM_TEXTS for text in (ended.stderr, *more)):
+        return ""
+    return f"the environment's disk is full: {ended.room >> 10} KiB were left when the call ended"
 
 
 def _shown(look: Look, path: str) -> Look:

@@ -18,6 +18,7 @@ from pytest_codexsandbox.generators.readable import Made
 from pytest_codexsandbox.generators.running import Asked, Runner, stub
 from pytest_codexsandbox.generators.ward import Job
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.generator import Outcome
 from pytest_codexsandbox.ports import Environment
 
 _LONGEST: Final = 60.0
@@ -105,6 +106,9 @@ class Elsewhere(Runner):
 
     def _performed(self, prepared: Sequence[tuple[Job, Made]]) -> tuple[Finished, ...]:
         return self._environment.run_together([job.command for job, _ in prepared])
+
+    def _need_room(self, told: Sequence[Outcome]) -> None:
+        """Nobody has looked how much there is in there."""
 
     def _strayed(self) -> tuple[str, ...]:
         return ()

@@ -12,18 +12,21 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError, Lost, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotHad
 from pytest_codexsandbox.generators import outcomes, placeholders, readable, surroundings
 from pytest_codexsandbox.generators.confine import NEXT, Confinement
 from pytest_codexsandbox.generators.folders import LAUNCHES, Folders
 from pytest_codexsandbox.generators.readable import GUEST, Made
 from pytest_codexsandbox.generators.stage import Stage
 from pytest_codexsandbox.generators.ward import Call, Job, Limits, Ward, warded
+from pytest_codexsandbox.guest import room
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.generator import Outcome, Request, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 
 _MOST_WARDS: Final = 4
+FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
+NO_ROOM: Final = "No space left on device"
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +76,7 @@ class Runner:
         launches = self.stage.launches()
         files, strayed = self.stage.files(), self._strayed()
         folders = (*self.stage.inside.values(), self.stage.own)
-        return tuple(
+        told = tuple(
             outcomes.outcome(
                 ended, result, launches if len(asked) == 1 else (),
                 declaration=one.generator.declaration, given=job.command.env, folders=folders, files=files,
@@ -81,6 +84,16 @@ class Runner:
             )
             for ended, one, (job, _), result in zip(finished, asked, prepared, results, strict=True)
         )  # fmt: skip
+        self._need_room(told)
+        return told
+
+    def _need_room(self, told: Sequence[Outcome]) -> None:
+        """One that found no room on a full disk has shown nothing about itself."""
+        left = room.least([str(self._here.root)])
+        said = (word for one in told for word in (one.stderr, one.stdout, one.reason, one.error))
+        if 0 <= left < FULL and any(NO_ROOM in word for word in said):
+            why = f"{left >> 10} KiB are left"
+            raise MachineFault("the disk is full, and a generator met its end", where=str(self._here.root), why=why)
 
     def _before(self) -> None:
         """What was there already was nobody's of this run."""

@@ -7,6 +7,7 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.start import assess
+from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators.enforcing import ACTS, CLAIMS, PROMISE, permitted
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.cell import Cell
@@ -81,6 +82,8 @@ class Enforcement:
             bench.seconds_in_codex += seen.seconds
         if seen.ended == "lost":
             raise bench.lost(cell.environment, seen.error)
+        if seen.lacked:
+            raise MachineFault("this machine has not enough for the call", where=cell.environment.id, why=seen.lacked)
         return seen
 
 

@@ -5,9 +5,10 @@ from pytest_codexsandbox.declare import Writing, generator_promise
 CONFIG = "https://developers.openai.com/codex/config-reference"
 OVERRIDES = "https://developers.openai.com/codex/config-advanced#one-off-overrides-from-the-cli"
 SECURITY = "https://developers.openai.com/codex/agent-approvals-security#sandbox-and-approvals"
+ABLE = ("capability:app-server",)  # by which a configuration file is asked about
 
 
-@generator_promise("effective.says-what-was-asked", severity="critical", source=CONFIG, over="configs")
+@generator_promise("effective.says-what-was-asked", severity="critical", source=CONFIG, over="configs", requires=ABLE)
 def test_codex_says_that_it_will_enforce_what_was_asked(codex_writing: Writing) -> None:
     """Asked by its app-server, the real Codex names the mode, the network and the roots that the generator was asked
     for, whatever else the user's files say.
@@ -19,7 +20,7 @@ def test_codex_says_that_it_will_enforce_what_was_asked(codex_writing: Writing) 
     codex_writing.claims()
 
 
-@generator_promise("effective.does-what-was-asked", severity="critical", source=SECURITY, over="configs")
+@generator_promise("effective.does-what-was-asked", severity="critical", source=SECURITY, over="configs", requires=ABLE)
 def test_codex_does_enforce_what_was_asked(codex_writing: Writing) -> None:
     """In a process that was started after the file was written, the acts that were asked for work, and no others.
 

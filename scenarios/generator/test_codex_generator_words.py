@@ -5,6 +5,7 @@ from pytest_codexsandbox.declare import Writing, generator_promise
 CONTRACT = "docs/explanation/what-a-generator-promises.md#every-generator"
 TOML = "https://github.com/toml-lang/toml/blob/1.1.0/toml.md"
 LOADING = "https://developers.openai.com/codex/config-basic"
+ABLE = ("capability:app-server",)  # by which a configuration file is asked about
 
 
 @generator_promise("generator.ends-by-itself", severity="high", source=CONTRACT, over="configs")
@@ -47,7 +48,7 @@ def test_the_file_is_toml(codex_writing: Writing) -> None:
     codex_writing.holds()
 
 
-@generator_promise("generator.config-loads", severity="critical", source=LOADING, over="configs")
+@generator_promise("generator.config-loads", severity="critical", source=LOADING, over="configs", requires=ABLE)
 def test_codex_starts_a_thread_with_the_file(codex_writing: Writing) -> None:
     """The real Codex of the cell loads the file: it starts a thread with it.
 

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators.confine import confinement
 from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.guest import room
 from pytest_codexsandbox.model.generator import CONFIG, Case
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.live.generating import CASE, GENEROUS, first, how, place, processes, python, sh, told
@@ -180,6 +182,17 @@ def test_death_by_a_signal_stays_one(shop: Workshop) -> None:
 def test_an_exit_code_that_says_declined_is_a_refusal(shop: Workshop) -> None:
     assert first(shop, sh("exit 7", refuse_exit=(7,))).refused
     assert not first(shop, sh("exit 8", refuse_exit=(7,))).refused
+
+
+def test_one_that_finds_no_room_on_a_full_disk_has_shown_nothing(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declines = sh("echo 'sh: cannot write: No space left on device' >&2; exit 1")
+    assert first(shop, declines).code == 1, "there is room: what it says is its own word"
+    monkeypatch.setattr(room, "least", lambda places: 4096)
+    assert first(shop, sh("exit 1")).code == 1, "it says nothing of it"
+    with pytest.raises(MachineFault, match="the disk is full"):
+        first(shop, declines)
 
 
 def test_a_program_that_has_gone_is_an_outcome(shop: Workshop) -> None:

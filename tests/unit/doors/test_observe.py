@@ -53,6 +53,7 @@ def test_the_probe_is_held_by_its_nonce_and_known_by_its_words() -> None:
 
 
 NO_ROOM = b"failed to create registry: No space left on device (os error 28)\n"
+SILENT = b"Error: failed to initialize sqlite state runtime under /home/.codex\n"  # of a database that found no room
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,8 @@ NO_ROOM = b"failed to create registry: No space left on device (os error 28)\n"
     [
         (NO_ROOM, 8192, "the environment's disk is full: 8 KiB were left when the call ended"),
         (NO_ROOM, 0, "the environment's disk is full: 0 KiB were left when the call ended"),
+        (SILENT, 8192, "the environment's disk is full: 8 KiB were left when the call ended"),
+        (SILENT, 1 << 30, ""),
         (NO_ROOM, 1 << 30, ""),  # a limit of the subject's own
         (NO_ROOM, -1, ""),
         (b"", 8192, ""),

@@ -1,0 +1,47 @@
+"""Users' configurations nobody thought of, thrown at the exemplary generator and at one that spoils some of them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_codexsandbox.contract.documents import Broken, hunt
+from pytest_codexsandbox.generators.bad.catalogue import named
+from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.generators.confine import confinement
+from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.matrix import generator_specs
+from pytest_codexsandbox.model.generator import Case, Story, Wish
+from pytest_codexsandbox.model.generator_spec import Generator
+from tests.fakes.machine import run_folder
+
+pytestmark = pytest.mark.live
+WISH = Wish(roots=("@ROOT0@",), network=True)
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Workshop]:
+    with run_folder() as folder, workshop(folder, confinement()) as shop:
+        yield shop
+
+
+def test_the_exemplary_generator_keeps_every_promise_on_generated_documents(shop: Workshop) -> None:
+    good = generator_specs.of_declaration("good")
+    applied: list[bool] = []
+
+    def tell(case: Case) -> Story:
+        story = shop.tell(good, case, WISH, version="0.163.0")
+        applied.append(not story.first.refused)
+        return story
+
+    hunt(tell, CHECKS.values(), good.declaration, examples=150)
+    assert sum(applied) > len(applied) / 2, "what it declines shows little"
+
+
+def test_a_bad_one_is_found_and_shown_as_a_file_to_paste(shop: Workshop) -> None:
+    (bad,) = named(["eats-comments"])
+    declaration = bad.declaration()
+    one = Generator(name=bad.name, spec=generator_specs.parse(bad.run), declaration=declaration)
+    with pytest.raises(Broken, match="To paste:") as found:
+        hunt(lambda case: shop.tell(one, case, WISH, version="0.163.0"), CHECKS.values(), declaration, examples=300)
+    assert b"#" in found.value.document
+    assert len(found.value.document) < 60, "it is shrunk"
