@@ -20,7 +20,7 @@ from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.explain import diagnose
 from pytest_codexsandbox.matrix import survey
-from pytest_codexsandbox.matrix.generated import Writers, writers
+from pytest_codexsandbox.matrix.generated import Writers, row_cases, writers
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
@@ -107,7 +107,8 @@ def run(options: argparse.Namespace) -> int:
 def _cases(options: argparse.Namespace, asked: Writers) -> tuple[Case, ...]:
     names = [name for text in options.case for name in text.split(",") if name]
     wish = _wish(options.wish)
-    there = {case.id: case for case in asked.cases}
+    own = row_cases(asked.generators[asked.asked[0]].declaration)
+    there = {case.id: case for case in (*asked.cases, *own)}
     for name in names:
         if name not in there:
             raise WrongInput(f"there is no case {name!r}", where="--case", why=known(name, tuple(there)))

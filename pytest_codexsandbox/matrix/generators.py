@@ -21,12 +21,13 @@ from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.registry import shipped
 
 FOLDER: Final = "generators"
+CAPABILITIES: Final = ("userns", "uid_map", "netns", "landlock", "seccomp")
 _NETWORK: Final = {True: "on", False: "off", None: "unsaid"}
 _WORDS: Final = {
     "platform": ("linux", "darwin", "windows", "wsl", "unknown"),
     "network": tuple(_NETWORK.values()),
     "roots": ("some", "none"),
-    **dict.fromkeys(("userns", "uid_map", "netns", "landlock", "seccomp"), ("yes", "no")),
+    **dict.fromkeys(CAPABILITIES, ("yes", "no")),
 }
 
 

@@ -187,7 +187,7 @@ class RealWorkshop:
         return no_settings(story.runs[-1].argv, door=DOOR)
 
     def _tell(self, cell: Cell, name: str) -> tuple[Story, str]:
-        case = self._writers.case(name)
+        case = self._writers.case(cell, name)
         story = _said(self._teller.story(cell, case, case.wish or self._wish(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
         told = StoryLine(

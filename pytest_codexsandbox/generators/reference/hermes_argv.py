@@ -12,7 +12,7 @@ import msgspec
 from pytest_codexsandbox.generators.reference.writing import Given, Result
 from pytest_codexsandbox.model.generator import Request
 from pytest_codexsandbox.reference import Wanted, request_of
-from pytest_codexsandbox.reference.wanted import as_toml, impossible
+from pytest_codexsandbox.reference.wanted import as_toml, impossible, outermost
 
 BOARD = "board"
 
@@ -43,7 +43,7 @@ def fixed(given: Given) -> Result:
     if os.path.realpath(_folder(database)) in map(os.path.realpath, (_hermes(env), request.home)):
         database = own
     env["HERMES_KANBAN_DB"] = database
-    roots = tuple(dict.fromkeys((_folder(database), *request.roots)))
+    roots = outermost((_folder(database), *request.roots))
     return {"argv": list(_words(as_toml(roots))), "env": env}
 
 
