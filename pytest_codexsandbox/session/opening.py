@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from pytest_codexsandbox.generators.confine import Confinement
 from pytest_codexsandbox.generators.proof import Proof, confined
 from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
@@ -30,7 +29,7 @@ def open_workshop(
     @cache
     def known() -> tuple[Finding, ...]:
         """Once for each worker: neither the walls nor these generators depend on a cell."""
-        return (*_walls(confinement, proof, inside), *known_generators.findings(teller.tell))
+        return (*_walls(proof), *known_generators.findings(teller.tell))
 
     def told(cell: Cell) -> Told:
         return Told(findings=known(), by=f"known-generators-{cell.subject.label}")
@@ -38,18 +37,8 @@ def open_workshop(
     return RealWorkshop(bench, writers, teller=teller, asking=RealAsking(bench), known=told, emit=emit)
 
 
-def _walls(confinement: Confinement, proof: Proof, inside: EnvironmentSpec | None) -> Iterator[Finding]:
-    if inside is not None:
-        yield Finding(
-            claim="what generators may do is what the user has said",
-            saw=f"they run in {inside.id}, which confines them",
-            held=True, control=f"--codex-generator-in {inside.id}", control_held=True,
-        )  # fmt: skip
-    elif not confinement.by:
-        yield Finding(
-            claim="what generators may do is what the user has said", saw="they run with nothing around them, as asked",
-            held=True, control="--codex-generator-unconfined", control_held=True,
-        )  # fmt: skip
+def _walls(proof: Proof) -> Iterator[Finding]:
+    """Nothing where the user has said that there are none: that stands with each story, and is no evidence."""
     for row in proof.rows:
         yield Finding(
             claim=f"a generator cannot {row.act}", saw=row.inside or "it was done", held=row.inside != "",

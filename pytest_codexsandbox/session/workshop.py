@@ -88,6 +88,7 @@ class RealWorkshop:
 
     def writer(self, cell: Cell, policy: str) -> Write:
         """What asks a door of this cell for a policy: the generator's words, told now."""
+        self._need(cell)
         story = self._plain(cell, self._writers.wishes(cell)[policy])
         return lambda world, policy: _there(cell, story, world)
 
@@ -96,6 +97,7 @@ class RealWorkshop:
         return self._writers.declaration(cell)
 
     def story(self, cell: Cell, case: str) -> tuple[Story, str]:
+        self._need(cell)
         return self._once(("story", cell.id, case), lambda: self._tell(cell, case))
 
     def loads(self, cell: Cell, case: str) -> Told:
@@ -125,6 +127,8 @@ class RealWorkshop:
         return Told(findings=enforced.findings, by=enforced.by), enforced.seen
 
     def strained(self, kind: str, cell: Cell, case: str) -> Told:
+        self._need(cell)
+
         def strain() -> Told:
             findings = self._teller.strained(kind, cell, case, self._wish(cell))
             return Told(findings=findings, by=f"strain-{kind}-{cell.subject.generator}-{case or 'once'}")
@@ -133,6 +137,14 @@ class RealWorkshop:
 
     def standing(self, cell: Cell) -> Told:
         return self._once(("standing", cell.environment.id, cell.subject.label), lambda: self._known(cell))
+
+    def _need(self, cell: Cell) -> None:
+        """Where one whose answer is known was misjudged, or none was asked, nothing that is told here is believed."""
+        found = self.standing(cell).findings
+        wrong = [one for one in found if not (one.held and one.control_held)]
+        if wrong or not found:
+            why = "; ".join(f"{one.claim}: {one.saw}" for one in wrong[:3]) or "none was asked"
+            raise MachineFault("generators whose answer is known were misjudged here", where=cell.id, why=why)
 
     # ---- what they are made of
     def claim(self, cell: Cell, case: str) -> tuple[Claim, str]:

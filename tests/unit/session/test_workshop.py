@@ -1,19 +1,23 @@
 """What is dear is done once, for whatever is the same; what may differ is never taken from another."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import pytest
 
+from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.generator import CONFIG, Case, Claim, Files, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator import CONFIG, Case, Claim, Files, Finding, Outcome, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.session.workshop import RealWorkshop, Told, deciding
 from tests.unit.generators.makers import WORLD, state
 
 CLAIM = Claim(loads=True, sandbox="workspace-write", network=False)
+KNOWN = Finding(claim="a known one is caught", saw="it is", held=True, control="it is", control_held=True)
 CASES = tuple(Case(id=name, why="w") for name in ("one", "two"))
 
 
@@ -32,7 +36,9 @@ def told(case: str = "one", *, after: Files | None = None, before: Files | None 
 class Shop(RealWorkshop):
     """One that hears the given stories and claims, and counts what is measured."""
 
-    def __init__(self, stories: dict[tuple[str, str], Story], claims: dict[str, Claim]) -> None:
+    def __init__(
+        self, stories: dict[tuple[str, str], Story], claims: dict[str, Claim], known: tuple[Finding, ...] = (KNOWN,)
+    ) -> None:
         self.measured: list[str] = []
         self.lines: list[Line] = []
         self.asked_before: list[Files] = []
@@ -45,7 +51,7 @@ class Shop(RealWorkshop):
             text=lambda cell, config: CLAIM,
         )  # fmt: skip
         super().__init__(
-            bench, writers, teller=teller, asking=asking, known=lambda cell: Told(findings=(), by=""),  # type: ignore[arg-type]
+            bench, writers, teller=teller, asking=asking, known=lambda cell: Told(findings=known, by=""),  # type: ignore[arg-type]
             emit=self.lines.append,
         )  # fmt: skip
         self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
@@ -125,3 +131,26 @@ def test_words_that_no_app_server_takes_are_not_asked_there_and_red_about_nothin
     shop = Shop(launched, {"two": CLAIM})
     for found in (shop.loads(cell(), "one"), shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
         assert ["--add-dir" in one.skipped for one in found.findings] == [True]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        (), (KNOWN, msgspec.structs.replace(KNOWN, held=False, saw="it was not seen")),
+        (msgspec.structs.replace(KNOWN, control_held=False, saw="it was not seen"),),
+    ],
+)  # fmt: skip
+def test_nothing_is_believed_where_a_known_generator_was_misjudged_or_none_was_asked(
+    known: tuple[Finding, ...],
+) -> None:
+    shop = Shop({("g", "one"): told()}, {"one": CLAIM}, known)
+    asked: tuple[Callable[[], object], ...] = (
+        lambda: shop.story(cell(), "one"), lambda: shop.loads(cell(), "one"), lambda: shop.claims(cell(), "one"),
+        lambda: shop.enforces(cell(), "one"), lambda: shop.strained("killed", cell(), ""),
+        lambda: shop.writer(cell(), "workspace-write"),
+    )  # fmt: skip
+    for ask in asked:
+        with pytest.raises(MachineFault, match="misjudged here") as fault:
+            ask()
+        assert fault.value.why == ("a known one is caught: it was not seen" if known else "none was asked")
+    assert shop.standing(cell()).findings == known, "its own promise says what was wrong"
