@@ -67,7 +67,10 @@ def main(top: str, path: str) -> None:
     seen: Dict[str, Seen] = {}  # noqa: UP006
     looks = 0
     os.set_blocking(0, False)
-    while looks % _ASK or not _is_over():
+    over = False
+    while not over:
+        # Asked before the look: the last one is after the end, however long this program was kept waiting in between.
+        over = looks % _ASK == 0 and _is_over()
         kind, content = look(top, path)
         digest = f"{kind} {hashlib.sha256(content).hexdigest()}"
         if digest in seen:

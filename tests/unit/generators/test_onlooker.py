@@ -1,0 +1,31 @@
+"""Who reads all the time sees also what came while it was not let run."""
+
+import base64
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+# The file changes between a look and the question whether to go on: as where a busy machine lets nobody run in between.
+PROGRAM = """
+import sys
+from pathlib import Path
+from pytest_codexsandbox.guest import onlooker
+
+def is_over():
+    Path(sys.argv[2]).write_bytes(b"new")
+    return True
+
+onlooker._is_over = is_over
+onlooker.main(sys.argv[1], sys.argv[2])
+"""
+
+
+def test_the_last_look_is_after_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"old")
+    words = (sys.executable, "-c", PROGRAM, str(tmp_path), str(path))
+    first, told = subprocess.run(words, stdin=subprocess.PIPE, capture_output=True, check=True).stdout.splitlines()
+    assert first == b""
+    seen = [base64.b64decode(one["content"]) for one in json.loads(told)["seen"]]
+    assert seen[-1] == b"new"
