@@ -4,23 +4,21 @@ Its workspace is the folder in which the server was started. What a file says is
 has a server of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from packaging.version import Version
 
-from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write
-from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of, understood
-from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.conversing import ConversingDoor
+from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of
 from pytest_codexsandbox.doors.settings import settings_of
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.ports import Subject
 
 DRIVER: Final = "app_server_driver.py"
 FIRST: Final = Version("0.105.0")  # measured: 0.65, 0.99, 0.101 and 0.104 refuse every command, 0.105 runs them
@@ -28,9 +26,8 @@ REFUSED: Final = "`codex-linux-sandbox was required but not provided`"
 UNKNOWN: Final = "0.0.0"  # of a local build
 
 
-class AppServerDoor:
+class AppServerDoor(ConversingDoor):
     name = "app-server"
-    is_control = False
     needs = ("app-server",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
@@ -47,20 +44,7 @@ class AppServerDoor:
         codex = (subject.binary, "app-server", *as_words(QUIET), *words)
         return driven(DRIVER, codex, inner, world, call, why=f"codex app-server under {why}")
 
-    def observe(
-        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
-    ) -> tuple[Observation, ...]:
-        return tuple(map(self.understood, observe(self, environment, subject, policy, acts, call)))
-
-    def configured(self, write: Write) -> ConfiguredDoor:
-        """The same door, at which a policy is asked for by what a generator wrote."""
-        return ConfiguredDoor(self, write)
-
-    def understood(self, observation: Observation) -> Observation:
-        return understood(observation)
-
     def lacks(self, able: Capabilities) -> str:
-        """Why this Codex runs no command here, known beforehand; "" where nothing is known that keeps it from it."""
         if not able.app_server:
             return f"Codex {able.version} has no app-server"
         if able.version != UNKNOWN and Version(able.version) < FIRST:

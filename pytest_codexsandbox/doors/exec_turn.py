@@ -4,28 +4,24 @@ The model is a program of ours on loopback (guest/scripted_model.py), so that th
 is Codex' own way to a command: its tool, its approval policy (never), its sandbox.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write
-from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of, understood
-from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.conversing import ConversingDoor
+from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of
 from pytest_codexsandbox.doors.sandbox_cli import toml_text
-from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.ports import Subject
 
 DRIVER: Final = "exec_turn_driver.py"
 
 
-class ExecDoor:
+class ExecDoor(ConversingDoor):
     name = "exec"
-    is_control = False
-    needs: tuple[str, ...] = ()
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
         words = as_words((*policy_of(policy, world, call), trust_in(world.fill(call.cwd))))
@@ -38,20 +34,8 @@ class ExecDoor:
         codex = (subject.binary, "exec", "--json", "--skip-git-repo-check", *as_words(QUIET), *words)
         return driven(DRIVER, codex, inner, world, call, why=f"codex exec under {why}")
 
-    def observe(
-        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
-    ) -> tuple[Observation, ...]:
-        return tuple(map(self.understood, observe(self, environment, subject, policy, acts, call)))
-
-    def configured(self, write: Write) -> ConfiguredDoor:
-        """The same door, at which a policy is asked for by what a generator wrote."""
-        return ConfiguredDoor(self, write)
-
-    def understood(self, observation: Observation) -> Observation:
-        return understood(observation)
-
     def lacks(self, able: Capabilities) -> str:
-        """Why this Codex runs no command here, known beforehand; every release has the command."""
+        """Every release has the command."""
         return ""
 
 

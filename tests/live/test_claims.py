@@ -1,7 +1,6 @@
 """What the real Codex says about a file, and that what it says is about this file."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,27 +10,9 @@ from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.generator import Laid
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.ports import Environment, Subject
-from tests.fakes.machine import installed_codex, local_environment, run_folder
+from tests.fakes.machine import local_environment
 
 pytestmark = pytest.mark.live
-
-
-@pytest.fixture(scope="module")
-def machine() -> Iterator[Environment]:
-    with local_environment() as environment:
-        yield environment
-
-
-@pytest.fixture(scope="module")
-def codex() -> Iterator[Subject]:
-    with run_folder() as cache:
-        yield installed_codex(cache)
-
-
-@pytest.fixture(scope="module")
-def claimant(machine: Environment, codex: Subject) -> Iterator[Claimant]:
-    with Claimant(machine, codex) as claimant:
-        yield claimant
 
 
 def test_each_mode_is_said_with_its_roots_and_its_network(claimant: Claimant) -> None:

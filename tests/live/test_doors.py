@@ -1,6 +1,5 @@
 """The doors with the real Codex on this machine: the contract, what each policy means, and nothing of the user's."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, POLICIES, READ_ONLY, ROOTS, WORKSPACE_WRITE
 from pytest_codexsandbox.ports import Door, Environment, Subject
-from tests.fakes.machine import installed_codex, local_environment, run_folder
 
 pytestmark = pytest.mark.live
 PLACES = ("WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING", "HOME", "TMP", "TMPDIR")
@@ -34,18 +32,6 @@ OPEN = {
 }
 PATIENT = Call(timeout=120.0)
 CODEX: tuple[Door, ...] = (SandboxDoor(), AppServerDoor(), ExecDoor())
-
-
-@pytest.fixture(scope="module")
-def machine() -> Iterator[Environment]:
-    with local_environment() as environment:
-        yield environment
-
-
-@pytest.fixture(scope="module")
-def codex() -> Iterator[Subject]:
-    with run_folder() as cache:
-        yield installed_codex(cache)
 
 
 class Live(DoorContract):

@@ -26,7 +26,7 @@ from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, READ_ONLY, W
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Environment, Subject
-from tests.fakes.machine import installed_codex, local_environment, run_folder
+from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 DOORS = (AppServerDoor(), ExecDoor())
@@ -36,18 +36,6 @@ ACTS = {f"driven.places/{name.lower()}": Act(verb="write", path=f"@{name}@/@NAME
 }
 PATIENT = Call(timeout=120.0)
 CONFIG = "@CODEX_HOME@/config.toml"
-
-
-@pytest.fixture(scope="module")
-def machine() -> Iterator[Environment]:
-    with local_environment() as environment:
-        yield environment
-
-
-@pytest.fixture(scope="module")
-def codex() -> Iterator[Subject]:
-    with run_folder() as cache:
-        yield installed_codex(cache)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Environment, Subject
 from pytest_codexsandbox.registry import cache_folder
-from tests.fakes.machine import installed_codex, local_environment
+from tests.fakes.machine import installed_codex
 from tests.live.incidents import Asked, Happened, have, run
 
 pytestmark = pytest.mark.live
@@ -94,12 +94,6 @@ def test_an_external_tool_is_granted_no_more_than_it_needs() -> None:
     assert arrives == "conforms"
     (whole,) = seen.verdicts(generator="external-cli-whole-home", promise=granted)
     assert (seen.records[whole].direction, seen.fingerprint(whole)) == ("leak", "generator-whole-home")
-
-
-@pytest.fixture(scope="module")
-def machine() -> Iterator[Environment]:
-    with local_environment() as environment:
-        yield environment
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Environment, Subject
 from pytest_codexsandbox.reference import apply, generate
 from pytest_codexsandbox.reference.block import Marks
-from tests.fakes.machine import installed_codex, local_environment, run_folder
+from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 Generate = Callable[[Request], Result]
@@ -38,24 +38,6 @@ ACTS = {
         for name, path in {"own": BOARD, "sibling": SIBLING}.items()
     },
 }
-
-
-@pytest.fixture(scope="module")
-def machine() -> Iterator[Environment]:
-    with local_environment() as environment:
-        yield environment
-
-
-@pytest.fixture(scope="module")
-def codex() -> Iterator[Subject]:
-    with run_folder() as cache:
-        yield installed_codex(cache)
-
-
-@pytest.fixture(scope="module")
-def claimant(machine: Environment, codex: Subject) -> Iterator[Claimant]:
-    with Claimant(machine, codex) as claimant:
-        yield claimant
 
 
 def written(generate: Generate, values: dict[str, str], folder: Path, user: bytes | None, **words: Any) -> Written:

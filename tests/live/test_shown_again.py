@@ -21,7 +21,7 @@ from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.ports import Door, Environment, Subject
-from tests.fakes.machine import installed_codex, local_environment, run_folder
+from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 # Without /tmp and $TMPDIR: calls that share /tmp and not $TMPDIR disturb each other there, and tests run side by side.
@@ -56,18 +56,6 @@ WORDS = {
     "EROFS": "Read-only file system", "EPERM": "Operation not permitted",
     "SQLITE_READONLY": "attempt to write a readonly database", "SQLITE_CANTOPEN": "unable to open database file",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def machine() -> Iterator[Environment]:
-    with local_environment() as environment:
-        yield environment
-
-
-@pytest.fixture(scope="module")
-def codex() -> Iterator[Subject]:
-    with run_folder() as cache:
-        yield installed_codex(cache)
 
 
 @pytest.fixture

@@ -1,0 +1,27 @@
+"""This machine, its installed Codex and one app-server of it: for those who ask for them by these names."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_codexsandbox.doors.claims import Claimant
+from pytest_codexsandbox.ports import Environment, Subject
+from tests.fakes.machine import installed_codex, local_environment, run_folder
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Environment]:
+    with local_environment() as environment:
+        yield environment
+
+
+@pytest.fixture(scope="module")
+def codex() -> Iterator[Subject]:
+    with run_folder() as cache:
+        yield installed_codex(cache)
+
+
+@pytest.fixture(scope="module")
+def claimant(machine: Environment, codex: Subject) -> Iterator[Claimant]:
+    with Claimant(machine, codex) as claimant:
+        yield claimant
