@@ -189,7 +189,7 @@ def mark(item: pytest.Item) -> None:
         return
     item.stash[KEY] = msgspec.structs.replace(key, case=own_case(item, key)) if key.promise.startswith(USER) else key
     item.extra_keyword_matches.add(key.promise)  # `-k stdin-arrives`: by the name that stands in the matrix
-    if item.config.pluginmanager.hasplugin("timeout") and declared(getattr(item, "function", None)):
+    if hasattr(item.config.hook, "pytest_timeout_set_timer") and declared(getattr(item, "function", None)):
         item.add_marker(pytest.mark.timeout(0))
 
 
