@@ -11,9 +11,10 @@ from pytest_codexsandbox.doors import claims as doors
 from pytest_codexsandbox.doors.settings import no_settings
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators import effective
+from pytest_codexsandbox.generators.blocks import Unaskable
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.effective import Oracle
-from pytest_codexsandbox.matrix.generated import Writers
+from pytest_codexsandbox.matrix.generated import Writers, policy_of
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import (
     CONFIG,
@@ -26,6 +27,7 @@ from pytest_codexsandbox.model.generator import (
     Story,
     Wish,
     Written,
+    is_silent,
 )
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.observation import Observation
@@ -89,7 +91,14 @@ class RealWorkshop:
     def writer(self, cell: Cell, policy: str) -> Write:
         """What asks a door of this cell for a policy: the generator's words, told now."""
         self._need(cell)
-        story = self._plain(cell, self._writers.wishes(cell)[policy])
+        wish = self._writers.wishes(cell)[policy]
+        if policy_of(self._expected(cell, wish)) != policy:
+            raise MachineFault(
+                f"by its rows for Codex {self._version(cell)} this generator leads to another policy than {policy}",
+                where=cell.id, why="the plan did not know the version of this build",
+                next_step=f"--codex-bin PATH@{self._version(cell)}",
+            )  # fmt: skip
+        story = self._plain(cell, wish)
         return lambda world, policy: _there(cell, story, world)
 
     # ---- what a Writing asks
@@ -157,7 +166,7 @@ class RealWorkshop:
     def expect(self, cell: Cell, case: str) -> Expect:
         """What must be in force after this story: what was asked for; where nothing is written about it, what was."""
         story, _ = self.story(cell, case)
-        asked = self._writers.expected(cell, story.wish)
+        asked = self._expected(cell, story.wish)
         if not asked.keeps:
             return msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
         before = self._before(cell, story)
@@ -181,7 +190,9 @@ class RealWorkshop:
         why = self._not_asked(cell, story)
         if why or story.first.refused:
             return _skipped(what, why or seen.DECLINED, by)
-        if self._writers.expected(cell, story.wish).refuses:
+        if self._silent(cell, story):
+            return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
+        if self._expected(cell, story.wish).refuses:
             return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
         claim, by = self.claim(cell, case)
         if not claim.loads and not self._before(cell, story).loads:
@@ -199,7 +210,10 @@ class RealWorkshop:
         return no_settings(story.runs[-1].argv, door=DOOR)
 
     def _tell(self, cell: Cell, name: str) -> tuple[Story, str]:
-        case = self._writers.case(cell, name)
+        version = self._version(cell)
+        if why := self._writers.ruled_out(cell, name, version):
+            raise Unaskable(why)
+        case = self._writers.case(cell, name, version)
         story = _said(self._teller.story(cell, case, case.wish or self._wish(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
         told = StoryLine(
@@ -217,7 +231,18 @@ class RealWorkshop:
     def _wish(self, cell: Cell) -> Wish:
         """As much as can be asked of this one."""
         wishes = (ASKED, *self._writers.wishes(cell).values())
-        return next((wish for wish in wishes if not self._writers.expected(cell, wish).refuses), ASKED)
+        return next((wish for wish in wishes if not self._expected(cell, wish).refuses), ASKED)
+
+    def _expected(self, cell: Cell, wish: Wish) -> Expect:
+        return self._writers.expected(cell, wish, self._version(cell))
+
+    def _version(self, cell: Cell) -> str:
+        """As the generator is told it: a plan may not know the one of a build."""
+        return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version
+
+    def _silent(self, cell: Cell, story: Story) -> bool:
+        row = self._writers.row(cell, story.wish, self._version(cell))
+        return is_silent(self._writers.declaration(cell), story.wish, row)
 
     def _claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
         story, told_by = self.story(cell, case)

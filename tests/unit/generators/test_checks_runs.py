@@ -19,6 +19,7 @@ from pytest_codexsandbox.model.generator import (
     FileState,
     Launch,
     Marker,
+    Row,
     Story,
     Wish,
 )
@@ -55,7 +56,7 @@ def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
         ({"code": 1}, ANY, "no-reason"),
         ({"after": GOOD, "error": "the result is no JSON"}, ANY, "result-malformed"),
         ({"after": GOOD}, Declaration(platforms=("darwin",)), "should-have-declined"),
-        ({"after": GOOD, "expect": Expect(refuses=True)}, ANY, "should-have-declined"),
+        ({"after": GOOD, "row": Row(expect=Expect(refuses=True))}, ANY, "should-have-declined"),
     ],
 )
 def test_an_exit_that_is_not_what_was_done_is_found(
@@ -68,7 +69,16 @@ def test_a_generator_that_declines_where_nothing_is_in_its_way_is_found() -> Non
     assert reasons(agrees(ended(None, code=3, stderr="no"), ANY)) == {"declines-nothing"}
     declined = ended(None, code=3, stderr="no")
     assert held(agrees(declined, Declaration(platforms=("darwin",)))), "it declares that it declines here"
-    assert held(agrees(msgspec.structs.replace(declined, expect=Expect(refuses=True)), ANY))
+    assert held(agrees(msgspec.structs.replace(declined, row=Row(expect=Expect(refuses=True))), ANY))
+
+
+def test_of_a_platform_a_declaration_that_names_none_promises_nothing_but_its_rows_do() -> None:
+    there = ended(None, after=GOOD)
+    darwin = msgspec.structs.replace(there, wish=Wish(platform="darwin"))
+    assert held(agrees(darwin, ANY))
+    named = Row(when={"platform": "darwin"}, expect=Expect(refuses=True))
+    assert reasons(agrees(msgspec.structs.replace(darwin, row=named), ANY)) == {"should-have-declined"}
+    assert held(agrees(msgspec.structs.replace(darwin, row=Row(when={"platform": "darwin"})), ANY))
 
 
 def test_one_that_declines_an_ordinary_file_declines_its_work() -> None:
