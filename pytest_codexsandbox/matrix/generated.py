@@ -145,8 +145,7 @@ def with_corpus(plan: Plan, writers: Writers, promises: Iterable[Promise]) -> Pl
 def _row(generator: Generator) -> GeneratorRow:
     declaration = generator.declaration
     pinned = [name.rpartition("==")[2] for name in declaration.install.values() if "==" in name]
-    named = generator.name if declaration.run else str(generator.spec)
-    return GeneratorRow(name=generator.name, spec=named, version=pinned[0] if len(pinned) == 1 else "")
+    return GeneratorRow(name=generator.name, spec=generator.as_asked, version=pinned[0] if len(pinned) == 1 else "")
 
 
 def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) -> Sides:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.model.generator import ROW
 from pytest_codexsandbox.model.journal import CallLine, CellRow, ClaimLine, GeneratorRow, StoryLine
 from pytest_codexsandbox.model.ledger import HARNESS, Journal
 from pytest_codexsandbox.model.policy import AS_ASKED
@@ -180,7 +181,8 @@ def paste(journal: Journal, record: Record) -> tuple[str, ...]:
     """The line that shows one case of a generator again; nothing for any other result."""
     name = next((one.axes.get("generator") for one in journal.plan.cells if one.id == record.key.cell), "")
     cases = {case.id for case in journal.plan.cases}
-    if not name or record.key.policy != AS_ASKED or record.key.case not in cases:
+    known = record.key.case in cases or record.key.case.startswith(ROW)
+    if not name or record.key.policy != AS_ASKED or not known:
         return ()
     row = next((row for row in journal.plan.generators if row.name == name), None)
     return (
