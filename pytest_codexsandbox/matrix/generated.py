@@ -15,7 +15,7 @@ from pytest_codexsandbox.matrix import generator_specs, generators, rows
 from pytest_codexsandbox.matrix.plan import OWN_CALL, Side, Sides, rides
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import ROW, Case, Declaration, Expect, Row, Wish, expected
+from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected, is_row
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.journal import CaseRow, GeneratorRow
 from pytest_codexsandbox.model.plan import Plan
@@ -75,7 +75,7 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def case(self, cell: Cell, name: str, version: str = "") -> Case:
-        own = rows.cases(self.declaration(cell), version or release_of(cell)) if name.startswith(ROW) else ()
+        own = rows.cases(self.declaration(cell), version or release_of(cell)) if is_row(name) else ()
         return next(case for case in (*own, *self.cases) if case.id == name)
 
     def ruled_out(self, cell: Cell, case: str, version: str) -> str:
@@ -145,7 +145,10 @@ def with_corpus(plan: Plan, writers: Writers, promises: Iterable[Promise]) -> Pl
 def _row(generator: Generator) -> GeneratorRow:
     declaration = generator.declaration
     pinned = [name.rpartition("==")[2] for name in declaration.install.values() if "==" in name]
-    return GeneratorRow(name=generator.name, spec=generator.as_asked, version=pinned[0] if len(pinned) == 1 else "")
+    why = tuple(case.why for case in rows.cases(declaration, ""))
+    return GeneratorRow(
+        name=generator.name, spec=generator.as_asked, rows=why, version=pinned[0] if len(pinned) == 1 else ""
+    )
 
 
 def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) -> Sides:

@@ -240,6 +240,10 @@ def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
     )
 
 
+def is_row(case: str) -> bool:
+    return case.startswith(ROW) and case.removeprefix(ROW).isdecimal()
+
+
 def is_silent(declaration: Declaration, wish: Wish, row: Row | None) -> bool:
     """Whether nothing is promised for this platform: a declaration that names none speaks of this one alone, unless a
     row does."""

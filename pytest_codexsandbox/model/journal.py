@@ -71,6 +71,7 @@ class GeneratorRow(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # the axis value
     spec: str  # as it can be asked for again
     version: str = ""  # where its declaration names one
+    rows: tuple[str, ...] = ()  # of its decision matrix, the first is the case row-01: why each of them stands there
 
 
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="plan"):

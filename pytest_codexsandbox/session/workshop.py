@@ -54,6 +54,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     by: str
     blocked_by: str = ""
+    unconfined: bool = False  # nothing was around generators, as the user has said
 
 
 class Teller(Protocol):
