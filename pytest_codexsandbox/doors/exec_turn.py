@@ -11,6 +11,7 @@ from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write
 from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of, understood
 from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.sandbox_cli import toml_text
+from pytest_codexsandbox.doors.settings import exec_words
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
@@ -35,7 +36,7 @@ class ExecDoor:
         self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
     ) -> Command:
         """With these words behind the subcommand. A folder without a repository is no matter of the sandbox."""
-        codex = (subject.binary, "exec", "--json", "--skip-git-repo-check", *as_words(QUIET), *words)
+        codex = (subject.binary, "exec", "--json", "--skip-git-repo-check", *as_words(QUIET), *exec_words(words))
         return driven(DRIVER, codex, inner, world, call, why=f"codex exec under {why}")
 
     def observe(

@@ -19,6 +19,7 @@ from pytest_codexsandbox.model.generator import (
     Expect,
     Files,
     Finding,
+    Launch,
     Outcome,
     Row,
     Story,
@@ -26,7 +27,8 @@ from pytest_codexsandbox.model.generator import (
 )
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.model.journal import Line
-from pytest_codexsandbox.session.workshop import RealWorkshop, Told, deciding
+from pytest_codexsandbox.session.alike import deciding
+from pytest_codexsandbox.session.workshop import RealWorkshop, Told
 from tests.unit.generators.makers import ANY, WORLD, state
 
 CLAIM = Claim(loads=True, sandbox="workspace-write", network=False)
@@ -146,11 +148,47 @@ def test_no_private_path_is_recorded() -> None:
     assert story.first.argv == words["argv"], "what Codex gets stays what it is"
 
 
+ADDED = ("-s", "workspace-write", "--add-dir", "/x")
+
+
 def test_words_that_no_app_server_takes_are_not_asked_there_and_red_about_nothing() -> None:
-    launched = {("g", "one"): told(argv=("-s", "workspace-write", "--add-dir", "/x")), ("g", "two"): told("two")}
+    launched = {("g", "one"): told(argv=ADDED), ("g", "two"): told("two")}
     shop = Shop(launched, {"two": CLAIM})
-    for found in (shop.loads(cell(), "one"), shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+    for found in (shop.loads(cell(), "one"), shop.claims(cell(), "one")):
         assert ["--add-dir" in one.skipped for one in found.findings] == [True]
+
+
+def enforced_beside(*second: str, claim: Claim = CLAIM) -> list[str]:
+    """What is measured of two stories that start Codex so."""
+    more = {CONFIG: state(b"model = 'x'\n")}
+    stories = {("g", "one"): told(argv=ADDED), ("g", "two"): told("two", argv=second or ADDED, after=more)}
+    shop = Shop(stories, {"one": CLAIM, "two": claim})
+    for case in ("one", "two"):
+        assert shop.enforces(cell(), case)[0].findings == ()
+    return shop.measured
+
+
+def test_what_codex_does_with_such_words_is_measured_once_for_what_is_the_same_beside_them() -> None:
+    assert enforced_beside() == ["one"]
+    assert enforced_beside("-s", "workspace-write", "--add-dir", "/y") == ["one", "two"]
+    assert enforced_beside(claim=msgspec.structs.replace(CLAIM, network=True)) == ["one", "two"]
+    assert enforced_beside(claim=Claim(loads=False)) == ["one", "two"], "nobody knows what it would do"
+    assert enforced_beside("-p", "x") == ["one", "two"]
+
+
+def test_a_start_elsewhere_is_told_beside_what_codex_says_and_does() -> None:
+    away = {("g", "one"): told(launches=(Launch(argv=("exec", "hi"), cwd="/"),))}
+    shop = Shop(away, {"one": CLAIM})
+    for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+        assert [one.reason for one in found.findings if not one.held] == ["started-elsewhere"]
+
+
+def test_nothing_is_measured_of_such_words_where_it_declined_or_was_to() -> None:
+    declined = {("g", "one"): told(argv=ADDED, code=3, refused=True)}
+    to_decline = Declaration(semantics=(Row(expect=Expect(refuses=True)),))
+    for shop in (Shop(declined, {}), Shop({("g", "one"): told(argv=ADDED)}, {}, declared=to_decline)):
+        assert [bool(one.skipped) for one in shop.enforces(cell(), "one")[0].findings] == [True]
+        assert shop.measured == []
 
 
 @pytest.mark.parametrize(
