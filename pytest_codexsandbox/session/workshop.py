@@ -112,7 +112,7 @@ class RealWorkshop:
     def loads(self, cell: Cell, case: str) -> Told:
         story, by = self.story(cell, case)
         why = self._not_asked(cell, story)
-        if not why and seen.refused(story.first) and seen.untouched(story):
+        if not why and _declined(story):
             why = seen.DECLINED  # the file is the user's own
         if why:
             return _skipped(effective.LOADS, why, by)
@@ -200,7 +200,7 @@ class RealWorkshop:
         """Why nothing about a policy can be judged of this story, whoever is asked."""
         what = "the policy is what was asked for"
         why = why or self._no_end(story)
-        if why or story.first.refused:
+        if why or story.first.refused or _declined(story):
             return _skipped(what, why or seen.DECLINED, by)
         if self._silent(cell, story):
             return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
@@ -308,6 +308,11 @@ def _there(cell: Cell, story: Story, world: World) -> Written:
         why = last.error or last.stderr[-300:]
         raise MachineFault(f"{story.generator} did not end by itself", where=f"{last.ended} {last.code}", why=why)
     return written(story, last, world)
+
+
+def _declined(story: Story) -> bool:
+    """Also by an exit code that nobody has declared: whether it may is generator.exit-and-refusal-agree's to say."""
+    return seen.refused(story.first) and seen.untouched(story)
 
 
 def config_of(story: Story, files: Files) -> bytes | None:

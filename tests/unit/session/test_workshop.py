@@ -242,3 +242,14 @@ def test_of_a_platform_that_nothing_is_said_of_no_policy_is_asked_and_nothing_is
         one.held
         for one in Shop({("g", "one"): elsewhere}, {"one": CLAIM}, declared=named).claims(cell(), "one").findings
     )
+
+
+def test_of_who_declined_by_any_exit_code_no_policy_is_asked_unless_it_wrote() -> None:
+    was = {CONFIG: state(b"a = 1\n")}
+    for argv in ((), ADDED):
+        shop = Shop({("g", "one"): told(before=was, code=1, argv=argv)}, {"one": CLAIM})
+        for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+            assert [bool(one.skipped) for one in found.findings] == [True]
+        assert shop.measured == []
+    wrote = Shop({("g", "one"): told(before=was, after={CONFIG: state(b"b = 1\n")}, code=1)}, {"one": CLAIM})
+    assert not any(one.skipped for one in wrote.claims(cell(), "one").findings)
