@@ -304,3 +304,23 @@ def test_the_wish_says_on_which_platform() -> None:
     assert reasons(agrees(darwin, Declaration(platforms=("wsl",)))) == {"should-have-declined"}
     assert held(agrees(darwin, Declaration(platforms=("darwin",))))
     assert held(agrees(darwin, ANY)), "a declaration that is silent promises nothing of other platforms"
+
+
+def test_a_file_that_is_gone_or_a_folder_now_is_found() -> None:
+    for now in ({}, {CONFIG: FileState(kind="dir")}):
+        assert reasons(mode_owner_links(with_files(files(USER), now), ANY)) == {"file-replaced"}
+
+
+def test_what_a_dangling_link_leads_to_now_is_the_generators_to_make() -> None:
+    dangling = {CONFIG: FileState(kind="symlink", target="/stage/home/elsewhere.toml")}
+    made = dangling | {"@HOME@/elsewhere.toml": state(GOOD, mode=0o100600)}
+    assert held(mode_owner_links(with_files(dangling, made), ANY))
+
+
+@pytest.mark.parametrize("check", [mode_owner_links, second_run_same, third_run_same, does_not_grow, same_meaning])
+def test_of_one_that_did_not_end_nothing_is_told_but_that(check: Any) -> None:
+    assert "timeout" in skips(check(ended(USER, ended="timeout"), ANY))
+
+
+def test_what_means_the_same_again_is_not_asked_of_who_writes_no_file() -> None:
+    assert "writes no file" in skips(same_meaning(story(None, None, runs=(run(None, argv=("-c", "a=b")),) * 3), ANY))
