@@ -164,16 +164,20 @@ def test_a_file_that_keeps_its_mode_and_its_links_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "now", "reason"),
+    ("words", "now", "reason", "direction"),
     [
-        ({"mode": 0o100600}, {"mode": 0o100644}, "mode-changed"),
-        ({"mode": 0o100644}, {"mode": 0o100600}, "mode-changed"),
-        ({"uid": 1000}, {"uid": 0}, "owner-changed"),
-        ({"links": 2}, {"links": 1}, "hard-link-broken"),
+        ({"mode": 0o100600}, {"mode": 0o100644}, "mode-changed", "leak"),
+        ({"mode": 0o100644}, {"mode": 0o100600}, "mode-changed", "denied"),
+        ({"uid": 1000}, {"uid": 0}, "owner-changed", ""),
+        ({"links": 2}, {"links": 1}, "hard-link-broken", ""),
     ],
 )
-def test_another_mode_or_owner_or_a_lost_name_is_found(words: dict[str, int], now: dict[str, int], reason: str) -> None:
-    assert reasons(mode_owner_links(with_files(files(USER, **words), files(GOOD, **now)), ANY)) == {reason}
+def test_another_mode_or_owner_or_a_lost_name_is_found(
+    words: dict[str, int], now: dict[str, int], reason: str, direction: str
+) -> None:
+    found = mode_owner_links(with_files(files(USER, **words), files(GOOD, **now)), ANY)
+    assert reasons(found) == {reason}
+    assert {one.direction for one in found} == {direction}
 
 
 def test_a_link_that_was_replaced_or_led_elsewhere_is_found() -> None:
