@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.durations import Learned, learn
+from pytest_codexsandbox.durations import Learned, asked, learn
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.matrix.budget import Budget, within
 from pytest_codexsandbox.matrix.combine import Left
@@ -21,7 +21,6 @@ from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.registry import cache_folder, plugged
-from pytest_codexsandbox.session.batteries import calls_of
 
 MISSING = "the Python package of containers is missing: pip install 'pytest-codexsandbox[docker]'"
 
@@ -59,8 +58,8 @@ def expanded(
 
 def seconds_of(plan: Plan, known: Known) -> dict[str, float]:
     """What each cell is expected to take."""
-    calls = calls_of(plan)
-    return {cell.id: known.learned.expected(cell, calls.get(cell.id, 0)) for cell in plan.cells}
+    told = asked(plan)
+    return {cell.id: known.learned.expected(cell, told[cell.id]) for cell in plan.cells}
 
 
 def trimmed(plan: Plan, budget: Budget | None, known: Known) -> Plan:

@@ -213,7 +213,7 @@ class Controller:
             EndLine(
                 finished=_now(), exit=outcome.code, reasons=outcome.reasons, counts=count(records.values()),
                 leaks=self.leaks, seconds=time.monotonic() - self.began, seconds_in_codex=self.in_codex,
-                cells=self.times.spent(plan.cells),
+                cells=self.times.spent(plan),
             )
         )  # fmt: skip
         journal.close()

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +22,12 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.planfile import is_stopped
 from pytest_codexsandbox.quiet import TOLD
+from pytest_codexsandbox.reports.screen_causes import again
 from pytest_codexsandbox.running import Run, of
 from pytest_codexsandbox.session.batteries import act_id
 from pytest_codexsandbox.session.rehearsal import judged
 from pytest_codexsandbox.session.trial import RealTrial
+from pytest_codexsandbox.session.tried import OVER
 from pytest_codexsandbox.session.writing import RealWriting
 
 USER: Final = "user"  # the suite of a user's own tests
@@ -151,7 +153,7 @@ class Recording:
     def _write_repro(self, trial: RealTrial | RealWriting, record: Record) -> str:
         """A script for the first row that did not hold; a folder that cannot be written costs the script alone."""
         if isinstance(trial, RealWriting):
-            return self._put_repro(record, again_by_hand(trial, str(self.run.writers.generator(trial.cell).spec)))
+            return self._put_repro(record, again_by_hand(self.run, trial, self.config.invocation_params.args))
         bad = next((row for row in record.evidence if not row.held), None)
         seen = next((seen for seen in trial.seen if bad is None or seen.id == bad.call), trial.seen[0])
         promise = trial.promise
@@ -191,12 +193,20 @@ def lost_capability(key: Key, reason: str) -> Record:
     return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
 
 
-def again_by_hand(trial: RealWriting, spec: str) -> str:
-    """A script that shows a generator's case again, in private folders and confined as here."""
-    version = trial.cell.subject.release
-    words = ["codexsandbox", "generator", "try", "--case", trial.case or "01-none"]
-    words += ["--codex-release", version] if version else []
-    words += ["--", f"{trial.cell.subject.generator}={spec}"]
+def again_by_hand(run: Run, trial: RealWriting, invocation: Sequence[object]) -> str:
+    """A script that shows a generator's case again, in private folders and confined as here; what needs other writers,
+    strace or an older shape is shown by the run alone, narrowed to this promise."""
+    subject, asked, generator = trial.cell.subject, run.settings, run.writers.generator(trial.cell)
+    spec = generator.as_asked if generator.declaration.run else f"{generator.name}={generator.spec}"
+    words = ["codexsandbox", "generator", "try", "--case", trial.case]
+    if trial.promise.over not in OVER or asked.generator_in:
+        words = [*again(("pytest", *map(str, invocation)), (trial.key.promise,))]
+    else:
+        place = f"@{subject.as_version}" if subject.as_version else ""
+        words += ["--codex-bin", f"{subject.label}={subject.path}{place}"] if subject.source == "path" else []
+        words += ["--codex-release", subject.release] if subject.source != "path" and subject.release else []
+        words += ["--codex-generator-unconfined"] if asked.generator_unconfined else []
+        words += ["--", spec]
     return f"#!/bin/sh\n# {trial.key}\ncd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(words)}\n"
 
 

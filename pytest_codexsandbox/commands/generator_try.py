@@ -19,8 +19,8 @@ from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.explain import diagnose
-from pytest_codexsandbox.matrix import survey
-from pytest_codexsandbox.matrix.generated import Writers, row_cases, writers
+from pytest_codexsandbox.matrix import rows, survey
+from pytest_codexsandbox.matrix.generated import Writers, writers
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
 def _cases(options: argparse.Namespace, asked: Writers) -> tuple[Case, ...]:
     names = [name for text in options.case for name in text.split(",") if name]
     wish = _wish(options.wish)
-    own = row_cases(asked.generators[asked.asked[0]].declaration)
+    own = rows.cases(asked.generators[asked.asked[0]].declaration, "")  # which of them says anything: the workshop
     there = {case.id: case for case in (*asked.cases, *own)}
     for name in names:
         if name not in there:
@@ -115,7 +115,10 @@ def _cases(options: argparse.Namespace, asked: Writers) -> tuple[Case, ...]:
     chosen = [there[name] for name in names]
     chosen += [_own(Path(options.config))] if options.config else []
     chosen = chosen or [there[name] for name in TELLING]
-    return tuple(case if wish is None else msgspec.structs.replace(case, wish=wish) for case in chosen)
+    named = {case.id for case in own}  # a row is asked for what it speaks of
+    return tuple(
+        case if wish is None or case.id in named else msgspec.structs.replace(case, wish=wish) for case in chosen
+    )
 
 
 def _own(path: Path) -> Case:

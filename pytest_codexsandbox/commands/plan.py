@@ -14,6 +14,7 @@ import msgspec
 from pytest_codexsandbox.choosing import Known, here, seconds_of, stock
 from pytest_codexsandbox.commands import asked
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
+from pytest_codexsandbox.durations import asked as asked_of
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators.third_party.forecast import forecast_of
 from pytest_codexsandbox.matrix import generated, load, locked, survey
@@ -25,7 +26,6 @@ from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.registry import cache_folder, shipped
 from pytest_codexsandbox.releases.forecast import forecast
-from pytest_codexsandbox.session.batteries import calls_of
 
 EXAMPLES: Final = (
     "codexsandbox plan",
@@ -94,10 +94,12 @@ def as_json(shown: Shown) -> str:
         {"id": one.id, "title": one.title, "kind": one.kind, "severity": one.severity, "source": one.source}
         for one in plan.promises
     ]
-    coverage = plan.coverage
+    coverage, told = plan.coverage, asked_of(plan)
     document: dict[str, Any] = {
         "preset": plan.preset, "digest": digest(plan), "cells": cells, "promises": promises,
-        "keys": plan.keys, "calls": calls(plan), "seconds": round(sum(shown.seconds.values()), 1),
+        "keys": plan.keys, "calls": calls(plan),
+        "stories": sum(one.stories for one in told.values()), "strains": sum(one.strains for one in told.values()),
+        "seconds": round(sum(shown.seconds.values()), 1),
         "learned_from": shown.learned, "downloads": shown.downloads, "tools": shown.tools,
         "stock": shown.stock, "coverage": coverage,
         "covered": coverage.covered(cell.axes for cell in plan.cells) if coverage else None,
@@ -108,7 +110,7 @@ def as_json(shown: Shown) -> str:
 
 def calls(plan: Plan) -> int:
     """How often Codex would be started."""
-    return sum(calls_of(plan).values())
+    return sum(one.calls for one in asked_of(plan).values())
 
 
 # ---- the lock

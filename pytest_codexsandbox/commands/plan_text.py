@@ -7,14 +7,13 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.durations import GUESSED, in_words
+from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN, Asked, asked, in_words
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import AXES
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.releases.forecast import Forecast
-from pytest_codexsandbox.session.batteries import calls_of
 
 WIDTH: Final = 80
 _FEW: Final = 12  # environments that each have a line of their own
@@ -41,11 +40,12 @@ def as_text(shown: Shown, *, verbose: bool = False) -> str:
 
 
 def _head(shown: Shown, verbose: bool) -> Iterator[str]:
-    plan = shown.plan
-    yield (
+    plan, told = shown.plan, asked(shown.plan)
+    head = (
         f"{plan.preset}: {many(len(plan.cells), 'cell')}, {many(len(plan.promises), 'promise')}, "
-        f"{many(len(plan.keys), 'check')} in {many(sum(calls_of(plan).values()), 'Codex call')}"
+        f"{many(len(plan.keys), 'check')} in {many(sum(one.calls for one in told.values()), 'Codex call')}"
     )
+    yield from wrapped(head + "".join(_of_generators(told.values())), "")
     yield from wrapped(_time(shown), "")
     yield from _picked(shown)
     by_environment: dict[str, list[Cell]] = {}
@@ -59,8 +59,20 @@ def _head(shown: Shown, verbose: bool) -> Iterator[str]:
         yield from _axes(plan, len(by_environment))
 
 
+def _of_generators(told: Iterable[Asked]) -> Iterator[str]:
+    told = tuple(told)
+    if stories := sum(one.stories for one in told):
+        yield f", {many(stories, 'case')} of generators"
+    if strains := sum(one.strains for one in told):
+        yield f", {many(strains, 'question')} under strain"
+
+
 def _time(shown: Shown) -> str:
-    source = f"learned from {many(shown.learned, 'run')}" if shown.learned else f"guessed: {GUESSED} s for each call"
+    told = asked(shown.plan).values()
+    guessed = [f"{GUESSED} s for each call"]
+    guessed += [f"{GUESSED_STORY} s for each case of a generator"] if any(one.stories for one in told) else []
+    guessed += [f"{GUESSED_STRAIN} s for each question under strain"] if any(one.strains for one in told) else []
+    source = f"learned from {many(shown.learned, 'run')}" if shown.learned else f"guessed: {', '.join(guessed)}"
     return f"about {in_words(sum(shown.seconds.values()))}, one environment after the other ({source})"
 
 

@@ -12,7 +12,8 @@ The pytest outcome can make a verdict worse, never better. The rules, the first 
    which it is not known whether a sandbox was on, where the promise needs one              → broken
 5. everything held, in a sandbox of another bubblewrap than the one that was asked for → blocked; where a release of
    bubblewrap was asked for and this Codex starts none → n/a
-6. everything held: conforms; under a policy without a sandbox: unconfined
+6. everything held: conforms; under a policy without a sandbox, or of generators that nothing confines as asked:
+   unconfined
 """
 
 from collections.abc import Sequence
@@ -139,7 +140,8 @@ def _by_doubt_of_start(promise: Promise, started: Started, sandboxed: bool) -> J
 def _held(promise: Promise, evidence: Sequence[Evidence], started: Started, sandboxed: bool) -> Judged:
     told = _counted(evidence)
     if not sandboxed and started.state != "on":
-        return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{told}; no sandbox, as asked")
+        free = started.why if promise.of_generators else "no sandbox, as asked"
+        return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{told}; {free}")
     if not sandboxed:
         told += f"; a sandbox was on although none was asked for ({started.why})"
     elif started.state != "on":  # only a promise that needs nothing comes here

@@ -10,6 +10,7 @@ from typing import Final
 from pytest_codexsandbox.doors.conversing import ConversingDoor
 from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of
 from pytest_codexsandbox.doors.sandbox_cli import toml_text
+from pytest_codexsandbox.doors.settings import exec_words
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
@@ -31,7 +32,7 @@ class ExecDoor(ConversingDoor):
         self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
     ) -> Command:
         """With these words behind the subcommand. A folder without a repository is no matter of the sandbox."""
-        codex = (subject.binary, "exec", "--json", "--skip-git-repo-check", *as_words(QUIET), *words)
+        codex = (subject.binary, "exec", "--json", "--skip-git-repo-check", *as_words(QUIET), *exec_words(words))
         return driven(DRIVER, codex, inner, world, call, why=f"codex exec under {why}")
 
     def lacks(self, able: Capabilities) -> str:

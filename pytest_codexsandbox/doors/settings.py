@@ -4,7 +4,7 @@
 that it stands for says the same. What stands for no setting cannot be asked there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pytest_codexsandbox.errors import NotHad
@@ -13,6 +13,8 @@ SETTINGS: Final = ("-c", "--config", "--enable", "--disable")
 _STANDS_FOR: Final = {
     "-s": "sandbox_mode", "--sandbox": "sandbox_mode", "-a": "approval_policy", "--ask-for-approval": "approval_policy",
 }  # fmt: skip
+_APPROVAL: Final = ("-a", "--ask-for-approval")
+_VALUED: Final = ("-p", "--profile", "--add-dir")
 _BYPASS: Final = ("--dangerously-bypass-approvals-and-sandbox", "--yolo")
 _EVERYTHING: Final = ("-c", 'sandbox_mode="danger-full-access"', "-c", 'approval_policy="never"')
 
@@ -37,6 +39,32 @@ def settings_of(words: Sequence[str], *, door: str) -> tuple[str, ...]:
         else:
             last += ["-c", f"{_STANDS_FOR[name]}={_string(value if equals else rest.pop(0))}"]
     return (*taken, *last)
+
+
+def exec_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Behind `codex exec`, which takes every word that says what Codex may do but the one about approvals: that stands
+    before the subcommand."""
+    told: list[str] = []
+    for name, taken in _taken(words):
+        valued = len(taken) > 1 or "=" in taken[0]
+        told += settings_of(taken, door="exec") if name in _APPROVAL and valued else taken
+    return tuple(told)
+
+
+def settings_alone(words: Sequence[str]) -> tuple[str, ...]:
+    """Those that may stand behind any subcommand; the others are left out."""
+    known = (*SETTINGS, *_STANDS_FOR, *_BYPASS)
+    return settings_of([word for name, taken in _taken(words) if name in known for word in taken], door="")
+
+
+def _taken(words: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each option by its name, with its value."""
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, _ = word.partition("=")
+        valued = name in (*SETTINGS, *_STANDS_FOR, *_VALUED) and not equals and bool(rest)
+        yield name, (word, rest.pop(0)) if valued else (word,)
 
 
 def no_settings(words: Sequence[str], *, door: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.generators.starting import is_session
 from pytest_codexsandbox.model.command import Finished
 from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Launch, Outcome
 
@@ -19,7 +20,7 @@ _MOST_LAUNCHES: Final = 20
 _NOISE: Final = re.compile(r"CXG_.*|CODEXSANDBOX_.*|PWD|OLDPWD|SHLVL|_")
 _VALUED: Final = ("-c", "--config", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile", "--add-dir",
                   "--enable", "--disable")  # fmt: skip
-_PLAIN: Final = ("--full-auto", "--yolo", "--dangerously-bypass-approvals-and-sandbox")
+_PLAIN: Final = ("--full-auto", "--approve-for-me", "--yolo", "--dangerously-bypass-approvals-and-sandbox")
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,10 +93,10 @@ def _launches(recorded: Sequence[bytes]) -> tuple[tuple[Launch, ...], str]:
 
 
 def _derived(launches: Sequence[Launch], given: Mapping[str, str]) -> Told:
-    """Of several starts the last one counts: what comes before it are questions, such as `codex --version`."""
+    """Of several starts the last that starts work counts: the others are questions, such as `codex --version`."""
     if not launches:
         return Told()
-    last = launches[-1]
+    last = next((one for one in reversed(launches) if is_session(one.argv)), launches[-1])
     changed = {
         name: value
         for name, value in last.env.items()

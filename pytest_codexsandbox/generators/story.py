@@ -18,10 +18,10 @@ from pytest_codexsandbox.generators.stage import Stage, place
 from pytest_codexsandbox.model.generator import (
     CONFIG,
     Case,
-    Expect,
     Files,
     Laid,
     Outcome,
+    Row,
     Story,
     Wish,
     Written,
@@ -61,7 +61,7 @@ class Workshop:
 
     def tell(
         self, generator: Generator, case: Case, wish: Wish, *, version: str, codex: str = "", runs: int = RUNS,
-        expect: Expect | None = None,
+        row: Row | None = None,
     ) -> Story:  # fmt: skip
         """`version`: Codex's, in this cell; `codex`: its program. Unaskable where the case needs a block or markers
         that this generator has not. The second and third run follow only on one that ended by itself."""
@@ -76,7 +76,7 @@ class Workshop:
         told[0] = _with_import(told[0], alone)
         return Story(
             generator=generator.name, case=case, wish=asked.wish, before=before, runs=tuple(told),
-            world=self.world(), confined=self.confined, expect=expect, alone=blocks.content(alone.files),
+            world=self.world(), confined=self.confined, row=row, alone=blocks.content(alone.files),
         )  # fmt: skip
 
     def together(self, case: Case, asked: Sequence[Asked]) -> tuple[Files, tuple[Outcome, ...]]:

@@ -7,15 +7,15 @@ makes of that wish. And the promises about generators themselves, case by case, 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.matrix import generator_specs, generators
+from pytest_codexsandbox.matrix import generator_specs, generators, rows
 from pytest_codexsandbox.matrix.plan import OWN_CALL, Side, Sides, rides
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected
+from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected, is_row
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.journal import CaseRow, GeneratorRow
 from pytest_codexsandbox.model.plan import Plan
@@ -28,7 +28,6 @@ NONE: Final = "none"  # asked for as a generator: the cell without one
 UNASKED: Final = ("sandbox",)  # a matrix file's doors where it names none
 MEASURED_BY: Final = ("app-server",)
 INPUTS: Final = "inputs"
-ROW: Final = "row-"  # how the cases of a declaration's own decision matrix are called
 OF_ROWS: Final = ("effective.says-what-was-asked", "effective.does-what-was-asked", "generator.exit-and-refusal-agree")
 OURS: Final = (  # generators.writers has them: what else may write the same file
     "reserialises",
@@ -59,9 +58,12 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
     def declaration(self, cell: Cell) -> Declaration:
         return self.generator(cell).declaration
 
-    def expected(self, cell: Cell, wish: Wish) -> Expect:
-        declaration = self.declaration(cell)
-        return expected(declaration, wish, generators.row(declaration, wish, release_of(cell)))
+    def row(self, cell: Cell, wish: Wish, version: str = "") -> Row | None:
+        """Of its decision matrix, the one that decides. `version`: as that Codex says it; "" as a plan knows it."""
+        return rows.row(self.declaration(cell), wish, version or release_of(cell))
+
+    def expected(self, cell: Cell, wish: Wish, version: str = "") -> Expect:
+        return expected(self.declaration(cell), wish, self.row(cell, wish, version))
 
     def wishes(self, cell: Cell) -> dict[str, Wish]:
         """Policy → the wish that leads to it, the first one where several do."""
@@ -72,9 +74,13 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
                 found.setdefault(policy, wish)
         return found
 
-    def case(self, cell: Cell, name: str) -> Case:
-        rows = row_cases(self.declaration(cell))
-        return next(case for case in (*self.cases, *rows) if case.id == name)
+    def case(self, cell: Cell, name: str, version: str = "") -> Case:
+        own = rows.cases(self.declaration(cell), version or release_of(cell)) if is_row(name) else ()
+        return next(case for case in (*own, *self.cases) if case.id == name)
+
+    def ruled_out(self, cell: Cell, case: str, version: str) -> str:
+        """Why a row of its decision matrix says nothing of this Codex."""
+        return rows.ruled_out(self.declaration(cell), case, version)
 
 
 def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers:
@@ -96,28 +102,6 @@ def axis(texts: Sequence[str], known: Writers) -> tuple[str, ...]:
     """The values of the axis: "" for the cell without a generator."""
     without = ("",) if any(text.strip() == NONE for text in texts) else ()
     return (*without, *known.asked)
-
-
-def row_cases(declaration: Declaration) -> tuple[Case, ...]:
-    """A case for each row of the author's decision matrix: where there is no file, what the row speaks of is asked."""
-    return tuple(
-        Case(
-            id=f"{ROW}{number:02d}", why=row.why or "a row of the generator's own decision matrix", config=None,
-            group="rows", wish=wish_of(row),
-        )
-        for number, row in enumerate(declaration.semantics, start=1)
-    )  # fmt: skip
-
-
-def wish_of(row: Row) -> Wish:
-    """What the row speaks of; what it is silent about is as ordinary as can be. Its releases are the cell's to meet."""
-    when = row.when
-    wish = WISHES["roots"] if when.get("roots") == "some" else Wish()
-    network = {"on": True, "off": False, "unsaid": None}.get(when.get("network", "off"))
-    named = {name: value == "yes" for name, value in when.items() if name in generators.CAPABILITIES}
-    platform: Any = when.get("platform", wish.platform)
-    version = "" if when.get("version") in ("", "unknown") else None
-    return msgspec.structs.replace(wish, network=network, platform=platform, capabilities=named, version=version)
 
 
 def release_of(cell: Cell) -> str:
@@ -161,8 +145,10 @@ def with_corpus(plan: Plan, writers: Writers, promises: Iterable[Promise]) -> Pl
 def _row(generator: Generator) -> GeneratorRow:
     declaration = generator.declaration
     pinned = [name.rpartition("==")[2] for name in declaration.install.values() if "==" in name]
-    named = generator.name if declaration.run else str(generator.spec)
-    return GeneratorRow(name=generator.name, spec=named, version=pinned[0] if len(pinned) == 1 else "")
+    why = tuple(case.why for case in rows.cases(declaration, ""))
+    return GeneratorRow(
+        name=generator.name, spec=generator.as_asked, rows=why, version=pinned[0] if len(pinned) == 1 else ""
+    )
 
 
 def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) -> Sides:
@@ -201,24 +187,17 @@ class _Cases:
         if not promise.of_generators or is_standing(promise.id):
             return ""
         declaration = self._writers.declaration(cell)
-        if key.case.startswith(ROW):
-            return self._no_such_release(cell, key.case)
+        if release_of(cell) and (why := self._writers.ruled_out(cell, key.case, release_of(cell))):
+            return why
         if promise.over == "shapes" and not key.case:
             return "its declaration names no older shape that it takes over (migrates_from)"
         if declaration.kind == "argv" and promise.over in ("writers", "once"):
             return "it writes no file: it gives arguments"
         return ""
 
-    def _no_such_release(self, cell: Cell, case: str) -> str:
-        row = self._writers.declaration(cell).semantics[int(case.removeprefix(ROW)) - 1]
-        wish = self._writers.case(cell, case).wish or Wish()
-        if generators.fit(row.when, wish, release_of(cell)):
-            return ""
-        return f"the row speaks of Codex {row.when.get('version', '')}, and this is {release_of(cell) or 'a build'}"
-
     def _found(self, promise: Promise, cell: Cell) -> Iterator[str]:
         if promise.id in OF_ROWS:
-            yield from (case.id for case in row_cases(self._writers.declaration(cell)))
+            yield from map(rows.name_of, range(len(self._writers.declaration(cell).semantics)))
         match promise.over:
             case "configs":
                 yield from (case.id for case in self._writers.cases)

@@ -81,7 +81,11 @@ def of_file(path: Path, beside: Path | None = None) -> Generator:
     spec = parse(declaration.run, beside=beside, base=base, where=f"{path} (run)")
     for text in (*declaration.env.values(), *declaration.setup, *declaration.installed):
         check_placeholders(text, str(path))
-    return Generator(name=declaration.name, spec=spec, declaration=declaration, base=str(base))
+    shipped = path.resolve() == generators.files().get(declaration.name)
+    return Generator(
+        name=declaration.name, spec=spec, declaration=declaration, base=str(base),
+        file="" if shipped else str(base / path.name),
+    )  # fmt: skip
 
 
 def parse(

@@ -3,7 +3,6 @@
 The file's name is the generator's. See docs/reference/generators.md for every key.
 """
 
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -12,23 +11,17 @@ import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix import rows, toml_files
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.matrix.toml_files import TomlFile
-from pytest_codexsandbox.matrix.where import in_range, is_range
-from pytest_codexsandbox.model.generator import Declaration, Row, Wish
+from pytest_codexsandbox.matrix.where import is_range
+from pytest_codexsandbox.model.generator import Declaration, Row
+from pytest_codexsandbox.model.generator_spec import FOLDERS
 from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.registry import shipped
 
 FOLDER: Final = "generators"
-CAPABILITIES: Final = ("userns", "uid_map", "netns", "landlock", "seccomp")
-_NETWORK: Final = {True: "on", False: "off", None: "unsaid"}
-_WORDS: Final = {
-    "platform": ("linux", "darwin", "windows", "wsl", "unknown"),
-    "network": tuple(_NETWORK.values()),
-    "roots": ("some", "none"),
-    **dict.fromkeys(CAPABILITIES, ("yes", "no")),
-}
+_ROOTS: Final = tuple(f"@{name}@" for name in FOLDERS)
 
 
 def files(beside: Path | None = None) -> dict[str, Path]:
@@ -80,6 +73,8 @@ def _check(file: TomlFile, found: Declaration) -> None:
             raise WrongInput("a marker is empty", where=file.place("markers"))
     for index, row in enumerate(found.semantics):
         _check_row(file, index, row)
+    for index in range(len(found.semantics)):
+        _check_decides(file, index, found)
 
 
 def _check_row(file: TomlFile, index: int, row: Row) -> None:
@@ -87,11 +82,28 @@ def _check_row(file: TomlFile, index: int, row: Row) -> None:
     for name, value in row.when.items():
         if name == "version":
             _check_range(value, place)
-        elif name not in _WORDS:
+        elif name not in rows.WORDS:
             raise WrongInput(f"when: {name!r} is nothing that can be asked for", where=place,
-                             why=known(name, ("version", *_WORDS)))  # fmt: skip
-        elif value not in _WORDS[name]:
-            raise WrongInput(f"when: {name} is never {value!r}", where=place, why=known(value, _WORDS[name]))
+                             why=known(name, ("version", *rows.WORDS)))  # fmt: skip
+        elif value not in rows.WORDS[name]:
+            raise WrongInput(f"when: {name} is never {value!r}", where=place, why=known(value, rows.WORDS[name]))
+
+    for root in row.expect.roots or ():
+        name, _, _ = root.partition("/")
+        if root and root[0] != "/" and name not in _ROOTS:
+            raise WrongInput(f"expect: a root cannot be {root!r}", where=file.place("expect", table="semantics",
+                             index=index), why=known(name, _ROOTS))  # fmt: skip
+
+
+def _check_decides(file: TomlFile, index: int, found: Declaration) -> None:
+    """A row that nothing leads to would be asked for and never tell."""
+    earlier = rows.shadowed(found, index)
+    if earlier:
+        raise WrongInput(
+            f"row {index + 1} never decides: row {earlier} takes all that it speaks of",
+            where=file.place("when", table="semantics", index=index),
+            why="the first that fits decides", next_step="put it before, or take it away",
+        )  # fmt: skip
 
 
 def _check_range(text: str, place: str) -> None:
@@ -101,33 +113,3 @@ def _check_range(text: str, place: str) -> None:
         SpecifierSet(text if is_range(text) else f"=={text}")
     except InvalidSpecifier as error:
         raise WrongInput(f"when: version = {text!r} is not a version range", where=place, why=str(error)) from error
-
-
-def fit(when: Mapping[str, str], wish: Wish, version: str) -> bool:
-    """Whether a row speaks of what is asked. `version`: of the cell; what the wish says instead goes before it."""
-    told = version if wish.version is None else wish.version
-    facts = {
-        "platform": wish.platform, "network": _NETWORK[wish.network], "roots": "some" if wish.roots else "none",
-    }  # fmt: skip
-    for name, value in when.items():
-        if name == "version":
-            if not _version_fits(value, told):
-                return False
-        elif name in facts:
-            if facts[name] != value:
-                return False
-        elif wish.capabilities.get(name, True) is not (value == "yes"):
-            return False
-    return True
-
-
-def _version_fits(text: str, version: str) -> bool:
-    """`unknown` is what has no place in ranges: nothing, or nonsense."""
-    if text in ("", "unknown"):
-        return not in_range(">=0", version)
-    return in_range(text if is_range(text) else f"=={text}", version)
-
-
-def row(declaration: Declaration, wish: Wish, version: str) -> Row | None:
-    """The first row of the author's matrix that fits; None where none does."""
-    return next((one for one in declaration.semantics if fit(one.when, wish, version)), None)

@@ -11,6 +11,7 @@ Platform = Literal["linux", "darwin", "windows", "wsl", "unknown"]
 Mode = Literal["", "read-only", "workspace-write", "danger-full-access"]
 CONFIG: Final = "@CODEX_HOME@/config.toml"
 FREE: Final = "danger-full-access"
+ROW: Final = "row-"  # how the cases of a declaration's own decision matrix are called
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,7 +185,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     world: dict[str, str] = {}  # placeholder name → real path
     confined: str = ""  # by what; "" it was not
     alone: bytes | None = None  # what it writes for this wish where there is no file; None: nobody has looked
-    expect: Expect | None = None  # of the row of its decision matrix that fits; None: what was wished for
+    row: Row | None = None  # of its decision matrix, that fits; None: what was wished for is what must be
 
     @property
     def first(self) -> Outcome:
@@ -234,9 +235,25 @@ def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
         network=asked.network if asked.network is not None else True if sandbox == FREE else wish.network,
         roots=asked.roots if asked.roots is not None else (wish.roots if writes else ()),
         approval=asked.approval or wish.approval,
-        refuses=asked.refuses or wish.platform not in declaration.platforms,
+        refuses=asked.refuses or _is_elsewhere(declaration, wish, row),
         keeps=asked.keeps,
     )
+
+
+def is_row(case: str) -> bool:
+    return case.startswith(ROW) and case.removeprefix(ROW).isdecimal()
+
+
+def is_silent(declaration: Declaration, wish: Wish, row: Row | None) -> bool:
+    """Whether nothing is promised for this platform: a declaration that names none speaks of this one alone, unless a
+    row does."""
+    named = declaration.platforms != Declaration().platforms or (row is not None and row.expect.refuses)
+    return not named and _is_elsewhere(declaration, wish, row)
+
+
+def _is_elsewhere(declaration: Declaration, wish: Wish, row: Row | None) -> bool:
+    """A row that names the platform says itself what is to be there."""
+    return wish.platform not in declaration.platforms and not (row and "platform" in row.when)
 
 
 class Laid(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,3 +36,12 @@ class Generator(msgspec.Struct, frozen=True, kw_only=True):
     spec: Spec
     declaration: Declaration = Declaration()
     base: str = ""  # the folder that relative paths of its words start in
+    file: str = ""  # of its declaration, where that is not shipped
+
+    @property
+    def as_asked(self) -> str:
+        """What asks for it again, from any folder: a declaration says more of it than its command."""
+        if not self.declaration.run:
+            return str(self.spec)
+        named = self.file or self.declaration.name
+        return named if self.name == self.declaration.name else f"{self.name}={named}"

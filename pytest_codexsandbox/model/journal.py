@@ -71,6 +71,7 @@ class GeneratorRow(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # the axis value
     spec: str  # as it can be asked for again
     version: str = ""  # where its declaration names one
+    rows: tuple[str, ...] = ()  # of its decision matrix, the first is the case row-01: why each of them stands there
 
 
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="plan"):
@@ -174,8 +175,13 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     cell: str
     environment: str
     subject: str
-    seconds: float
+    seconds: float  # in which `calls` were made
     calls: int  # of Codex, controls not counted
+    generator: str = ""
+    stories: int = 0  # of its generator: the cases that it was asked for, with what Codex was asked of each
+    story_seconds: float = 0.0
+    strains: int = 0  # questions that need other writers, strace, or an older shape
+    strain_seconds: float = 0.0
 
 
 class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="end"):

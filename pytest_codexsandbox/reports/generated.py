@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.model.generator import ROW, is_row
 from pytest_codexsandbox.model.journal import CallLine, CellRow, ClaimLine, GeneratorRow, StoryLine
 from pytest_codexsandbox.model.ledger import HARNESS, Journal
 from pytest_codexsandbox.model.policy import AS_ASKED
@@ -15,6 +16,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, Verdict
 
 _OURS: Final = "generator-"  # fingerprints of what generators do
+ROWS: Final = "rows of its own"  # cases of its declaration's decision matrix
 UNGROUPED: Final = "on their own"  # cases that are no user's file: other writers, older shapes, or none at all
 
 
@@ -70,7 +72,13 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cases(self) -> int:
         """Of the corpus, how many were asked for."""
-        return sum(len(cases) for group, cases in self.groups.items() if group != UNGROUPED)
+        return len(self._corpus)
+
+    @property
+    def _corpus(self) -> frozenset[str]:
+        return frozenset(
+            case for group, cases in self.groups.items() if group not in (ROWS, UNGROUPED) for case in cases
+        )
 
     @property
     def declined(self) -> frozenset[str]:
@@ -81,10 +89,23 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
 
     @property
+    def declined_of_corpus(self) -> int:
+        """Without the rows of its own matrix, which say themselves where it is to decline."""
+        return len(self.declined & self._corpus)
+
+    def why(self, case: str) -> str:
+        """Of a row of its matrix."""
+        place = int(case.removeprefix(ROW)) if is_row(case) else 0
+        return self.row.rows[place - 1] if 0 < place <= len(self.row.rows) else ""
+
+    @property
     def confined(self) -> str:
         """By what; "" where one of its runs was not."""
         told = {story.confined for story in self.stories.values()}
-        return "" if "" in told else ", ".join(sorted(told))
+        if "" in told or any(one.verdict is Verdict.UNCONFINED for one in self.trust):
+            return ""
+        proved = any(one.verdict is Verdict.CONFORMS for one in self.trust)
+        return ", ".join(sorted(told)) or ("walls that were proved first" if proved else "")
 
     @property
     def version(self) -> str:
@@ -165,7 +186,8 @@ class _Reader:
         """In the order of the corpus; what is not of it comes last."""
         found: dict[str, dict[str, None]] = {group: {} for group in dict.fromkeys(self._groups.values())}
         for case in dict.fromkeys(asked):
-            found.setdefault(self._groups.get(case, UNGROUPED), {})[case] = None
+            own = ROWS if is_row(case) else UNGROUPED
+            found.setdefault(self._groups.get(case, own), {})[case] = None
         order = {case: place for place, case in enumerate(self._groups)}
         return {
             group: tuple(sorted(cases, key=lambda case: order.get(case, 0))) for group, cases in found.items() if cases
@@ -180,7 +202,8 @@ def paste(journal: Journal, record: Record) -> tuple[str, ...]:
     """The line that shows one case of a generator again; nothing for any other result."""
     name = next((one.axes.get("generator") for one in journal.plan.cells if one.id == record.key.cell), "")
     cases = {case.id for case in journal.plan.cases}
-    if not name or record.key.policy != AS_ASKED or record.key.case not in cases:
+    known = record.key.case in cases or is_row(record.key.case)
+    if not name or record.key.policy != AS_ASKED or not known:
         return ()
     row = next((row for row in journal.plan.generators if row.name == name), None)
     return (

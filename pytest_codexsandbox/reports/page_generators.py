@@ -143,7 +143,7 @@ class _Maker:
         story, claim = found.stories.get(case), found.claims.get(case)
         again = paste(self._journal, records[0])
         return CaseText(
-            anchor=anchor, name=case or "without a case", why=clipped(self._why.get(case, ""), TEXT),
+            anchor=anchor, name=case or "without a case", why=clipped(self._why.get(case, "") or found.why(case), TEXT),
             asked=asked_of(story), runs=tuple(ran(story)), said=tuple(_said(story)),
             claim=clipped(claimed(claim.claim), TEXT) if claim else "",
             found=tuple(map(_found, records[:_ROWS])), calls=tuple(_calls(found, records)), again=shlex.join(again),

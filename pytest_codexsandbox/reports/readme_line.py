@@ -35,6 +35,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 _KNOWN: Final = (Verdict.EXPECTED, Verdict.STALE)
 _BELIEVED: Final = (Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE)
+_SHOWN: Final = (Verdict.CONFORMS, Verdict.UNCONFINED)  # known generators were judged rightly; nothing confined them
 _NOT_MEASURED: Final = (Verdict.BROKEN, Verdict.BLOCKED)
 
 
@@ -78,7 +79,7 @@ def _summary(journal: Journal, cells: Sequence[Measured], incomplete: str) -> Su
         suite=_by_word(tally(record for cell in cells for record in cell.suite)),
         answers=_answers(records, journal.plan.of_generators, doubt, unseen=_unseen(cells)),
         cases=min(cell.cases for cell in cells), corpus=first.corpus,
-        declined=max(len(cell.declined) for cell in cells),
+        declined=max(cell.declined_of_corpus for cell in cells),
         confined=", ".join(sorted({cell.confined for cell in cells})) if all(cell.confined for cell in cells) else "",
         doubt=doubt,
     )  # fmt: skip
@@ -94,7 +95,7 @@ def _doubt(trust: Iterable[Record]) -> str:
     wrong = next((one for one in records if one.verdict not in _BELIEVED), None)
     if wrong is not None:
         return f"{wrong.key.promise}: {wrong.reason}"
-    shown = any(one.key.policy == AS_ASKED and one.verdict is Verdict.CONFORMS for one in records)
+    shown = any(one.key.policy == AS_ASKED and one.verdict in _SHOWN for one in records)
     return "" if shown else "nothing showed that the harness can be believed about generators (trust.*)"
 
 

@@ -37,12 +37,12 @@ def call_of(promise: Promise | None, *, acts: int, scale: float) -> Call:
 
 def calls_of(plan: Plan) -> dict[str, int]:
     """How often Codex would be started in each cell: one battery for each policy, and the promises that need a call
-    of their own."""
+    of their own. How often for what generators left, nobody knows before they have left it."""
     promises = {promise.id: promise for promise in plan.promises}
     groups = {
         (key.cell, key.door, key.policy, group_of(promises[key.promise])): _copies(promises[key.promise])
         for key in plan.keys
-        if not plan.not_applicable or str(key) not in plan.not_applicable
+        if not promises[key.promise].of_generators and (not plan.not_applicable or str(key) not in plan.not_applicable)
     }
     counted: dict[str, int] = {}
     for (cell, *_), copies in groups.items():

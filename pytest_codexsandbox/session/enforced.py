@@ -7,11 +7,12 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.start import assess
+from pytest_codexsandbox.doors.settings import no_settings
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators.enforcing import ACTS, CLAIMS, PROMISE, permitted
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import Expect, Finding, Story, Written
+from pytest_codexsandbox.model.generator import Expect, Finding, Outcome, Story, Written
 from pytest_codexsandbox.model.journal import CallLine, Line
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import AS_ASKED, FULL_ACCESS, GENERATED, POLICIES
@@ -26,10 +27,16 @@ from pytest_codexsandbox.session.standing import control_words, control_worked
 from pytest_codexsandbox.session.trial import RealTrial
 
 DOOR: Final = "app-server"
+EXEC: Final = "exec"
 LONGEST: Final = 80  # of two hundred roots each costs Codex a mount: as much time as so many acts have
 NO_SOCKET: Final = ("EPERM",)  # what the filter says to socket()
 NO_SANDBOX: Final = "no-sandbox"
 WriteThere = Callable[[Cell, Story, World], Written]
+
+
+def door_of(run: Outcome) -> str:
+    """At which the words of this run can be asked."""
+    return EXEC if no_settings(run.argv, door=DOOR) else DOOR
 
 
 class Enforced(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +46,8 @@ class Enforced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Enforcement:
-    """Through the door at which a configuration file counts."""
+    """Through the door at which a configuration file counts; words that no setting stands for go through `codex exec`,
+    which takes them as they are."""
 
     def __init__(self, bench: Bench, *, write: WriteThere, emit: Callable[[Line], None]) -> None:
         self._bench, self._write, self._emit = bench, write, emit
@@ -47,7 +55,9 @@ class Enforcement:
 
     def of(self, cell: Cell, story: Story, expect: Expect) -> Enforced:
         bench = self._bench
-        door = cast(ConfiguredDoor, bench.door(DOOR)).configured(lambda world, policy: self._write(cell, story, world))
+        door = cast(ConfiguredDoor, bench.door(door_of(story.runs[-1]))).configured(
+            lambda world, policy: self._write(cell, story, world)
+        )
         control = self._control(cell)
         seen = self._observed(cell, door, AS_ASKED)
         sandboxed = expect.sandbox != FULL_ACCESS

@@ -11,6 +11,8 @@ from pytest_codexsandbox.model.generator_spec import Generator
 
 CAUGHT: Final = ("breaks-toml", "duplicates-its-block", "eats-comments", "at-the-end", "leaves-a-copy")
 GOOD: Final = "good"
+ASKED: Final = tuple(name for name in CHECKS if name not in ("effective.argv-reads-as-asked", "generator.stays-inside"))
+"""Of the exemplary one on an ordinary file: it gives no arguments, and where nothing confines nobody sees beyond."""
 Tell = Callable[[Generator, Case, Wish], Story]
 _ASKED: Final = Wish(roots=("@ROOT0@",), network=True)
 
@@ -24,6 +26,8 @@ def _of_good(tell: Tell) -> Finding:
     one = generator_specs.of_declaration(GOOD)
     story = tell(one, Case(id="known", why="an ordinary file", config=USER), _ASKED)
     wrong = [f"{promise}: {found.saw}" for promise, found in _failed(story, one.declaration, CHECKS)]
+    unasked = [promise for promise in ASKED if all(found.skipped for found in CHECKS[promise](story, one.declaration))]
+    wrong += [f"{promise} was not asked" for promise in unasked]
     return _row("the exemplary generator passes", "it passes", wrong)
 
 
@@ -33,7 +37,7 @@ def _of_bad(bad: Bad, tell: Tell) -> Finding:
     story = tell(one, Case(id="known", why=bad.wrong, config=bad.config, link=bad.link), bad.wish)
     about = [promise for promise in bad.caught_by if promise in CHECKS]
     caught = {promise for promise, _ in _failed(story, declaration, about)}
-    missed = [f"{promise} did not see it" for promise in about if promise not in caught]
+    missed = [f"{promise} did not see it" for promise in about if promise not in caught] if about else ["nobody looked"]
     return _row(f"a generator that {bad.wrong} is caught", "it is caught", missed)
 
 

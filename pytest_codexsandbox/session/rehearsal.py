@@ -130,8 +130,13 @@ def run_promise(trial: RealTrial | RealWriting, function: Callable[..., object])
 def judged(trial: RealTrial | RealWriting, *, outcome: str, message: str) -> Judged:
     return judge(
         trial.promise, outcome=outcome, message=message, evidence=tuple(trial.rows), started=trial.started,  # type: ignore[arg-type]
-        sandboxed=NAMED[trial.policy].sandboxed,
+        sandboxed=NAMED[trial.policy].sandboxed and not _free(trial),
     )  # fmt: skip
+
+
+def _free(trial: RealTrial | RealWriting) -> bool:
+    """Generators were asked with nothing around them."""
+    return isinstance(trial, RealWriting) and trial.started.state == "off"
 
 
 def rehearse(

@@ -36,7 +36,7 @@ class RealTeller:
     def story(self, cell: Cell, case: Case, wish: Wish) -> Story:
         return self._open().tell(
             self._had(cell.subject.generator), case, wish, version=self._version(cell), codex=self._codex(cell),
-            expect=self._writers.expected(cell, case.wish or wish),
+            row=self._writers.row(cell, case.wish or wish, self._version(cell)),
         )  # fmt: skip
 
     def tell(self, generator: Generator, case: Case, wish: Wish) -> Story:
@@ -58,7 +58,7 @@ class RealTeller:
             StrainBench(
                 generator=self._had(cell.subject.generator), wish=wish, other=_other(wish), case=ORDINARY, beside=case,
                 named=self._had, version=self._version(cell), codex=subject.binary, folder=self._folder,
-                confinement=self._confinement, expect=self._writers.expected(cell, wish),
+                confinement=self._confinement, row=self._writers.row(cell, wish, self._version(cell)),
             )
         )  # fmt: skip
 

@@ -7,16 +7,16 @@ from typing import Final, Protocol, TypeVar
 
 import msgspec
 
-from pytest_codexsandbox.doors import claims as doors
 from pytest_codexsandbox.doors.settings import no_settings
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators import effective
+from pytest_codexsandbox.generators.blocks import Unaskable
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.effective import Oracle
-from pytest_codexsandbox.matrix.generated import Writers
+from pytest_codexsandbox.generators.starting import started
+from pytest_codexsandbox.matrix.generated import Writers, policy_of
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import (
-    CONFIG,
     Case,
     Claim,
     Declaration,
@@ -26,14 +26,16 @@ from pytest_codexsandbox.model.generator import (
     Story,
     Wish,
     Written,
+    is_silent,
 )
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.told import anonymous, told_files, told_runs, without_paths
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Write
+from pytest_codexsandbox.session.alike import chooses_a_profile, deciding, spelled_out, with_settings_alone
 from pytest_codexsandbox.session.bench import Bench
-from pytest_codexsandbox.session.enforced import DOOR, Enforced, Enforcement
+from pytest_codexsandbox.session.enforced import DOOR, Enforced, Enforcement, door_of
 from pytest_codexsandbox.session.once import Kept, once
 from pytest_codexsandbox.session.placing import readable, written
 
@@ -42,7 +44,6 @@ LOADS: Final = "generator.config-loads"
 ASKED: Final = Wish(roots=("@ROOT0@",), network=True)  # as much as a generator can be asked for
 ORACLES: Final = ("read-only", "workspace-write", "danger-full-access")
 TORN: Final = b"[[torn\n"
-READ_BY_CODEX: Final = (".toml", ".json", ".rules")  # beside the configuration: a copy with another name is not
 NO_FILE: Final = Case(id="no-file", why="the user has no file", config=None)
 
 
@@ -52,6 +53,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     by: str
     blocked_by: str = ""
+    unconfined: bool = False  # nothing was around generators, as the user has said
 
 
 class Teller(Protocol):
@@ -89,7 +91,14 @@ class RealWorkshop:
     def writer(self, cell: Cell, policy: str) -> Write:
         """What asks a door of this cell for a policy: the generator's words, told now."""
         self._need(cell)
-        story = self._plain(cell, self._writers.wishes(cell)[policy])
+        wish = self._writers.wishes(cell)[policy]
+        if policy_of(self._expected(cell, wish)) != policy:
+            raise MachineFault(
+                f"by its rows for Codex {self._version(cell)} this generator leads to another policy than {policy}",
+                where=cell.id, why="the plan did not know the version of this build",
+                next_step=f"--codex-bin PATH@{self._version(cell)}",
+            )  # fmt: skip
+        story = self._plain(cell, wish)
         return lambda world, policy: _there(cell, story, world)
 
     # ---- what a Writing asks
@@ -103,7 +112,7 @@ class RealWorkshop:
     def loads(self, cell: Cell, case: str) -> Told:
         story, by = self.story(cell, case)
         why = self._not_asked(cell, story)
-        if not why and seen.refused(story.first) and seen.untouched(story):
+        if not why and _declined(story):
             why = seen.DECLINED  # the file is the user's own
         if why:
             return _skipped(effective.LOADS, why, by)
@@ -117,14 +126,18 @@ class RealWorkshop:
         if told is not None:
             return told
         claim, by = self.claim(cell, case)
-        return Told(findings=effective.says(claim, self.expect(cell, case), self.oracle(cell)), by=by)
+        expect, (story, _) = self.expect(cell, case), self.story(cell, case)
+        return Told(findings=(*effective.says(claim, expect, self.oracle(cell)), *started(story, expect)), by=by)
 
     def enforces(self, cell: Cell, case: str) -> tuple[Told, tuple[Observation, ...]]:
-        told = self._asked(cell, case)
+        story, by = self.story(cell, case)
+        spoken = door_of(story.runs[-1]) != DOOR
+        told = self._unjudged(cell, story, by) if spoken else self._asked(cell, case)
         if told is not None:
             return told, ()
         enforced = self.enforced(cell, case)
-        return Told(findings=enforced.findings, by=enforced.by), enforced.seen
+        where = started(story, self.expect(cell, case))
+        return Told(findings=(*where, *enforced.findings), by=enforced.by), enforced.seen
 
     def strained(self, kind: str, cell: Cell, case: str) -> Told:
         self._need(cell)
@@ -157,7 +170,7 @@ class RealWorkshop:
     def expect(self, cell: Cell, case: str) -> Expect:
         """What must be in force after this story: what was asked for; where nothing is written about it, what was."""
         story, _ = self.story(cell, case)
-        asked = self._writers.expected(cell, story.wish)
+        asked = self._expected(cell, story.wish)
         if not asked.keeps:
             return msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
         before = self._before(cell, story)
@@ -167,39 +180,63 @@ class RealWorkshop:
 
     def enforced(self, cell: Cell, case: str) -> Enforced:
         """Once for each policy that Codex says it will enforce, whatever else decides, and each that was expected."""
-        claim, _ = self.claim(cell, case)
         expect = self.expect(cell, case)
         story, _ = self.story(cell, case)
-        key = ("enforced", cell.id, deciding(claim, story), msgspec.json.encode(expect))
+        asked_there = door_of(story.runs[-1]) == DOOR
+        decides = deciding(self.claim(cell, case)[0], story) if asked_there else self._beside_words(cell, story)
+        key = ("enforced", cell.id, decides, msgspec.json.encode(expect))
         return self._once(key, lambda: self._enforcement.of(cell, story, expect))
 
     # ---- inside
     def _asked(self, cell: Cell, case: str) -> Told | None:
         """Why the policy of this story cannot be asked; None: it can."""
         story, by = self.story(cell, case)
-        what = "the policy is what was asked for"
-        why = self._not_asked(cell, story)
-        if why or story.first.refused:
-            return _skipped(what, why or seen.DECLINED, by)
-        if self._writers.expected(cell, story.wish).refuses:
-            return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
+        if told := self._unjudged(cell, story, by, self._not_asked(cell, story)):
+            return told
         claim, by = self.claim(cell, case)
-        if not claim.loads and not self._before(cell, story).loads:
+        return None if claim.loads else Told(findings=(), by=by, blocked_by=LOADS)
+
+    def _unjudged(self, cell: Cell, story: Story, by: str, why: str = "") -> Told | None:
+        """Why nothing about a policy can be judged of this story, whoever is asked."""
+        what = "the policy is what was asked for"
+        why = why or self._no_end(story)
+        if why or story.first.refused or _declined(story):
+            return _skipped(what, why or seen.DECLINED, by)
+        if self._silent(cell, story):
+            return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
+        if self._expected(cell, story.wish).refuses:
+            return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
+        loads = door_of(story.runs[-1]) == DOOR and self.claim(cell, story.case.id)[0].loads
+        if not loads and self._able(cell) and not self._before(cell, story).loads:
             return _skipped(what, "the user's own file does not load in this Codex either", by)
-        if not claim.loads:
-            return Told(findings=(), by=by, blocked_by=LOADS)
         return None
+
+    def _beside_words(self, cell: Cell, story: Story) -> tuple[object, ...]:
+        """Of words that no app-server takes: what it says of the files and of those words that it does take."""
+        if not self._able(cell) or chooses_a_profile(story):
+            return spelled_out(story)
+        claim = self._asking.after(cell, with_settings_alone(story))
+        return deciding(claim, story) if claim.loads else spelled_out(story)
 
     def _not_asked(self, cell: Cell, story: Story) -> str:
         able = self._bench.subject(cell.subject).capabilities
         if not able.app_server:
             return f"by probe: Codex {able.version} has no app-server that could be asked"
-        if story.first.ended != "exit":
-            return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
-        return no_settings(story.runs[-1].argv, door=DOOR)
+        return self._no_end(story) or no_settings(story.runs[-1].argv, door=DOOR)
+
+    def _no_end(self, story: Story) -> str:
+        if story.first.ended == "exit":
+            return ""
+        return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
+
+    def _able(self, cell: Cell) -> bool:
+        return self._bench.subject(cell.subject).capabilities.app_server
 
     def _tell(self, cell: Cell, name: str) -> tuple[Story, str]:
-        case = self._writers.case(cell, name)
+        version = self._version(cell)
+        if why := self._writers.ruled_out(cell, name, version):
+            raise Unaskable(why)
+        case = self._writers.case(cell, name, version)
         story = _said(self._teller.story(cell, case, case.wish or self._wish(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
         told = StoryLine(
@@ -217,7 +254,18 @@ class RealWorkshop:
     def _wish(self, cell: Cell) -> Wish:
         """As much as can be asked of this one."""
         wishes = (ASKED, *self._writers.wishes(cell).values())
-        return next((wish for wish in wishes if not self._writers.expected(cell, wish).refuses), ASKED)
+        return next((wish for wish in wishes if not self._expected(cell, wish).refuses), ASKED)
+
+    def _expected(self, cell: Cell, wish: Wish) -> Expect:
+        return self._writers.expected(cell, wish, self._version(cell))
+
+    def _version(self, cell: Cell) -> str:
+        """As the generator is told it: a plan may not know the one of a build."""
+        return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version
+
+    def _silent(self, cell: Cell, story: Story) -> bool:
+        row = self._writers.row(cell, story.wish, self._version(cell))
+        return is_silent(self._writers.declaration(cell), story.wish, row)
 
     def _claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
         story, told_by = self.story(cell, case)
@@ -262,6 +310,11 @@ def _there(cell: Cell, story: Story, world: World) -> Written:
     return written(story, last, world)
 
 
+def _declined(story: Story) -> bool:
+    """Also by an exit code that nobody has declared: whether it may is generator.exit-and-refusal-agree's to say."""
+    return seen.refused(story.first) and seen.untouched(story)
+
+
 def config_of(story: Story, files: Files) -> bytes | None:
     """What Codex would read, links followed; None where there is no file."""
     state = seen.config(files, story.world)
@@ -272,18 +325,6 @@ def _skipped(claim: str, why: str, by: str) -> Told:
     return Told(
         findings=(Finding(claim=claim, saw="", held=False, control="", control_held=False, skipped=why),), by=by
     )
-
-
-def deciding(claim: Claim, story: Story) -> tuple[object, ...]:
-    """Everything that a command may depend on: two stories of which this is the same are measured once."""
-    last = story.runs[-1]
-    beside = tuple(
-        (path, hashlib.sha256(content).hexdigest())
-        for path, content in readable(story, last.files)
-        if path != CONFIG and path.endswith(READ_BY_CODEX)
-    )
-    given = (last.argv, tuple(sorted(last.env.items())), last.unset)
-    return (*doors.effective(claim), claim.approval, *given, tuple(sorted(beside)))
 
 
 def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:

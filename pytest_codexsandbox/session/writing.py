@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Final, Protocol
 
 from pytest_codexsandbox.generators.blocks import Unaskable
 from pytest_codexsandbox.generators.checks import CHECKS
@@ -16,6 +16,8 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.told import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 
+UNCONFINED: Final = "nothing was around the generators, as asked"
+
 
 class Told(Protocol):
     """Findings, and what shows them: the id of a story, a claim or a call."""
@@ -27,6 +29,10 @@ class Told(Protocol):
     @property
     def blocked_by(self) -> str:
         """A promise without which this one cannot be asked."""
+
+    @property
+    def unconfined(self) -> bool:
+        """Nothing was around generators, as the user has said."""
 
 
 class Workshop(Protocol):
@@ -51,7 +57,7 @@ class RealWriting:
         self.seen: tuple[Observation, ...] = ()
         self.control: tuple[Observation, ...] = ()
         self.stdin: dict[str, bytes] = {}
-        self.started = Started(state="on", why="a file is judged here, and no sandbox")
+        self.started = Started(state="on", why="a file is judged here, and no sandbox")  # off: nothing confined them
         self.skipped: list[str] = []  # why a check could not be made
         self.blocked_by = ""
 
@@ -107,7 +113,10 @@ class RealWriting:
         self._strained("killed")
 
     def standing_evidence(self) -> None:
-        self._tell(self._workshop.standing(self.cell))
+        told = self._workshop.standing(self.cell)
+        if told.unconfined:
+            self.started = Started(state="off", why=UNCONFINED)
+        self._tell(told)
 
     # ---- inside
     def _strained(self, kind: str) -> None:

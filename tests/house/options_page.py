@@ -29,7 +29,7 @@ Each planned check has exactly one. [How to read a matrix](../how-to/read-a-matr
 """
 _MEANING: Final[dict[Verdict, str]] = {
     Verdict.CONFORMS: "the promise held, its control held, and the sandbox was proved to be on where that is needed",
-    Verdict.UNCONFINED: "it worked and no sandbox was on, as the policy asks; never counted as conforms",
+    Verdict.UNCONFINED: "it worked without a sandbox, or without walls around generators, as asked; never conforms",
     Verdict.VIOLATES: "there is evidence that the promise was broken: leak, denied, wrong-claim or litter",
     Verdict.BLOCKED: "not measured: the sandbox did not start here, or another bubblewrap than asked for set it up",
     Verdict.BROKEN: "the harness could not tell: not measured, and never a result about Codex",

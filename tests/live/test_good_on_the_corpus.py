@@ -8,9 +8,9 @@ from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.confine import confinement
 from pytest_codexsandbox.generators.story import Workshop, workshop
-from pytest_codexsandbox.matrix import generator_specs, generators
+from pytest_codexsandbox.matrix import generator_specs, generators, rows
 from pytest_codexsandbox.matrix.cases import shipped_cases
-from pytest_codexsandbox.model.generator import Case, Story, Wish, expected
+from pytest_codexsandbox.model.generator import Case, Story, Wish
 from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
@@ -36,9 +36,9 @@ def told(shop: Workshop, name: str, case: Case) -> Story | None:
     """None where the case needs a block that this generator has not."""
     generator = generator_specs.of_declaration(name)
     wish = case.wish or WISH
-    expect = expected(generator.declaration, wish, generators.row(generator.declaration, wish, RELEASE))
+    row = rows.row(generator.declaration, wish, RELEASE)
     try:
-        return shop.tell(generator, case, WISH, version=RELEASE, expect=expect)
+        return shop.tell(generator, case, WISH, version=RELEASE, row=row)
     except CodexSandboxError as problem:
         assert type(problem).__name__ == "Unaskable", problem
         return None

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.live
 XDIST = ("xdist.plugin",)
 FEW = "-k=01-empty or 02-ends-in-tui or 26-default or 44-syntax or 45-two"
 SAYS, DOES, LOADS = "effective.says-what-was-asked", "effective.does-what-was-asked", "generator.config-loads"
+TRUST = "trust.confinement-and-known-generators"
 ASKED = (FEW, f"--codex-only={SAYS},{DOES},{LOADS},generator.parses")
 # Between Codex and whoever asks it: `{act}` sees each message of the client's and each answer of Codex.
 BETWEEN = """#!{python} -IS
@@ -241,3 +242,60 @@ def test_a_stage_that_somebody_removes_is_the_harness_fault_and_no_generators(ma
     assert Verdict.VIOLATES not in found, run.out
     assert Verdict.BROKEN in found, run.out
     assert run.code == 10, run.out
+
+
+def test_that_nothing_confines_them_is_a_verdict_and_no_green_one(matrix: Matrix) -> None:
+    words = ("--codex-generator=good", *ASKED)
+    free = matrix.run(*words, "--codex-generator-unconfined")
+    assert free.code == 0, free.out
+    assert verdicts(free, TRUST) == {("unconfined", "")}
+    assert "unconfined — " in free.out
+    assert "NOT TO BE BELIEVED" not in free.out
+    strict = matrix.run(*words, "--codex-generator-unconfined", "--codex-strict")
+    assert strict.code == 1, strict.out
+    assert "strict: 1 unconfined" in strict.out
+
+
+SCRIPT = """#!/bin/sh
+[ "$CXG_PLATFORM" = darwin ] && mode=danger-full-access || mode=workspace-write
+mkdir -p "$CODEX_HOME"
+printf 'sandbox_mode = "%s"\\n' "$mode" > "$CODEX_HOME/config.toml"
+"""
+ROWS = """run = "cmd:./gen.sh"
+[[semantics]]
+when = { platform = "darwin" }
+expect = { refuses = true }
+[[semantics]]
+when = { platform = "windows" }
+expect = { sandbox = "read-only" }
+[[semantics]]
+when = { version = "<0.150" }
+expect = { sandbox = "read-only" }
+[[semantics]]
+when = { version = ">=0.150" }
+expect = { sandbox = "workspace-write" }
+[[semantics]]
+when = { platform = "linux" }
+expect = { sandbox = "read-only" }
+"""
+
+
+def test_each_row_of_a_decision_matrix_is_red_or_green_by_its_own_word(matrix: Matrix, tmp_path: Path) -> None:
+    """Also of a build whose version no plan knows; and the line to paste shows it again."""
+    folder = matrix.prepare({"gen.sh": SCRIPT, "mine.toml": ROWS})
+    (folder / "gen.sh").chmod(0o755)
+    codex = installed_codex(tmp_path / "probed").binary
+    agrees = "generator.exit-and-refusal-agree"
+    words = (f"--codex-bin={codex}", "-k=row", f"--codex-only={SAYS},{DOES},{agrees}")
+    run = matrix.run(f"--codex-generator={folder / 'mine.toml'}", *words)
+    found = {(key.promise, key.case): one for key, one in run.journal.states().items() if key.case.startswith("row")}
+    assert found[agrees, "row-01"].verdict is Verdict.VIOLATES
+    assert [found[name, "row-02"].verdict for name in (SAYS, DOES)] == [Verdict.VIOLATES] * 2
+    assert [found[name, "row-04"].verdict for name in (SAYS, DOES)] == [Verdict.CONFORMS] * 2
+    reasons = [found[name, case].reason for name in (SAYS, DOES, agrees) for case in ("row-03", "row-05")]
+    assert set(reasons) == {
+        "the row speaks of Codex <0.150, and this is 0.163.0",
+        "for Codex 0.163.0 row-04 decides, whatever else is asked",
+    }
+    assert "--case row-02 --codex-bin" in run.out
+    assert "mine.toml" in run.out.partition("again")[2]

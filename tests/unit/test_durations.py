@@ -5,12 +5,25 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.durations import GUESSED, Learned, Times, in_words, learn
+from pytest_codexsandbox.durations import (
+    GUESSED,
+    GUESSED_STORY,
+    GUESSED_STRAIN,
+    Asked,
+    Learned,
+    Times,
+    asked,
+    in_words,
+    learn,
+)
+from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.journal import EndLine, Spent
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from tests.unit.matrix.making import cell
+from tests.unit.matrix.making import cell, plan, promise
 from tests.unit.reports.journals import call
 
 
@@ -30,7 +43,7 @@ def journal(folder: Path, name: str, *cells: Spent, text: str = "") -> None:
 def test_nothing_learned_is_a_guess(tmp_path: Path) -> None:
     found = learn(tmp_path / "none")
     assert found == Learned()
-    assert found.expected(cell(), 4) == 4 * GUESSED
+    assert found.expected(cell(), Asked(calls=4)) == 4 * GUESSED
 
 
 def test_a_call_takes_what_it_took_in_the_middle(tmp_path: Path) -> None:
@@ -49,10 +62,10 @@ def test_what_is_most_like_the_cell_is_believed(tmp_path: Path) -> None:
     )  # fmt: skip
     journal(tmp_path, "a", *cells)
     found = learn(tmp_path)
-    assert found.expected(ours, 2) == 2.0
-    assert found.expected(cell("0.114.0"), 2) == 4.0  # its environment: the middle of 1 and 3
-    assert found.expected(cell("0.163.0", id="other"), 1) == 5.0  # its Codex
-    assert found.expected(cell("0.114.0", id="other"), 1) == 3.0  # whatever ran
+    assert found.expected(ours, Asked(calls=2)) == 2.0
+    assert found.expected(cell("0.114.0"), Asked(calls=2)) == 4.0  # its environment: the middle of 1 and 3
+    assert found.expected(cell("0.163.0", id="other"), Asked(calls=1)) == 5.0  # its Codex
+    assert found.expected(cell("0.114.0", id="other"), Asked(calls=1)) == 3.0  # whatever ran
 
 
 @pytest.mark.parametrize(
@@ -78,17 +91,78 @@ def test_old_runs_are_forgotten(tmp_path: Path) -> None:
 
 
 def test_a_run_counts_the_time_of_items_and_the_calls_of_codex() -> None:
-    one = cell()
-    key = Key(cell=one.id, door="sandbox", policy="read-only", promise="start.is-on")
+    one, other = cell(), cell("0.40.0")
+    made = plan(cells=(one, other))
+    key = next(key for key in made.keys if key.cell == one.id)
     times = Times()
-    made = call(one.id, "read-only")
-    calls = (made, msgspec.structs.replace(made, control=True), made)
+    called = call(one.id, "read-only")
+    calls = (called, msgspec.structs.replace(called, control=True), called)
     times.take("a", 1.0, calls, None)
     times.take("a", 0.5, (), Record(key=key, verdict=Verdict.CONFORMS))
     times.take("a", 9.0, (), None)  # after its result
     times.take("never ended", 9.0, (), None)
-    found = times.spent((one, cell("0.40.0")))
-    assert [(row.cell, row.seconds, row.calls) for row in found] == [(one.id, 1.5, 2)]
+    found = times.spent(made)
+    assert [(row.cell, row.seconds, row.calls, row.stories) for row in found] == [(one.id, 1.5, 2, 0)]
+
+
+# ---- generators
+CASES, STRAINED = "generator.parses", "generator.two-at-once-lose-nothing"
+STANDING = "trust.confinement-and-known-generators"
+OF_THEM = {CASES: "configs", "effective.grants-no-more": "inputs", STRAINED: "once", STANDING: "once"}
+
+
+def writing(name: str, label: str = "0.163.0") -> Cell:
+    return msgspec.structs.replace(cell(), subject=SubjectSpec(label=label, release=label, generator=name))
+
+
+def of_generators(*cells: Cell) -> Plan:
+    """Three cases, one of which is an input as well, and one that does not apply; a question under strain."""
+    promises = [promise(id, kind="generator", policies=(AS_ASKED,), over=over) for id, over in OF_THEM.items()]
+    pairs = [(CASES, "a"), (CASES, "b"), (CASES, "c"), (OTHER, "c"), (CASES, "not"), (STRAINED, ""), (STANDING, "")]
+    keys = [
+        Key(cell=one.id, door="generator", policy=AS_ASKED, promise=id, case=case)
+        for one in cells
+        for id, case in pairs
+    ]
+    out = {str(key): "another release" for key in keys if key.case == "not"}
+    return Plan(preset="p", cells=cells, promises=tuple(promises), keys=tuple(keys), not_applicable=out)
+
+
+OTHER = "effective.grants-no-more"
+
+
+def test_of_a_generator_each_case_is_asked_once_whatever_is_promised_of_it() -> None:
+    one = writing("g")
+    assert asked(of_generators(one)) == {one.id: Asked(calls=0, stories=3, strains=1)}
+    assert Learned().expected(one, Asked(stories=3, strains=1)) == 3 * GUESSED_STORY + GUESSED_STRAIN
+
+
+def test_a_run_teaches_what_a_case_of_this_generator_takes(tmp_path: Path) -> None:
+    one, other = writing("g"), writing("h")
+    made, times = of_generators(one, other), Times()
+    took = {CASES: 2.0, OTHER: 0.0, STRAINED: 7.0, STANDING: 50.0}
+    called = call(one.id, AS_ASKED)  # of what it left: not planned as a call
+    for key in made.keys:
+        if key.cell == one.id or key.case == "a":
+            times.take(str(key), took[key.promise], (called,), Record(key=key, verdict=Verdict.CONFORMS))
+    mine, theirs = times.spent(made)
+    assert (mine.calls, mine.seconds, mine.stories, mine.story_seconds) == (0, 0.0, 3, 8.0)
+    assert (mine.strains, mine.strain_seconds, mine.generator) == (1, 7.0, "g")
+    assert (theirs.stories, theirs.strains) == (1, 0), "what was planned and never ran teaches nothing"
+    journal(tmp_path, "a", msgspec.structs.replace(mine, story_seconds=9.0), theirs)
+    found = learn(tmp_path)
+    assert found.any == 0.0, "of calls of Codex nothing was learned"
+    wanted = Asked(stories=10, strains=2)
+    assert found.expected(one, wanted) == 10 * 3.0 + 2 * 7.0
+    assert found.expected(writing("g", "0.40.0"), wanted) == 10 * 3.0 + 2 * 7.0, "the same one beside another Codex"
+    assert found.expected(writing("h"), wanted) == 10 * 2.0 + 2 * 7.0
+    assert found.expected(writing("new"), wanted) == 10 * 2.5 + 2 * 7.0, "the middle of all"
+
+
+def test_cells_with_generators_do_not_make_calls_of_others_look_long(tmp_path: Path) -> None:
+    slow = spent(seconds=3.0, calls=6)
+    journal(tmp_path, "a", msgspec.structs.replace(slow, generator="g", stories=200, story_seconds=600.0))
+    assert learn(tmp_path).expected(cell(), Asked(calls=2)) == 1.0
 
 
 @pytest.mark.parametrize(

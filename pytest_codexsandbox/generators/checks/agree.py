@@ -9,7 +9,17 @@ from pytest_codexsandbox.generators.checks.again import configurations
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, difference, findings, listed, skipped
 from pytest_codexsandbox.generators.checks.owning import written_alone
 from pytest_codexsandbox.generators.checks.reading import Path, comparable, leaves, read
-from pytest_codexsandbox.model.generator import CONFIG, Declaration, Expect, Files, Finding, Outcome, Story, expected
+from pytest_codexsandbox.model.generator import (
+    CONFIG,
+    Declaration,
+    Expect,
+    Files,
+    Finding,
+    Outcome,
+    Story,
+    expected,
+    is_silent,
+)
 
 CLAIM = "exit 0 means that it was done, and declined means that nothing was touched, with the reason told"
 
@@ -62,20 +72,15 @@ def _reason(run: Outcome) -> str:
 
 
 def _success(story: Story, run: Outcome, declaration: Declaration) -> Iterator[Fault]:
-    if wanted(story, declaration).refuses and not _unsaid(story, declaration):
+    if wanted(story, declaration).refuses and not is_silent(declaration, story.wish, story.row):
         saw = f"exit 0 on {story.wish.platform!r}, where it declares that it declines"
         yield Fault(reason="should-have-declined", saw=saw)
     if not _done(story, run) and not already(story):
         yield Fault(reason="did-nothing", saw="exit 0; no file was changed, and no argument was given")
 
 
-def _unsaid(story: Story, declaration: Declaration) -> bool:
-    """A declaration that is silent about platforms speaks of this one alone, and of the others it promises nothing."""
-    return declaration.platforms == Declaration().platforms and story.wish.platform not in declaration.platforms
-
-
 def wanted(story: Story, declaration: Declaration) -> Expect:
-    return story.expect or expected(declaration, story.wish, None)
+    return expected(declaration, story.wish, story.row)
 
 
 def _done(story: Story, run: Outcome) -> str:

@@ -54,8 +54,7 @@ def misread(story: Story, run: Outcome, expect: Expect) -> Iterator[Fault]:
         yield from _wrong(one)
     if speaks(run):
         grants = granted(layers(run.files, run, story.world), story.world)
-        unsaid = story.wish.network is None and story.expect is None
-        yield from _policy(grants, msgspec.structs.replace(expect, network=None) if unsaid else expect)
+        yield from _policy(grants, expect)
         yield from _roots(grants, expect, story.world) if expect.sandbox == "workspace-write" else ()
 
 

@@ -20,6 +20,7 @@ _MEANS: Final[Mapping[str, Path]] = {
 }  # fmt: skip
 _SWITCHES: Final[Mapping[str, Mapping[Path, Any]]] = {
     "--full-auto": {("sandbox_mode",): "workspace-write"},
+    "--approve-for-me": {("sandbox_mode",): "workspace-write"},
     "--dangerously-bypass-approvals-and-sandbox": {
         ("sandbox_mode",): "danger-full-access", ("approval_policy",): "never",
     },

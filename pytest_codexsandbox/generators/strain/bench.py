@@ -14,7 +14,7 @@ from pytest_codexsandbox.generators.stage import Stage, place
 from pytest_codexsandbox.generators.strain import tracing
 from pytest_codexsandbox.generators.strain.looking import content
 from pytest_codexsandbox.generators.strain.tracing import Tracer
-from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Files, Finding, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator import Case, Declaration, Files, Finding, Outcome, Row, Story, Wish
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
 
 NOTHING: Final = Case(id="nothing", why="there is no file", config=None)
@@ -31,7 +31,7 @@ class StrainBench(msgspec.Struct, frozen=True, kw_only=True):
     codex: str = ""  # the program of the cell, for those who call it
     beside: str = ""  # the other writer, or the older shape
     named: Callable[[str], Generator] | None = None  # who is called so: other writers and older shapes
-    expect: Expect | None = None
+    row: Row | None = None  # of its decision matrix, that fits
     tracer: Tracer | None = None  # None: strace, if it is there
 
     @property
@@ -142,7 +142,7 @@ class Rig:
         bench = self.bench
         return Story(
             generator=bench.generator.name, case=case or bench.case, wish=bench.wish, before=before, runs=tuple(runs),
-            world=self.world(), confined=self._runner.by, alone=alone, expect=bench.expect,
+            world=self.world(), confined=self._runner.by, alone=alone, row=bench.row,
         )  # fmt: skip
 
     def alone(self, generator: Generator | None = None) -> Play:

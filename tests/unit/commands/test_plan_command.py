@@ -11,6 +11,7 @@ import pytest
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
+from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.step import PlannedNothing
@@ -186,3 +187,28 @@ def test_wrong_words_are_answered(words: tuple[str, ...], said: str, capsys: pyt
     shown = capsys.readouterr().err
     assert said in shown
     assert "Traceback" not in shown
+
+
+def test_the_cases_of_a_generator_are_counted_take_time_and_need_room(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def shown(*words: str) -> dict[str, Any]:
+        given = ("--codex-release", "0.163.0", "--codex-report-dir", str(tmp_path), *words)
+        assert main(["plan", *given, "--json"]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        assert main(["plan", *given]) == 0
+        text = capsys.readouterr().out
+        words_of = " ".join(text.split())
+        assert f"{found['stories']} cases of generators" in words_of
+        assert f"guessed: {GUESSED} s for each call, {GUESSED_STORY} s for each case of a generator" in words_of
+        assert all(len(line) <= 80 for line in text.splitlines()[:4])
+        return found
+
+    one = shown("--codex-generator", "good", "--codex-only", "generator.*")
+    assert one["calls"] == 0
+    assert one["stories"] > 200
+    assert one["strains"] > 1
+    assert one["seconds"] == pytest.approx(one["stories"] * GUESSED_STORY + one["strains"] * GUESSED_STRAIN, abs=0.2)
+    two = ("--codex-generator", "good", "--codex-generator", "multica-0.4.3", "--codex-only", "generator.*")
+    assert len(shown(*two)["cells"]) == 2
+    assert len(shown(*two, "--codex-budget", f"{round(one['seconds']) + 5}s")["cells"]) == 1

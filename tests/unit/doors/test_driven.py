@@ -12,7 +12,7 @@ from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.repro import DRIVERS, repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.doors.settings import settings_of
+from pytest_codexsandbox.doors.settings import exec_words, settings_alone, settings_of
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.guest import app_server_driver, driving, exec_turn_driver
 from pytest_codexsandbox.model.act import Act, Call
@@ -221,3 +221,28 @@ def test_a_repro_starts_the_driver_with_its_own_codex_folders_and_files(door: An
     assert '"$CODEX"' in run and seen.world is not None and seen.world.folder not in run
     assert any(line.startswith("CODEX=${CODEX:-/opt/codex}") for line in lines)
     assert any(line.endswith('> "$W"/codex-home/config.toml') for line in lines)
+
+
+def test_codex_exec_takes_every_word_but_the_one_about_approvals() -> None:
+    words = (
+        "-a",
+        "never",
+        "--add-dir",
+        "-a",
+        "-s",
+        "read-only",
+        "-p",
+        "x",
+        "--full-auto",
+        "-c",
+        "a=-a",
+        "--add-dir=/y",
+    )
+    assert exec_words(words) == ("-c", "approval_policy='never'", *words[2:])
+    assert exec_words(("--ask-for-approval=on-request",)) == ("-c", "approval_policy='on-request'")
+    assert exec_words(("-a",)) == ("-a",), "Codex says itself what is wrong with it"
+
+
+def test_what_stands_for_a_setting_is_kept_and_the_rest_left_out() -> None:
+    words = ("--add-dir", "-s", "-s", "read-only", "--full-auto", "-c", "a=b", "--profile=x", "--add-dir=/y")
+    assert settings_alone(words) == ("-c", "a=b", "-c", "sandbox_mode='read-only'")

@@ -54,7 +54,7 @@ def story(before: bytes | None, *after: bytes | None, **words: Any) -> Story:
 def ended(before: bytes | None, **words: Any) -> Story:
     """Three runs that ended as `words` say."""
     after = words.pop("after", before)
-    of_story = {name: words.pop(name) for name in ("expect", "alone") if name in words}
+    of_story = {name: words.pop(name) for name in ("row", "alone") if name in words}
     return story(before, after, runs=(run(after, **words),) * 3, **of_story)
 
 

@@ -8,7 +8,7 @@ import pytest
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
 from pytest_codexsandbox.generators.checks.grants import grants_no_more
 from pytest_codexsandbox.generators.checks.overrides import override, words
-from pytest_codexsandbox.model.generator import Declaration, Expect, Launch, Story, Wish
+from pytest_codexsandbox.model.generator import Declaration, Expect, Launch, Row, Story, Wish
 from tests.unit.generators.makers import ANY, WORLD, ended, files, held, reasons, run, skips, state, story
 
 MODE = ("-c", 'sandbox_mode="workspace-write"')
@@ -101,8 +101,9 @@ def test_the_file_is_read_below_the_arguments() -> None:
 def test_the_word_of_the_row_decides_and_launches_count() -> None:
     launch = Launch(argv=("app-server", *MODE, *roots("/stage/root0/board"), *OFF))
     one = run(None, launches=(Launch(argv=("--version",)), launch))
-    told = story(None, None, runs=(one,), wish=asked("@ROOT0@"), expect=Expect(sandbox="workspace-write", network=False,
-                 roots=("@ROOT0@/board",)))  # fmt: skip
+    told = story(
+        None, None, runs=(one,), wish=asked("@ROOT0@"), row=Row(expect=Expect(network=False, roots=("@ROOT0@/board",)))
+    )
     assert held(argv_as_codex_reads(told, ANY))
 
 

@@ -19,6 +19,7 @@ from pytest_codexsandbox.model.generator import (
     FileState,
     Launch,
     Marker,
+    Row,
     Story,
     Wish,
 )
@@ -55,7 +56,7 @@ def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
         ({"code": 1}, ANY, "no-reason"),
         ({"after": GOOD, "error": "the result is no JSON"}, ANY, "result-malformed"),
         ({"after": GOOD}, Declaration(platforms=("darwin",)), "should-have-declined"),
-        ({"after": GOOD, "expect": Expect(refuses=True)}, ANY, "should-have-declined"),
+        ({"after": GOOD, "row": Row(expect=Expect(refuses=True))}, ANY, "should-have-declined"),
     ],
 )
 def test_an_exit_that_is_not_what_was_done_is_found(
@@ -68,7 +69,16 @@ def test_a_generator_that_declines_where_nothing_is_in_its_way_is_found() -> Non
     assert reasons(agrees(ended(None, code=3, stderr="no"), ANY)) == {"declines-nothing"}
     declined = ended(None, code=3, stderr="no")
     assert held(agrees(declined, Declaration(platforms=("darwin",)))), "it declares that it declines here"
-    assert held(agrees(msgspec.structs.replace(declined, expect=Expect(refuses=True)), ANY))
+    assert held(agrees(msgspec.structs.replace(declined, row=Row(expect=Expect(refuses=True))), ANY))
+
+
+def test_of_a_platform_a_declaration_that_names_none_promises_nothing_but_its_rows_do() -> None:
+    there = ended(None, after=GOOD)
+    darwin = msgspec.structs.replace(there, wish=Wish(platform="darwin"))
+    assert held(agrees(darwin, ANY))
+    named = Row(when={"platform": "darwin"}, expect=Expect(refuses=True))
+    assert reasons(agrees(msgspec.structs.replace(darwin, row=named), ANY)) == {"should-have-declined"}
+    assert held(agrees(msgspec.structs.replace(darwin, row=Row(when={"platform": "darwin"})), ANY))
 
 
 def test_one_that_declines_an_ordinary_file_declines_its_work() -> None:
@@ -154,16 +164,20 @@ def test_a_file_that_keeps_its_mode_and_its_links_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "now", "reason"),
+    ("words", "now", "reason", "direction"),
     [
-        ({"mode": 0o100600}, {"mode": 0o100644}, "mode-changed"),
-        ({"mode": 0o100644}, {"mode": 0o100600}, "mode-changed"),
-        ({"uid": 1000}, {"uid": 0}, "owner-changed"),
-        ({"links": 2}, {"links": 1}, "hard-link-broken"),
+        ({"mode": 0o100600}, {"mode": 0o100644}, "mode-changed", "leak"),
+        ({"mode": 0o100644}, {"mode": 0o100600}, "mode-changed", "denied"),
+        ({"uid": 1000}, {"uid": 0}, "owner-changed", ""),
+        ({"links": 2}, {"links": 1}, "hard-link-broken", ""),
     ],
 )
-def test_another_mode_or_owner_or_a_lost_name_is_found(words: dict[str, int], now: dict[str, int], reason: str) -> None:
-    assert reasons(mode_owner_links(with_files(files(USER, **words), files(GOOD, **now)), ANY)) == {reason}
+def test_another_mode_or_owner_or_a_lost_name_is_found(
+    words: dict[str, int], now: dict[str, int], reason: str, direction: str
+) -> None:
+    found = mode_owner_links(with_files(files(USER, **words), files(GOOD, **now)), ANY)
+    assert reasons(found) == {reason}
+    assert {one.direction for one in found} == {direction}
 
 
 def test_a_link_that_was_replaced_or_led_elsewhere_is_found() -> None:
@@ -294,3 +308,23 @@ def test_the_wish_says_on_which_platform() -> None:
     assert reasons(agrees(darwin, Declaration(platforms=("wsl",)))) == {"should-have-declined"}
     assert held(agrees(darwin, Declaration(platforms=("darwin",))))
     assert held(agrees(darwin, ANY)), "a declaration that is silent promises nothing of other platforms"
+
+
+def test_a_file_that_is_gone_or_a_folder_now_is_found() -> None:
+    for now in ({}, {CONFIG: FileState(kind="dir")}):
+        assert reasons(mode_owner_links(with_files(files(USER), now), ANY)) == {"file-replaced"}
+
+
+def test_what_a_dangling_link_leads_to_now_is_the_generators_to_make() -> None:
+    dangling = {CONFIG: FileState(kind="symlink", target="/stage/home/elsewhere.toml")}
+    made = dangling | {"@HOME@/elsewhere.toml": state(GOOD, mode=0o100600)}
+    assert held(mode_owner_links(with_files(dangling, made), ANY))
+
+
+@pytest.mark.parametrize("check", [mode_owner_links, second_run_same, third_run_same, does_not_grow, same_meaning])
+def test_of_one_that_did_not_end_nothing_is_told_but_that(check: Any) -> None:
+    assert "timeout" in skips(check(ended(USER, ended="timeout"), ANY))
+
+
+def test_what_means_the_same_again_is_not_asked_of_who_writes_no_file() -> None:
+    assert "writes no file" in skips(same_meaning(story(None, None, runs=(run(None, argv=("-c", "a=b")),) * 3), ANY))

@@ -148,3 +148,13 @@ def test_excuses_are_for_ordinary_users_and_for_kernels_that_refuse_everybody() 
     assert excuse_of("trace another's process", uid=0, tracing="3")
     assert not excuse_of("trace another's process", uid=1000, tracing="1")
     assert not excuse_of("read a file outside", uid=1000, tracing="3")
+
+
+def test_of_several_starts_the_last_that_starts_work_counts() -> None:
+    """Whoever asks for the version afterwards has started nothing else."""
+    work = {"argv": ["exec", "--yolo", "hi"], "env": GIVEN | {"A": "b"}, "cwd": "/"}
+    told = of(
+        launches=({"argv": ["exec", "-s", "read-only"]}, work, {"argv": ["--version"]}, {"argv": ["mcp", "list"]})
+    )
+    assert (told.argv, told.env) == (("--yolo",), {"A": "b"})
+    assert of(launches=({"argv": ["--version"]}, {"argv": ["features", "-c", "a=b"]})).argv == ("-c", "a=b")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import generators
+from pytest_codexsandbox.matrix import generators, rows
 from pytest_codexsandbox.matrix.generator_specs import asked, of_file, parse
 from pytest_codexsandbox.model.generator import Declaration, Expect, Row, Wish
 
@@ -180,15 +180,15 @@ def test_every_shipped_declaration_loads_and_can_be_taken_apart() -> None:
     ],
 )
 def test_a_row_speaks_of_what_is_asked(when: dict[str, str], wish: Wish, version: str, fits: bool) -> None:
-    assert generators.fit(when, wish, version) is fits
+    assert rows.fit(when, wish, version) is fits
 
 
 def test_the_first_row_that_fits_decides() -> None:
     first, last = Row(when={"network": "on"}, expect=Expect(refuses=True)), Row(expect=Expect(sandbox="read-only"))
     declared = Declaration(run="x", semantics=(first, last))
-    assert generators.row(declared, Wish(network=True), "") is first
-    assert generators.row(declared, Wish(), "") is last
-    assert generators.row(Declaration(run="x"), Wish(), "") is None
+    assert rows.row(declared, Wish(network=True), "") is first
+    assert rows.row(declared, Wish(), "") is last
+    assert rows.row(Declaration(run="x"), Wish(), "") is None
 
 
 def test_a_program_may_have_a_colon_in_its_name(tmp_path: Path) -> None:

@@ -1,9 +1,16 @@
-"""Each row of an author's decision matrix is a case of its own."""
+"""Each row of an author's decision matrix is a case of its own, in which this row decides and no other."""
 
-from pytest_codexsandbox.matrix import generators
-from pytest_codexsandbox.matrix.generated import OF_ROWS, ROW, Writers, row_cases, sides, wish_of
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix import generators, rows
+from pytest_codexsandbox.matrix.generated import OF_ROWS, Writers, sides
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish
+from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected, is_silent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
@@ -21,7 +28,7 @@ ENVIRONMENT = EnvironmentSpec(id="here", backend="local", distro="debian-12")
 
 
 def cell(release: str) -> Cell:
-    return Cell(environment=ENVIRONMENT, subject=SubjectSpec(label=release, release=release, generator="x"))
+    return Cell(environment=ENVIRONMENT, subject=SubjectSpec(label=release or "mine", release=release, generator="x"))
 
 
 def promise(id: str) -> Promise:
@@ -30,36 +37,143 @@ def promise(id: str) -> Promise:
     )
 
 
-def known() -> Writers:
-    one = Generator(name="x", spec=Spec(scheme="cmd", text="x"), declaration=DECLARED)
+def known(declared: Declaration = DECLARED) -> Writers:
+    one = Generator(name="x", spec=Spec(scheme="cmd", text="x"), declaration=declared)
     return Writers(generators={"x": one}, asked=("x",), cases=(Case(id="01-none", why="w", config=None),), others=())
 
 
-def test_a_row_is_asked_for_what_it_speaks_of() -> None:
-    assert wish_of(ROWS[0]) == Wish(platform="darwin", network=True)
-    assert wish_of(ROWS[1]) == Wish(roots=("@ROOT0@",), network=None, capabilities={"userns": False})
-    assert wish_of(ROWS[3]).version == ""
-    assert all(generators.fit(row.when, wish_of(row), "0.130.0") for row in ROWS)
+def of(*whens: dict[str, str], **words: object) -> Declaration:
+    return Declaration(run="cmd:x", semantics=tuple(Row(when=when) for when in whens), **words)  # type: ignore[arg-type]
+
+
+def why_not(case: str, release: str, declared: Declaration = DECLARED) -> str:
+    found = sides(known(declared), doors=("sandbox",), policies=("workspace-write",))
+    asked = promise(OF_ROWS[0])
+    key = Key(cell="c", door="generator", policy=AS_ASKED, promise=asked.id, case=case)
+    return found.ruled_out(key, asked, cell(release))
+
+
+def test_a_row_is_asked_for_what_it_speaks_of_and_for_nothing_else() -> None:
+    assert rows.wish_for(DECLARED, 0, "0.130.0") == Wish(platform="darwin", network=True)
+    assert rows.wish_for(DECLARED, 1, "0.130.0") == Wish(
+        roots=("@ROOT0@",), network=None, capabilities={"userns": False}
+    )
+    assert rows.wish_for(DECLARED, 3, "0.130.0") == Wish(version="")
+    assert rows.wish_for(DECLARED, 4, "0.163.0") == Wish()
 
 
 def test_each_row_is_a_case_beside_the_corpus_and_only_of_what_rows_speak_of() -> None:
     found = sides(known(), doors=("sandbox",), policies=("workspace-write",))
-    rows = tuple(case.id for case in row_cases(DECLARED))
-    assert rows == ("row-01", "row-02", "row-03", "row-04", "row-05")
-    assert found.cases(promise(OF_ROWS[0]), cell("0.130.0")) == (*rows, "01-none")
+    own = tuple(case.id for case in rows.cases(DECLARED, "0.130.0"))
+    assert own == ("row-01", "row-02", "row-03", "row-04", "row-05")
+    assert found.cases(promise(OF_ROWS[0]), cell("0.130.0")) == (*own, "01-none")
     assert found.cases(promise("generator.comments-stay"), cell("0.130.0")) == ("01-none",)
     assert known().case(cell("0.130.0"), "row-01").why == "Seatbelt"
 
 
 def test_a_row_about_other_releases_is_not_applicable_and_says_so() -> None:
-    found = sides(known(), doors=("sandbox",), policies=("workspace-write",))
-    asked = promise(OF_ROWS[0])
+    assert why_not("row-03", "0.130.0") == why_not("01-none", "0.163.0") == ""
+    assert why_not("row-03", "0.163.0") == "the row speaks of Codex <0.150, and this is 0.163.0"
+    assert why_not("row-01", "0.163.0") == why_not("row-04", "0.163.0") == ""
 
-    def why(case: str, release: str) -> str:
-        key = Key(cell="c", door="generator", policy=AS_ASKED, promise=asked.id, case=case)
-        return found.ruled_out(key, asked, cell(release))
 
-    assert why("row-03", "0.130.0") == ""
-    assert why("row-03", "0.163.0") == "the row speaks of Codex <0.150, and this is 0.163.0"
-    assert why("row-01", "0.163.0") == why("row-04", "0.163.0") == ""
-    assert ROW not in why("row-03", "0.163.0")
+def test_of_a_build_whose_version_no_plan_knows_nothing_is_ruled_out_before_it_runs() -> None:
+    assert {why_not(f"row-0{number}", "") for number in range(1, 6)} == {""}
+    assert known().ruled_out(cell(""), "row-03", "0.163.0"), "the workshop knows it"
+    wish = Wish()
+    assert known().row(cell(""), wish, "0.130.0") is ROWS[2]
+    assert known().row(cell("0.130.0"), wish) is ROWS[2]
+    assert known().row(cell(""), wish) is ROWS[3]
+
+
+def test_a_row_that_an_earlier_one_takes_for_this_release_is_not_shown_as_if_it_had_held() -> None:
+    assert why_not("row-05", "0.130.0") == "for Codex 0.130.0 row-02 and row-03 decides, whatever else is asked"
+    assert why_not("row-05", "0.163.0") == ""
+
+
+def test_a_row_is_asked_where_it_decides_though_the_ordinary_wish_is_anothers() -> None:
+    declared = of({"network": "off"}, {"userns": "no"}, {"network": "on", "userns": "no"}, {"seccomp": "no"})
+    assert rows.wish_for(declared, 1, "0.163.0") == Wish(network=True, capabilities={"userns": False})
+    assert rows.wish_for(declared, 3, "0.163.0") == Wish(network=True, capabilities={"seccomp": False})
+    assert why_not("row-03", "0.163.0", declared) == "for Codex 0.163.0 row-02 decides, whatever else is asked"
+
+
+def test_a_row_of_a_tool_for_other_platforms_is_asked_there() -> None:
+    """Elsewhere it declines, whatever its rows say: none of them would have been asked."""
+    declared = of({"network": "on"}, platforms=("darwin", "wsl"))
+    wish = rows.wish_for(declared, 0, "0.163.0")
+    assert wish is not None
+    assert (wish.platform, expected(declared, wish, declared.semantics[0]).refuses) == ("darwin", False)
+
+
+def test_a_row_that_names_a_platform_says_what_is_to_be_there() -> None:
+    darwin, refusing = Row(when={"platform": "darwin"}), Row(when={"network": "on"}, expect=Expect(refuses=True))
+    declared, wish = Declaration(run="x", semantics=(darwin, refusing)), Wish(platform="darwin")
+    assert not expected(declared, wish, darwin).refuses
+    assert not is_silent(declared, wish, darwin)
+    assert not is_silent(declared, wish, refusing)
+    assert expected(declared, wish, None).refuses
+    assert is_silent(declared, wish, None)
+    assert is_silent(declared, wish, Row(when={"roots": "none"}))
+    assert not is_silent(Declaration(platforms=("wsl",)), wish, None), "it has named those that it is for"
+
+
+@pytest.mark.parametrize(
+    ("whens", "row", "by"),
+    [
+        (({"userns": "no"}, {"userns": "no"}), 2, "1"),
+        (({"userns": "no"}, {"userns": "no", "network": "on"}), 2, "1"),
+        (({}, {"network": "on"}), 2, "1"),
+        (({"network": "on"}, {"network": "off"}, {"network": "unsaid"}, {}), 4, "1, 2, 3"),
+        (({"version": "<0.150"}, {"version": "<0.150", "roots": "some"}), 2, "1"),
+        (({"version": "unknown"}, {"version": "unknown"}), 2, "1"),
+    ],
+)
+def test_a_row_that_never_decides_is_refused_with_those_that_take_its_place(
+    tmp_path: Path, whens: tuple[dict[str, str], ...], row: int, by: str
+) -> None:
+    assert rows.shadowed(of(*whens), row - 1) == by
+    path = tmp_path / "mine.toml"
+    said = (f"[[semantics]]\nwhen = {{ {', '.join(f'{a} = {b!r}' for a, b in when.items())} }}\n" for when in whens)
+    path.write_text('run = "x"\n' + "".join(said))
+    with pytest.raises(WrongInput, match=f"row {row} never decides: row {by} takes") as caught:
+        generators.load(path)
+    assert f":{2 * row + 1}:1 (when)" in caught.value.where
+
+
+@pytest.mark.parametrize(
+    "whens",
+    [
+        ({"userns": "no", "network": "on"}, {"userns": "no"}), ({"version": "<0.150"}, {}),
+        ({"version": "<0.150"}, {"version": "<0.160"}), ({"version": "unknown"}, {}),
+        ({"network": "on"}, {"network": "off"}, {}),
+    ],
+)  # fmt: skip
+def test_a_row_that_decides_somewhere_is_taken(whens: tuple[dict[str, str], ...]) -> None:
+    assert {rows.shadowed(of(*whens), place) for place in range(len(whens))} == {""}
+
+
+def test_a_root_that_nobody_has_is_no_expectation(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('run = "x"\n[[semantics]]\nexpect = { roots = ["@ROOTS0@/x"] }\n')
+    with pytest.raises(WrongInput, match="a root cannot be '@ROOTS0@/x'") as caught:
+        generators.load(path)
+    assert ":3:1 (expect)" in caught.value.where
+
+
+_SAID = {name: st.sampled_from(words) for name, words in rows.WORDS.items()}
+_WHENS = st.fixed_dictionaries({}, optional={**_SAID, "version": st.sampled_from(("<0.150", ">=0.140", "unknown"))})
+
+
+@settings(deadline=None, derandomize=True, max_examples=80, suppress_health_check=list(HealthCheck))
+@given(st.lists(_WHENS, min_size=1, max_size=5), st.sampled_from(("0.130.0", "0.145.0", "0.163.0")))
+def test_whatever_the_rows_are_what_is_asked_for_one_is_decided_by_it(
+    whens: list[dict[str, str]], version: str
+) -> None:
+    declared = of(*whens, platforms=rows.WORDS["platform"])
+    for place, row in enumerate(declared.semantics):
+        wish = rows.wish_for(declared, place, version)
+        assert (wish is None) == bool(rows.ruled_out(declared, rows.name_of(place), version))
+        if wish is not None:
+            assert rows.row(declared, wish, version) is row
+            assert not rows.shadowed(declared, place)

@@ -8,13 +8,28 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.generators.blocks import Unaskable
 from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.generator import CONFIG, Case, Claim, Files, Finding, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator import (
+    CONFIG,
+    Case,
+    Claim,
+    Declaration,
+    Expect,
+    Files,
+    Finding,
+    Launch,
+    Outcome,
+    Row,
+    Story,
+    Wish,
+)
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.model.journal import Line
-from pytest_codexsandbox.session.workshop import RealWorkshop, Told, deciding
-from tests.unit.generators.makers import WORLD, state
+from pytest_codexsandbox.session.alike import deciding
+from pytest_codexsandbox.session.workshop import RealWorkshop, Told
+from tests.unit.generators.makers import ANY, WORLD, state
 
 CLAIM = Claim(loads=True, sandbox="workspace-write", network=False)
 KNOWN = Finding(claim="a known one is caught", saw="it is", held=True, control="it is", control_held=True)
@@ -37,14 +52,21 @@ class Shop(RealWorkshop):
     """One that hears the given stories and claims, and counts what is measured."""
 
     def __init__(
-        self, stories: dict[tuple[str, str], Story], claims: dict[str, Claim], known: tuple[Finding, ...] = (KNOWN,)
+        self,
+        stories: dict[tuple[str, str], Story],
+        claims: dict[str, Claim],
+        known: tuple[Finding, ...] = (KNOWN,),
+        declared: Declaration = ANY,
     ) -> None:
         self.measured: list[str] = []
         self.lines: list[Line] = []
         self.asked_before: list[Files] = []
-        generators = {name: Generator(name=name, spec=Spec(scheme="cmd", text=name)) for name in ("g", "h")}
+        spec = Spec(scheme="cmd", text="x")
+        generators = {name: Generator(name=name, spec=spec, declaration=declared) for name in ("g", "h")}
         writers = Writers(generators=generators, asked=("g", "h"), cases=CASES, others=())
-        bench = SimpleNamespace(subject=lambda spec: SimpleNamespace(capabilities=SimpleNamespace(app_server=True)))
+        bench = SimpleNamespace(
+            subject=lambda spec: SimpleNamespace(capabilities=SimpleNamespace(app_server=True, version="0.163.0"))
+        )
         teller = SimpleNamespace(story=lambda cell, case, wish: stories[cell.subject.generator, case.id])
         asking = SimpleNamespace(
             after=lambda cell, story: claims[story.case.id], before=self._was,
@@ -126,11 +148,47 @@ def test_no_private_path_is_recorded() -> None:
     assert story.first.argv == words["argv"], "what Codex gets stays what it is"
 
 
+ADDED = ("-s", "workspace-write", "--add-dir", "/x")
+
+
 def test_words_that_no_app_server_takes_are_not_asked_there_and_red_about_nothing() -> None:
-    launched = {("g", "one"): told(argv=("-s", "workspace-write", "--add-dir", "/x")), ("g", "two"): told("two")}
+    launched = {("g", "one"): told(argv=ADDED), ("g", "two"): told("two")}
     shop = Shop(launched, {"two": CLAIM})
-    for found in (shop.loads(cell(), "one"), shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+    for found in (shop.loads(cell(), "one"), shop.claims(cell(), "one")):
         assert ["--add-dir" in one.skipped for one in found.findings] == [True]
+
+
+def enforced_beside(*second: str, claim: Claim = CLAIM) -> list[str]:
+    """What is measured of two stories that start Codex so."""
+    more = {CONFIG: state(b"model = 'x'\n")}
+    stories = {("g", "one"): told(argv=ADDED), ("g", "two"): told("two", argv=second or ADDED, after=more)}
+    shop = Shop(stories, {"one": CLAIM, "two": claim})
+    for case in ("one", "two"):
+        assert shop.enforces(cell(), case)[0].findings == ()
+    return shop.measured
+
+
+def test_what_codex_does_with_such_words_is_measured_once_for_what_is_the_same_beside_them() -> None:
+    assert enforced_beside() == ["one"]
+    assert enforced_beside("-s", "workspace-write", "--add-dir", "/y") == ["one", "two"]
+    assert enforced_beside(claim=msgspec.structs.replace(CLAIM, network=True)) == ["one", "two"]
+    assert enforced_beside(claim=Claim(loads=False)) == ["one", "two"], "nobody knows what it would do"
+    assert enforced_beside("-p", "x") == ["one", "two"]
+
+
+def test_a_start_elsewhere_is_told_beside_what_codex_says_and_does() -> None:
+    away = {("g", "one"): told(launches=(Launch(argv=("exec", "hi"), cwd="/"),))}
+    shop = Shop(away, {"one": CLAIM})
+    for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+        assert [one.reason for one in found.findings if not one.held] == ["started-elsewhere"]
+
+
+def test_nothing_is_measured_of_such_words_where_it_declined_or_was_to() -> None:
+    declined = {("g", "one"): told(argv=ADDED, code=3, refused=True)}
+    to_decline = Declaration(semantics=(Row(expect=Expect(refuses=True)),))
+    for shop in (Shop(declined, {}), Shop({("g", "one"): told(argv=ADDED)}, {}, declared=to_decline)):
+        assert [bool(one.skipped) for one in shop.enforces(cell(), "one")[0].findings] == [True]
+        assert shop.measured == []
 
 
 @pytest.mark.parametrize(
@@ -154,3 +212,44 @@ def test_nothing_is_believed_where_a_known_generator_was_misjudged_or_none_was_a
             ask()
         assert fault.value.why == ("a known one is caught: it was not seen" if known else "none was asked")
     assert shop.standing(cell()).findings == known, "its own promise says what was wrong"
+
+
+def test_a_row_that_decides_nothing_for_this_codex_is_not_told_as_if_it_had() -> None:
+    """The plan did not know which Codex it is."""
+    old, every = Row(when={"version": "<0.150"}, expect=Expect(sandbox="read-only")), Row()
+    stories = {("g", "row-02"): told("row-02")}
+    shop = Shop(stories, {"row-02": CLAIM}, declared=Declaration(semantics=(old, every)))
+    with pytest.raises(Unaskable, match=r"the row speaks of Codex <0\.150, and this is 0\.163\.0"):
+        shop.claims(cell(), "row-01")
+    assert all(one.held for one in shop.claims(cell(), "row-02").findings)
+
+
+def test_the_version_that_the_generator_is_told_chooses_its_row() -> None:
+    new = Row(when={"version": ">=0.150"}, expect=Expect(sandbox="read-only"))
+    shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=Declaration(semantics=(new,)))
+    assert [one.held for one in shop.claims(cell(), "one").findings] == [False]
+    with pytest.raises(MachineFault, match="leads to another policy") as fault:
+        shop.writer(cell(), "workspace-write")
+    assert fault.value.next_step == "--codex-bin PATH@0.163.0"
+
+
+def test_of_a_platform_that_nothing_is_said_of_no_policy_is_asked_and_nothing_is_called_red() -> None:
+    elsewhere = msgspec.structs.replace(told(), wish=Wish(platform="darwin"))
+    (found,) = Shop({("g", "one"): elsewhere}, {"one": CLAIM}).claims(cell(), "one").findings
+    assert found.skipped == "its declaration is silent about darwin"
+    named = Declaration(semantics=(Row(when={"platform": "darwin"}),))
+    assert all(
+        one.held
+        for one in Shop({("g", "one"): elsewhere}, {"one": CLAIM}, declared=named).claims(cell(), "one").findings
+    )
+
+
+def test_of_who_declined_by_any_exit_code_no_policy_is_asked_unless_it_wrote() -> None:
+    was = {CONFIG: state(b"a = 1\n")}
+    for argv in ((), ADDED):
+        shop = Shop({("g", "one"): told(before=was, code=1, argv=argv)}, {"one": CLAIM})
+        for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+            assert [bool(one.skipped) for one in found.findings] == [True]
+        assert shop.measured == []
+    wrote = Shop({("g", "one"): told(before=was, after={CONFIG: state(b"b = 1\n")}, code=1)}, {"one": CLAIM})
+    assert not any(one.skipped for one in wrote.claims(cell(), "one").findings)

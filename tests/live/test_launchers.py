@@ -1,0 +1,41 @@
+"""Words of `codex exec` that stand for no setting: what the real Codex makes of them is seen, and not guessed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.cli import main
+
+pytestmark = pytest.mark.live
+DOES = "effective.does-what-was-asked"
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[object]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+
+    def told(words: str, *more: str) -> str:
+        path = tmp_path / "launch.sh"
+        path.write_text(f"#!/bin/sh\n{words}\n")
+        path.chmod(0o755)
+        main(["generator", "try", "-v", "--case", "01-none", *more, "--", "launch:./launch.sh"])
+        return capsys.readouterr().out
+
+    yield told
+
+
+@pytest.mark.parametrize(
+    ("words", "wish", "seen"),
+    [
+        ('codex exec -s workspace-write --add-dir "$HOME" hi', "plain", f"F {DOES} leak (more-than-asked)"),
+        ("codex -a never exec -s workspace-write --add-dir . hi", "plain", f"P {DOES}: "),
+        ("codex exec --full-auto hi", "plain", f"F {DOES} denied (cli-full-auto-gone)"),
+        ('cd "$HOME"; codex exec -s workspace-write hi', "plain", f"F {DOES} leak (started-elsewhere)"),
+        ('codex exec -s workspace-write -C / hi', "plain", f"F {DOES} leak (started-elsewhere)"),
+    ],
+)  # fmt: skip
+def test_what_codex_does_with_the_words_of_a_start(asked: object, words: str, wish: str, seen: str) -> None:
+    assert callable(asked)
+    assert seen in asked(words, "--wish", wish)

@@ -1,0 +1,114 @@
+"""What Codex says of a generator's files, against what was asked: each word that differs is one row, and no other."""
+
+from typing import Any
+
+import pytest
+
+from pytest_codexsandbox.generators.effective import Oracle, loads, oracle, says
+from pytest_codexsandbox.generators.enforcing import permitted
+from pytest_codexsandbox.model.generator import Claim, Expect
+
+TOLD = Oracle(held=True, words="it does")
+ASKED = Expect(sandbox="workspace-write", network=False, roots=("@ROOT0@",), approval="on-request")
+
+
+def claim(**words: Any) -> Claim:
+    given: dict[str, Any] = {"loads": True, "sandbox": "workspace-write", "network": False, "roots": ("@ROOT0@",)}
+    return Claim(**{"approval": "on-request", **given, **words})
+
+
+def wrong(told: Claim, asked: Expect = ASKED) -> list[tuple[str, str]]:
+    found = says(told, asked, TOLD)
+    assert all(one.control_held and one.control == "it does" for one in found)
+    assert all((one.direction, one.reason) == ("", "") for one in found if one.held)
+    return [(one.reason, one.direction) for one in found if not one.held]
+
+
+def test_what_was_asked_and_is_said_holds_word_by_word() -> None:
+    assert len(says(claim(), ASKED, TOLD)) == 5
+    assert wrong(claim()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "direction"),
+    [
+        ({"sandbox": "danger-full-access"}, "another-mode", "leak"),
+        ({"sandbox": "read-only"}, "another-mode", "denied"),
+        ({"sandbox": ""}, "another-mode", "denied"),
+        ({"network": True}, "another-network", "leak"),
+        ({"network": None}, "another-network", "denied"),
+        ({"roots": ()}, "root-missing", "denied"),
+        ({"roots": ("@ROOT0@", "@HOME@")}, "root-too-many", "leak"),
+        ({"approval": "never"}, "another-approval", "leak"),
+        ({"approval": "untrusted"}, "another-approval", "denied"),
+    ],
+)
+def test_each_word_that_differs_is_found_and_no_other(words: dict[str, Any], reason: str, direction: str) -> None:
+    assert wrong(claim(**words)) == [(reason, direction)]
+
+
+def test_network_and_roots_are_off_where_they_were_to_be_on() -> None:
+    on = Expect(sandbox="workspace-write", network=True, roots=("@ROOT0@/a", "@ROOT0@b"))
+    assert wrong(claim(roots=("@ROOT0@", "@ROOT0@b")), on) == [("another-network", "denied"), ("root-too-many", "leak")]
+    assert wrong(claim(network=True, roots=("@ROOT0@/a",)), on) == [("root-missing", "denied")]
+
+
+def test_who_is_granted_a_folder_is_granted_what_lies_in_it() -> None:
+    inner = Expect(sandbox="workspace-write", roots=("@ROOT0@", "@ROOT0@/inner"))
+    assert wrong(claim(), inner) == []
+    assert wrong(claim(roots=("@ROOT0@", "@ROOT0@/inner"))) == []
+    assert ("root-missing", "denied") in wrong(claim(roots=("@ROOT0@x",)))
+
+
+def test_what_nobody_said_is_not_asked_and_what_a_mode_settles_neither() -> None:
+    unsaid = Expect(sandbox="workspace-write", network=None, roots=None)
+    assert len(says(claim(network=True, roots=("/",)), unsaid, TOLD)) == 1
+    free = Expect(sandbox="danger-full-access", network=True, roots=())
+    assert len(says(claim(sandbox="danger-full-access", network=True, roots=("/",)), free, TOLD)) == 1
+    assert wrong(claim(sandbox="read-only", network=True), Expect(sandbox="read-only", network=False)) == [
+        ("another-network", "leak")
+    ]
+
+
+def test_a_codex_that_cannot_be_asked_holds_no_row() -> None:
+    found = (*says(claim(), ASKED, Oracle(held=False, words="no")), *loads(claim(), Oracle(held=False, words="no")))
+    assert not any(one.control_held for one in found)
+
+
+def test_that_a_file_does_not_load_is_told_in_codexs_own_words() -> None:
+    (found,) = loads(Claim(loads=False, error="bad"), TOLD)
+    assert (found.held, found.saw, found.direction, found.reason) == (False, "bad", "denied", "does-not-load")
+    (found,) = loads(claim(), TOLD)
+    assert (found.held, found.direction, found.reason) == (True, "", "")
+
+
+def test_the_oracle_has_said_what_stands_in_files_of_ours_and_refused_a_torn_one() -> None:
+    modes: tuple[Any, ...] = ("read-only", "workspace-write")
+    right, torn = {mode: Claim(loads=True, sandbox=mode) for mode in modes}, Claim(loads=False, error="torn")
+    assert oracle(right, torn).held
+    assert not oracle(right, Claim(loads=True)).held
+    assert not oracle(right, Claim(loads=False)).held, "without a word why"
+    assert not oracle({**right, "read-only": right["workspace-write"]}, torn).held, "it says the same of all"
+    assert not oracle({**right, "read-only": Claim(loads=False, sandbox="read-only")}, torn).held
+    assert not oracle({}, torn).held
+    assert not oracle({"read-only": right["read-only"]}, torn).held
+
+
+@pytest.mark.parametrize(
+    ("asked", "may"),
+    [
+        (Expect(sandbox="read-only", network=False), set()),
+        (Expect(sandbox="read-only", roots=("@ROOT0@",)), set()),
+        (Expect(sandbox="workspace-write", network=False), {"workspace"}),
+        (Expect(sandbox="workspace-write", network=True, roots=("@ROOT0@",)), {"workspace", "root", "board", "http"}),
+        (
+            Expect(sandbox="danger-full-access"),
+            {"workspace", "root", "board", "sibling", "sibling-board", "home", "http"},
+        ),
+    ],
+)
+def test_what_may_be_done_under_a_policy(asked: Expect, may: set[str]) -> None:
+    found = permitted(asked)
+    assert {act for act, allowed in found.items() if allowed} == may
+    assert ("http" in found) is (asked.network is not None or asked.sandbox == "danger-full-access")
+    assert {"sibling", "sibling-board", "home"} <= found.keys()

@@ -1,0 +1,72 @@
+"""The exemplary generator and the known-bad ones: what is misjudged, or not looked at, is said."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.generators.checks.found import skipped
+from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator_spec import Generator
+from pytest_codexsandbox.session import known_generators
+from pytest_codexsandbox.session.known_generators import CAUGHT, findings
+from tests.fakes.machine import run_folder
+
+
+@pytest.fixture(scope="module")
+def stories() -> dict[str, Story]:
+    """Told once, by generators of ours."""
+    found: dict[str, Story] = {}
+
+    def tell(generator: Generator, case: Case, wish: Wish) -> Story:
+        found[generator.name] = shop.tell(generator, case, wish, version="")
+        return found[generator.name]
+
+    with run_folder() as folder, workshop(Path(folder)) as shop:
+        assert isinstance(shop, Workshop)
+        assert all(one.held and one.control_held for one in findings(tell))
+    return found
+
+
+def wrong(stories: dict[str, Story]) -> list[str]:
+    found = findings(lambda generator, case, wish: stories[generator.name])
+    assert all(one.held is one.control_held for one in found)
+    return [f"{one.claim}: {one.saw}" for one in found if not one.held]
+
+
+def test_a_check_that_sees_nothing_any_more_is_found(
+    stories: dict[str, Story], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def blind(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+        return (Finding(claim="c", saw="fine", held=True, control="c", control_held=True),)
+
+    assert wrong(stories) == []
+    for promise in ("generator.parses", "generator.comments-stay", "generator.leaves-nothing-behind"):
+        monkeypatch.setattr(known_generators, "CHECKS", {**CHECKS, promise: blind})
+        assert {f"{promise} did not see it" in one for one in wrong(stories)} == {True}
+
+
+def test_a_check_that_is_no_longer_made_of_the_exemplary_one_is_found(
+    stories: dict[str, Story], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would pass whatever it did."""
+    monkeypatch.setattr(
+        known_generators, "CHECKS", {**CHECKS, "generator.does-not-grow": lambda story, declaration: skipped("c", "no")}
+    )
+    assert "the exemplary generator passes: generator.does-not-grow was not asked" in wrong(stories)
+
+
+def test_one_that_never_ran_is_no_proof(stories: dict[str, Story]) -> None:
+    idle = Outcome(ended="not-started", error="no such program")
+    none = {name: msgspec.structs.replace(story, runs=(idle,)) for name, story in stories.items()}
+    assert len(wrong(none)) == 1 + len(CAUGHT)
+
+
+def test_bad_ones_that_nobody_looks_at_are_not_caught(
+    stories: dict[str, Story], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_generators, "CHECKS", {"generator.parses": CHECKS["generator.parses"]})
+    monkeypatch.setattr(known_generators, "ASKED", ())
+    assert [one.endswith("nobody looked") for one in wrong(stories)] == [True] * (len(CAUGHT) - 2)

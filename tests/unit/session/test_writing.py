@@ -1,0 +1,71 @@
+"""What generators' own standing promise says: that nothing confined them, where they were asked so, is a verdict."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.guest import trespass
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.generator import Finding
+from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.session import opening
+from pytest_codexsandbox.session.rehearsal import judged
+from pytest_codexsandbox.session.workshop import Told
+from pytest_codexsandbox.session.writing import RealWriting
+
+KNOWN = Finding(claim="a known one is caught", saw="it is", held=True, control="it is", control_held=True)
+MISSED = msgspec.structs.replace(KNOWN, held=False, control_held=False, saw="it was not")
+CELL = Cell(
+    environment=EnvironmentSpec(id="here", backend="local", distro="d"), subject=SubjectSpec(label="c", generator="g")
+)
+TRUST = Promise(
+    id="trust.confinement-and-known-generators", kind="generator", severity="critical", needs="nothing", source="",
+    policies=(AS_ASKED,), over="once",
+)  # fmt: skip
+
+
+def standing(*found: Finding, unconfined: bool) -> Any:
+    key = Key(cell=CELL.id, door="generator", policy=AS_ASKED, promise=TRUST.id)
+    told = Told(findings=found, by="known", unconfined=unconfined)
+    shop: Any = SimpleNamespace(standing=lambda cell: told)
+    writing = RealWriting(key, TRUST, cell=CELL, workshop=shop)
+    writing.standing_evidence()
+    return judged(writing, outcome="passed", message="")
+
+
+def test_known_generators_alone_make_no_green_where_nothing_confines() -> None:
+    assert standing(KNOWN, unconfined=False).verdict is Verdict.CONFORMS
+    free = standing(KNOWN, unconfined=True)
+    assert free.verdict is Verdict.UNCONFINED
+    assert free.reason == "a known one is caught: it is; nothing was around the generators, as asked"
+
+
+@pytest.mark.parametrize("unconfined", [True, False])
+def test_that_nothing_confines_excuses_no_misjudgement(unconfined: bool) -> None:
+    assert standing(KNOWN, MISSED, unconfined=unconfined).verdict is Verdict.BROKEN
+    assert standing(unconfined=unconfined).verdict is Verdict.BROKEN
+
+
+def container(said: bytes, *, ended: Any = "exit") -> Any:
+    return SimpleNamespace(
+        guest=("/python", "/guest"), run=lambda command: Finished(ended=ended, exit=0, stdout=said)
+    )  # fmt: skip
+
+
+def test_a_container_that_shares_what_walls_would_keep_apart_confines_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trespass, "spaces", lambda: {"mnt": "mnt:[1]", "pid": "pid:[2]", "net": "net:[3]"})
+
+    def held(said: bytes, **words: str) -> list[tuple[bool, bool]]:
+        return [(one.held, one.control_held) for one in opening._apart(container(said, **words))]
+
+    assert held(b"mnt:[7] pid:[8] net:[9]\n") == [(True, True)] * 3
+    assert held(b"mnt:[7] pid:[8] net:[3]\n") == [(True, True), (True, True), (False, True)]
+    assert held(b"") == held(b"mnt:[7] pid:[8] net:[9]\n", ended="timeout") == [(False, False)] * 3
+    (leak,) = (one for one in opening._apart(container(b"mnt:[1] pid:[8] net:[9]")) if not one.held)
+    assert leak.direction == "leak"
