@@ -11,8 +11,9 @@ from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.generators import block_cases, blocks, placeholders
 from pytest_codexsandbox.generators.blocks import Block, Unaskable
 from pytest_codexsandbox.generators.confine import UNCONFINED, Confinement
-from pytest_codexsandbox.generators.elsewhere import Elsewhere, Inside
+from pytest_codexsandbox.generators.elsewhere import Elsewhere
 from pytest_codexsandbox.generators.folders import Folders
+from pytest_codexsandbox.generators.inside import Inside
 from pytest_codexsandbox.generators.running import Asked, Runner
 from pytest_codexsandbox.generators.stage import Stage, place
 from pytest_codexsandbox.model.generator import (
