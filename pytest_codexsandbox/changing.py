@@ -10,9 +10,10 @@ from typing import Final
 import pytest
 
 from pytest_codexsandbox.collection import KEY
-from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.running import Run, of
 from pytest_codexsandbox.session.rehearsal import foresee
+from pytest_codexsandbox.sharing import Share, share_of
 
 _TURN: Final = 0.0005  # seconds
 
@@ -23,18 +24,19 @@ class Changing:
     def __init__(self, config: pytest.Config) -> None:
         self._run: Run = of(config)
         self._next: dict[str, EnvironmentSpec] = {}
-        self._specs: dict[str, EnvironmentSpec] = {}  # by cell
+        self._cells: dict[str, Cell] = {}
         self._items: list[pytest.Item] = []
         self._places: dict[pytest.Item, int] = {}
-        self._foreseen = 0  # items before this one need no call
+        self._here: Share | None = None
+        self._foreseen = 0  # items before this one need no call, of the share that runs
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         plan = self._run.plan
-        self._specs = {cell.id: cell.environment for cell in plan.cells} if plan is not None else {}
-        if not self._run.is_worker:  # a worker learns of its next group when it gets it
+        self._cells = {cell.id: cell for cell in plan.cells} if plan is not None else {}
+        if not self._run.is_worker:  # a worker learns of its next share when it gets it
             order = list(dict.fromkeys(spec.id for item in session.items if (spec := self._spec(item)) is not None))
-            specs = {spec.id: spec for spec in self._specs.values()}
+            specs = {cell.environment.id: cell.environment for cell in self._cells.values()}
             self._next = {one: specs[other] for one, other in itertools.pairwise(order)}
         self._items, self._places = session.items, {item: at for at, item in enumerate(session.items)}
         with _patient():
@@ -44,17 +46,23 @@ class Changing:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         """An item's call is performed in its setup: afterwards Codex has nothing to do until the next is begun."""
         done = yield
-        here = self._spec(item)
+        here = self._share(item)
+        if here != self._here:
+            self._here, self._foreseen = here, 0
         at = max(self._foreseen, self._places.get(item, len(self._items)) + 1)
         while at < len(self._items) and here is not None and self._next_call(self._items[at], here):
             at += 1
         self._foreseen = at
         return done
 
-    def _next_call(self, item: pytest.Item, here: EnvironmentSpec) -> bool:
+    def _next_call(self, item: pytest.Item, here: Share) -> bool:
         """Begin it; or whether the item needs none, so that the one behind it is the next."""
-        coming = self._spec(item)
-        return coming is not None and coming.id == here.id and foresee(self._run.bench, item.stash[KEY])
+        coming = self._share(item)
+        if coming is None or coming.environment != here.environment:
+            return False
+        if self._run.is_worker and coming != here:  # perhaps another worker's
+            return False
+        return foresee(self._run.bench, item.stash[KEY])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(
@@ -73,11 +81,17 @@ class Changing:
             self._run.bench.done(here)
         return done
 
-    def _spec(self, item: pytest.Item | None) -> EnvironmentSpec | None:
+    def _cell(self, item: pytest.Item | None) -> Cell | None:
         key = item.stash.get(KEY, None) if item is not None else None
-        if key is None:
-            return None
-        return self._specs.get(key.cell)
+        return self._cells.get(key.cell) if key is not None else None
+
+    def _spec(self, item: pytest.Item | None) -> EnvironmentSpec | None:
+        cell = self._cell(item)
+        return cell.environment if cell is not None else None
+
+    def _share(self, item: pytest.Item) -> Share | None:
+        cell = self._cell(item)
+        return share_of(item.stash[KEY], cell) if cell is not None else None
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
+from pytest_codexsandbox.sharing import Owners
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
@@ -153,9 +154,10 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        from pytest_codexsandbox.scheduling import EnvironmentScheduler, Owners
+        from pytest_codexsandbox.scheduling import EnvironmentScheduler
 
-        return EnvironmentScheduler(config, log, group=Owners(self.run.cells).environment_of)
+        keys = self.run.base_plan().keys if self.run.generators else ()
+        return EnvironmentScheduler(config, log, share=Owners(self.run.cells, keys).share)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_xdist_node_collection_finished(self, node: Any) -> None:

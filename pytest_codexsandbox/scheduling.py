@@ -1,11 +1,11 @@
-"""Who runs what under xdist: all items of one environment go to one worker, in the plan's order.
+"""Who runs what under xdist: all items of one share go to one worker, in the plan's order.
 
 xdist's own loadgroup stops grouping on pytest 9.2 and hangs when a worker dies (measured); this one is small because
-a worker gets whole groups. The item that killed a worker is not tried again; the rest of its group moves on.
+a worker gets whole shares. The item that killed a worker is not tried again; the rest of its share moves on.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -13,44 +13,27 @@ from xdist import workermanage
 from xdist.remote import Producer
 from xdist.report import report_collection_diff
 
-from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.dealing import Deck
+from pytest_codexsandbox.sharing import NOBODYS, Share
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 # Its name up to xdist 3.6, and since.
 _tx_specs: Final = getattr(workermanage, "parse_tx_spec_config", None) or workermanage.parse_spec_config
-CHUNK: Final = 20  # of items that are not ours: how many go to a worker at once
-
-
-class Owners:
-    """Node ids are looked up, never parsed: every item of a cell's environment carries the cell's id, behind what a
-    user's own parametrization puts there. The longest id that fits is it: one may end like another."""
-
-    def __init__(self, cells: Iterable[Cell]) -> None:
-        by_id = {cell.id: _owner(cell) for cell in cells}
-        self._marks = [(f"-{id}-", by_id[id]) for id in sorted(by_id, key=len, reverse=True)]
-
-    def environment_of(self, nodeid: str) -> str:
-        words = f"-{nodeid.partition('[')[2]}"
-        return next((environment for mark, environment in self._marks if mark in words), "")
-
-
-def _owner(cell: Cell) -> str:
-    """One environment, one worker. Stories of generators are told outside of it: each generator may have its own."""
-    return f"{cell.environment.id} {cell.subject.generator}".rstrip()
 
 
 class EnvironmentScheduler:
     """Implements xdist's Scheduling protocol."""
 
-    def __init__(self, config: pytest.Config, log: Producer, *, group: Callable[[str], str]) -> None:
-        self.config, self.log, self._group = config, log.environments, group
+    def __init__(self, config: pytest.Config, log: Producer, *, share: Callable[[str], Share]) -> None:
+        self.config, self.log, self._share = config, log.environments, share
         self.numnodes = len(_tx_specs(config))
         self.collection: list[str] | None = None
         self._collections: dict[WorkerController, list[str]] = {}
         self._pending: OrderedDict[WorkerController, list[int]] = OrderedDict()
-        self._queue: list[list[int]] = []  # groups that nobody has yet
+        self._last: dict[WorkerController, Share] = {}
+        self._deck = Deck((), share)
 
     # ---- what xdist asks
     @property
@@ -63,13 +46,11 @@ class EnvironmentScheduler:
 
     @property
     def tests_finished(self) -> bool:
-        return (
-            self.collection_is_completed and not self._queue and all(len(left) < 2 for left in self._pending.values())
-        )
+        return self.collection_is_completed and not self._deck and all(len(left) < 2 for left in self._pending.values())
 
     @property
     def has_pending(self) -> bool:
-        return bool(self._queue) or any(self._pending.values())
+        return bool(self._deck) or any(self._pending.values())
 
     # ---- what xdist tells
     def add_node(self, node: "WorkerController") -> None:
@@ -94,14 +75,14 @@ class EnvironmentScheduler:
         self._pending[node] = [index for index in self._pending[node] if index not in set(indices)]
 
     def remove_node(self, node: "WorkerController") -> str | None:
-        """A worker ended. What it was running is lost; the rest of its items go on elsewhere."""
+        """A worker ended. What it was running is lost; the rest of its items goes on elsewhere."""
         left = self._pending.pop(node)
         self._collections.pop(node, None) if self.collection is None else None
         if not left or self.collection is None:
             return None
         crashed, *rest = left
         if rest:
-            self._queue.insert(0, rest)
+            self._deck.give_back(self._last.get(node, NOBODYS), rest)
         for other in self._pending:
             self._feed(other)
         return self.collection[crashed]
@@ -113,31 +94,23 @@ class EnvironmentScheduler:
                 self._differ()
                 return
             self.collection = collections[0]
-            self._queue = self._groups(self.collection)
+            self._deck = Deck(self.collection, self._share)
         for node in self._pending:
             self._feed(node)
 
     # ---- inside
-    def _groups(self, collection: list[str]) -> list[list[int]]:
-        """Whole environments first, the largest first; then chunks of what is not ours."""
-        ours: OrderedDict[str, list[int]] = OrderedDict()
-        others: list[int] = []
-        for index, name in enumerate(collection):
-            group = self._group(name)
-            ours.setdefault(group, []).append(index) if group else others.append(index)
-        chunks = [others[start : start + CHUNK] for start in range(0, len(others), CHUNK)]
-        return [*sorted(ours.values(), key=len, reverse=True), *chunks]
-
     def _feed(self, node: "WorkerController") -> None:
-        """A worker gets a new group when at most one item is left to it; with nothing left to give it may go home."""
+        """A worker gets a new share when at most one item is left to it; with nothing left to give it may go home."""
         if node.shutting_down or node not in self._collections:
             return
-        if len(self._pending[node]) <= 1 and self._queue:
-            group = self._queue.pop(0)
-            self._pending[node].extend(group)
-            node.send_runtest_some(group)
-            self._feed(node)
-        elif (len(self._pending[node]) <= 1 and not self._queue) or not self._queue:
+        while len(self._pending[node]) <= 1:
+            dealt = self._deck.next(self._last.get(node, NOBODYS))
+            if dealt is None:
+                break
+            self._last[node], items = dealt
+            self._pending[node].extend(items)
+            node.send_runtest_some(items)
+        if not self._deck:
             node.shutdown()
 
     def _differ(self) -> None:

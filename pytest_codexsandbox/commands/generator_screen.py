@@ -75,9 +75,9 @@ def _runs(story: StoryLine) -> list[str]:
     """The second and the third are a line together, where they change nothing more."""
     first, *more = ran(story)
     quiet = all(not run.changed and run.ended == "exit" and run.code == story.runs[0].code for run in story.runs[1:])
-    return (
-        [first, "runs 2 and 3: the same, and nothing changes any more"] if quiet and len(more) == 2 else [first, *more]
-    )
+    if not quiet or not more:
+        return [first, *more]
+    return [first, f"{'runs 2 and 3' if len(more) == 2 else 'run 2'}: the same, and nothing changes any more"]
 
 
 def _diff(story: StoryLine, paint: Paint, *, every: bool) -> Iterator[str]:

@@ -250,11 +250,22 @@ def _told(words: Mapping[str, Any]) -> Any:
         "lay": lambda: lay(words["tops"], [_decoded(one) for one in words["entries"]]),
         "snapshot": lambda: {name: _encoded(one) for name, one in snapshot(words["tops"]).items()},
         "empty": lambda: empty(words["tops"]),
+        "several": lambda: _several(words["acts"]),
     }
     try:
         return {"told": ops[words["op"]]()}
     except (OSError, ValueError) as problem:
         return {"wrong": str(problem)}
+
+
+def _several(acts: Sequence[Mapping[str, Any]]) -> List[Any]:  # noqa: UP006
+    """In their order, none after one that went wrong."""
+    answers: List[Any] = []  # noqa: UP006
+    for act in acts:
+        answers.append(_told(act))
+        if "wrong" in answers[-1]:
+            break
+    return answers
 
 
 def _decoded(entry: Mapping[str, Any]) -> dict[str, Any]:

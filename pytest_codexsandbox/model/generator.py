@@ -181,7 +181,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     case: Case
     wish: Wish
     before: Files
-    runs: tuple[Outcome, ...]  # three of them, unless the first did not end
+    runs: tuple[Outcome, ...]  # three of them, unless one did not end, or a published tool's second one changed nothing
     world: dict[str, str] = {}  # placeholder name → real path
     confined: str = ""  # by what; "" it was not
     alone: bytes | None = None  # what it writes for this wish where there is no file; None: nobody has looked

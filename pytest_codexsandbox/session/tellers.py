@@ -49,16 +49,14 @@ class RealTeller:
     def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]:
         from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
 
-        if self._inside is not None:
-            why = "what happens under strain is asked where generators run here, and these run in a container"
-            return (Finding(claim=kind, saw="", held=False, control="", control_held=False, skipped=why),)
-        subject = self._bench.subject(cell.subject)
+        environment = self._bench.environment(self._inside) if self._inside is not None else None
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return STRAINS[kind](
             StrainBench(
                 generator=self._had(cell.subject.generator), wish=wish, other=_other(wish), case=ORDINARY, beside=case,
-                named=self._had, version=self._version(cell), codex=subject.binary, folder=self._folder,
+                named=self._had, version=self._version(cell), codex=self._codex(cell), folder=self._folder,
                 confinement=self._confinement, row=self._writers.row(cell, wish, self._version(cell)),
+                environment=environment,
             )
         )  # fmt: skip
 

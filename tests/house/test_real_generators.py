@@ -3,13 +3,17 @@
 import json
 import re
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.third_party.lock import of_npm, of_pip
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
 from pytest_codexsandbox.matrix.generators import declared, real
 from pytest_codexsandbox.model.generator import Declaration
+from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
+from tests.house import real_page
+from tests.unit.reports.generating import bad, both, good
 
 REAL = real()
 CODEX = {"codex-mcp-add", "codex-mcp-add-remove", "codex-features-enable"}
@@ -82,3 +86,28 @@ def test_a_lockof_npm_keeps_hashes_and_no_addresses() -> None:
 def test_a_lockof_pip_is_what_its_report_says_it_installed() -> None:
     report = {"install": [{"metadata": {"name": name, "version": "1.0"}} for name in ("zeta", "Alpha")]}
     assert of_pip(json.dumps(report)) == "Alpha==1.0\nzeta==1.0\n"
+
+
+# ---- the table of a whole run
+def test_the_table_of_the_page_has_each_of_them_at_the_version_that_is_brought() -> None:
+    """Else: a whole run, then python -m tests.house.real_page."""
+    versions = {name: package(name).version if name in INSTALLED else "the cell's" for name in REAL}
+    assert real_page.rows(real_page.PAGE.read_text(encoding="utf-8")) == versions
+
+
+def test_what_the_table_says_of_a_run() -> None:
+    told = real_page.put(f"before\n{real_page.BEGIN}\nold\n{real_page.END}\nafter\n", real_page.text(both()))
+    assert told.startswith(f"before\n{real_page.BEGIN}\nOne run of") and told.endswith(f"{real_page.END}\nafter\n")
+    assert "old" not in told
+    assert real_page.rows(told) == {"good": "the cell's", "mytool": "1.2"}
+    row = next(line for line in told.splitlines() if line.startswith("| `mytool`"))
+    reds = [one for one in both().states().values() if one.verdict is Verdict.VIOLATES]
+    counts = re.findall(r"[a-z-]+ (\d+)(?:, | \|$)", row)
+    assert sum(map(int, counts)) == len(reds) > 0
+    assert "comment-lost" in row
+
+
+def test_a_run_that_was_not_whole_is_not_shown() -> None:
+    assert real_page.why_not(good()) == ""
+    assert "broken" in real_page.why_not(bad())
+    assert "end" in real_page.why_not(msgspec.structs.replace(good(), end=None))

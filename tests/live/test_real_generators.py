@@ -17,7 +17,7 @@ import pytest
 
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.fetch import NotReached, NotThere
-from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.generators.checks import CHECKS, again
 from pytest_codexsandbox.generators.confine import confinement
 from pytest_codexsandbox.generators.story import Workshop, workshop
 from pytest_codexsandbox.generators.third_party.install import install
@@ -88,6 +88,11 @@ def faults(story: Story, generator: Generator) -> set[str]:
     return {promise for promise, found in every.items() if not all(one.held for one in found if not one.skipped)}
 
 
+def skipped(story: Story, generator: Generator, promise: str) -> str:
+    (one,) = CHECKS[promise](story, generator.declaration)
+    return one.skipped
+
+
 # ---- Codex itself
 def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: Workshop) -> None:
     generator = here("codex-mcp-add")
@@ -95,7 +100,9 @@ def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: Workshop) -> No
     found = tomllib.loads(left(story))
     assert found["mcp_servers"] == {"demo": {"command": "npx", "args": ["-y", "demo-mcp"], "env": {"K": "v"}}}
     assert left(story).startswith(USERS.decode())
-    assert [run.code for run in story.runs] == [0, 0, 0]
+    assert [run.code for run in story.runs] == [0, 0], "the second changed nothing, so there was no third"
+    assert skipped(story, generator, "generator.third-run-changes-nothing") == again.IDLE
+    assert not skipped(story, generator, "generator.second-run-changes-nothing")
     assert not faults(story, generator) & {"generator.parses", "generator.user-keys-keep-their-values"}
 
 

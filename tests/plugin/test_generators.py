@@ -167,6 +167,18 @@ def test_two_workers_say_of_generators_what_one_process_says(matrix: Matrix) -> 
     assert len(two.journal.stories) == len(alone.journal.stories)
 
 
+def test_the_cases_of_one_generator_are_spread_over_workers_and_no_story_is_told_twice(matrix: Matrix) -> None:
+    run = matrix.run("--codex-generator=good", FEW, "--codex-only=generator.*,effective.*", "-n2", plugins=XDIST)
+    assert run.code == 0, run.out
+    workers: dict[str, set[str]] = {}
+    for key, one in run.journal.states().items():
+        if key.door == "generator":
+            workers.setdefault(key.case, set()).add(one.worker)
+    assert {len(names) for names in workers.values()} == {1}, workers
+    assert set().union(*workers.values()) == {"gw0", "gw1"}  # each gets a share before any of them has begun
+    assert len({one.id for one in run.journal.stories}) == len(run.journal.stories)
+
+
 # ---- bad luck
 SLOW = 'cmd:/bin/sh -c \'sleep 0.3; echo "# x" >> "$1"\' sh @CONFIG@'
 

@@ -14,6 +14,7 @@ from pytest_codexsandbox.model.generator import CONFIG, Declaration, Files, File
 SECOND = "a second run changes nothing"
 THIRD = "a third run changes nothing"
 SIZE = "the file does not grow from run to run"
+IDLE = "no third run was made: the second left all as it found it, so that another would begin as that one did"
 MEANING = "what a later run leaves means the same"
 
 
@@ -38,6 +39,8 @@ def _same_bytes(story: Story, number: int, claim: str) -> tuple[Finding, ...]:
 
 
 def _not_run(story: Story, number: int) -> str:
+    if len(story.runs) < number and story.runs[-1].ended == "exit":
+        return IDLE
     if len(story.runs) < number:
         return f"there was no run {number}: the one before it ended by {story.runs[-1].ended}"
     late = next((one for one in story.runs[:number] if one.ended != "exit"), None)

@@ -19,6 +19,7 @@ from pytest_codexsandbox.model.generator import Finding, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 
 CLAIM: Final = "whoever reads while it works finds the old file or the new one"
+UNSEEN: Final = "it runs in an environment, and who reads meanwhile, and strace, are here"
 _ROUNDS: Final = 2  # after the first; each: a first run, and one that changes what it wrote
 _SLOW: Final = 4.0  # seconds of a round
 
@@ -38,7 +39,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def at_once(bench: StrainBench) -> tuple[Finding, ...]:
-    why = cannot(bench)
+    why = cannot(bench) or ("" if bench.environment is None else UNSEEN)
     if why:
         return skipped(CLAIM, why)
     with rig(bench) as stage:

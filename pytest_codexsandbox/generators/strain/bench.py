@@ -1,5 +1,6 @@
 """What a strain is given, and the one stage on which it plays: files laid, generators run, the file looked at."""
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,14 +10,19 @@ import msgspec
 
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.confine import UNCONFINED, Confinement
+from pytest_codexsandbox.generators.elsewhere import Elsewhere
+from pytest_codexsandbox.generators.folders import Folders
+from pytest_codexsandbox.generators.inside import Inside
 from pytest_codexsandbox.generators.running import Asked, Runner
 from pytest_codexsandbox.generators.stage import Stage, place
-from pytest_codexsandbox.generators.strain import tracing
+from pytest_codexsandbox.generators.strain import ours, tracing
 from pytest_codexsandbox.generators.strain.looking import content
 from pytest_codexsandbox.generators.strain.tracing import Tracer
 from pytest_codexsandbox.model.generator import Case, Declaration, Files, Finding, Outcome, Row, Story, Wish
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
+from pytest_codexsandbox.ports import Environment
 
+NOT_THERE: Final = Tracer(why="strace is used where generators run here, and these run in an environment")
 NOTHING: Final = Case(id="nothing", why="there is no file", config=None)
 
 
@@ -33,12 +39,15 @@ class StrainBench(msgspec.Struct, frozen=True, kw_only=True):
     named: Callable[[str], Generator] | None = None  # who is called so: other writers and older shapes
     row: Row | None = None  # of its decision matrix, that fits
     tracer: Tracer | None = None  # None: strace, if it is there
+    environment: Environment | None = None  # in which it runs, instead of here
 
     @property
     def declaration(self) -> Declaration:
         return self.generator.declaration
 
     def strace(self) -> Tracer:
+        if self.environment is not None:
+            return NOT_THERE
         return tracing.tracer() if self.tracer is None else self.tracer
 
     def neighbour(self) -> Generator:
@@ -74,8 +83,14 @@ class Rig:
 
     def __init__(self, bench: StrainBench) -> None:
         self.bench = bench
-        self.stage = Stage(place(bench.folder))
-        self._runner = Runner(self.stage, bench.confinement)
+        self.stage: Folders
+        self._runner: Runner
+        if bench.environment is None:
+            self.stage = stage = Stage(place(bench.folder))
+            self._runner = Runner(stage, bench.confinement)
+        else:
+            self.stage = inside = Inside(bench.environment)
+            self._runner = Elsewhere(bench.environment, inside)
 
     def close(self) -> None:
         self._runner.close()
@@ -83,7 +98,8 @@ class Rig:
 
     @property
     def top(self) -> str:
-        return str(self.stage.root)
+        """Where somebody of this machine looks: of a generator that runs here."""
+        return posixpath.commonpath(self.stage.folders.values())
 
     @property
     def config_path(self) -> str:
@@ -120,6 +136,8 @@ class Rig:
         self, wish: Wish | None = None, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
     ) -> Play:
         asked = self.asked(wish or self.bench.wish, generator=generator, run=run, prefix=prefix)
+        if self.bench.environment is not None and ours.is_ours(asked.generator):
+            return self._played(ours.write(asked.generator, asked.wish, run=run, stage=self.stage, world=self.world()))
         parts = asked.generator.spec.parts or (asked.generator,)
         outcome = Outcome(ended="not-started")
         for part in parts:

@@ -5,11 +5,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.checks.again import does_not_grow, same_meaning, second_run_same, third_run_same
+from pytest_codexsandbox.generators.checks.again import (
+    IDLE,
+    does_not_grow,
+    same_meaning,
+    second_run_same,
+    third_run_same,
+)
 from pytest_codexsandbox.generators.checks.agree import agrees
 from pytest_codexsandbox.generators.checks.ending import ends_by_itself, stays_inside
 from pytest_codexsandbox.generators.checks.files import mode_owner_links, no_leftovers
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
+from pytest_codexsandbox.generators.story import unmoved
 from pytest_codexsandbox.model.generator import (
     CONFIG,
     Case,
@@ -99,6 +106,18 @@ def test_a_run_that_was_ended_says_nothing_by_its_exit() -> None:
 
 
 # ---- P7
+
+
+def test_a_third_run_is_made_only_where_the_second_changed_anything_and_else_nothing_is_said_of_it() -> None:
+    anew = run(None, files=files(GOOD, inode=8))
+    assert unmoved([run(None, files=files(GOOD, inode=7)), anew])
+    assert not unmoved([anew])
+    for other in (files(GOOD, mode=0o100600), files(GOOD, uid=0), {**files(GOOD), "@HOME@/.log": state(b"")}):
+        assert not unmoved([anew, run(None, files=other)]), other
+        assert not unmoved([run(None, files=other), anew]), other
+    two = story(USER, GOOD, GOOD)
+    assert skips(third_run_same(two, ANY)) == IDLE
+    assert all(held(check(two, ANY)) for check in (second_run_same, does_not_grow, same_meaning))
 
 
 def test_runs_that_leave_the_same_pass() -> None:

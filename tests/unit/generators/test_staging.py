@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def tops(tmp_path: Path) -> dict[str, str]:
     return {name: str(path) for name, path in found.items()}
 
 
-def entry(top: str, path: str, content: bytes = b"x", **more: object) -> dict[str, object]:
+def entry(top: str, path: str, content: bytes | str = b"x", **more: object) -> dict[str, object]:
     return {"top": top, "kind": "file", "path": path, "content": content, **more}
 
 
@@ -126,3 +127,25 @@ def test_it_stands_alone(tops: dict[str, str]) -> None:
     assert "is not below" in str(told({"op": "lay", "tops": tops, "entries": [{**laid, "path": "../a"}]})["wrong"])
     assert told({"op": "empty", "tops": tops}) == {"told": []}
     assert [path.name for path in Path(tops["HOME"]).iterdir()] == [".codex"]
+
+
+def asked(*acts: dict[str, Any]) -> list[dict[str, Any]]:
+    """As an environment is asked: a process of its own."""
+    argv = [sys.executable, "-I", "-S", str(Path(staging.__file__))]
+    words = json.dumps({"op": "several", "acts": acts})
+    done = subprocess.run(argv, input=words, capture_output=True, text=True, check=True)
+    told: list[dict[str, Any]] = json.loads(done.stdout)["told"]
+    return told
+
+
+def test_several_acts_are_done_in_their_order_and_none_after_one_that_went_wrong(tops: dict[str, str]) -> None:
+    laid = {"op": "lay", "tops": tops, "entries": [entry("HOME", "a", content="eA==")]}
+    look = {"op": "snapshot", "tops": tops}
+    _, first, _, second = asked(laid, look, {"op": "empty", "tops": tops}, look)
+    assert set(first["told"]) == {"@HOME@/a"}
+    assert second == {"told": {}}
+    wrong = {"op": "lay", "tops": tops, "entries": [entry("HOME", "../b", content="")]}
+    stopped = asked(laid, wrong, {"op": "empty", "tops": tops})
+    assert len(stopped) == 2
+    assert "is not below" in str(stopped[1]["wrong"])
+    assert Path(tops["HOME"], "a").read_text() == "x"

@@ -1,0 +1,122 @@
+"""What one whole run said of the tools that people use, put into their page:
+
+`python -m tests.house.real_page JOURNAL|FOLDER [--beside "Node.js 20.20"]`, after `pytest --codex-matrix
+--codex-generator=real -n 2`. A run that was not whole, or in which something was broken, is refused.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from pytest_codexsandbox.durations import in_words
+from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports.generated import Measured, measured, tally, word_of
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "real-generators.md"
+BEGIN: Final = "<!-- run: begin -->"
+END: Final = "<!-- run: end -->"
+POLICY: Final = ("effective.says-what-was-asked", "effective.does-what-was-asked")
+_HEADS: Final = (
+    "name", "version", "s a run", "checks", "conform", "red", "blocked", "known", "n/a", "policy as due", "what is red",
+)  # fmt: skip
+
+
+def text(journal: Journal, *, beside: str = "") -> str:
+    found = measured(journal, journal.states())
+    return "\n".join([*_head(journal, found, beside), "", *_table(found)])
+
+
+def put(page: str, told: str) -> str:
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the page has no {BEGIN} … {END}")
+    return f"{before}{BEGIN}\n{told}\n{END}{after}"
+
+
+def why_not(journal: Journal) -> str:
+    """Why this run cannot be shown; "" if it can."""
+    states = journal.states()
+    broken = [key for key, one in states.items() if one.verdict is Verdict.BROKEN]
+    if journal.end is None:
+        return "the run did not come to its end"
+    if broken:
+        return f"{len(broken)} results are broken, the first: {broken[0]}"
+    return ""
+
+
+def rows(page: str) -> dict[str, str]:
+    """Of the table that stands there: name → version."""
+    lines = page.partition(BEGIN)[2].partition(END)[0].splitlines()
+    cells = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return {name: version for name, version, *_ in cells[2:]}
+
+
+def _head(journal: Journal, found: list[Measured], beside: str) -> Iterator[str]:
+    states = journal.states()
+    end = journal.end
+    workers = len({one.worker for one in states.values() if one.worker}) or 1
+    hands = f"{workers} workers" if workers > 1 else "one process"
+    where = sorted({one.cell.axes.get("distro", one.cell.environment) for one in found})
+    codex = ", ".join(sorted({f"Codex {one.codex}" for one in found}))
+    took = in_words(end.seconds) if end is not None else "?"
+    yield (
+        f"One run of `pytest --codex-matrix --codex-generator=real`, {journal.run.started[:10]}: {codex}"
+        f"{f', {beside}' if beside else ''}, {', '.join(where)}; {hands}, {took}."
+    )
+    whole = tally(states.values())
+    yield (
+        f"{len(found)} cells and {whole.total:,} checks: {whole[Verdict.CONFORMS]:,} conform, "
+        f"{whole[Verdict.VIOLATES]:,} are red, {whole[Verdict.BLOCKED]:,} could not be asked for that reason, "
+        f"{whole[Verdict.EXPECTED]:,} known, {whole[Verdict.NOT_APPLICABLE]:,} n/a, {whole[Verdict.BROKEN]:,} broken."
+    )
+
+
+def _table(found: list[Measured]) -> Iterator[str]:
+    yield f"| {' | '.join(_HEADS)} |"
+    yield "|---" * len(_HEADS) + "|"
+    for one in found:
+        yield f"| {' | '.join(_row(one))} |"
+
+
+def _row(one: Measured) -> tuple[str, ...]:
+    every = (*one.records, *one.suite, *one.trust)
+    counts = tally(every)
+    policy = tally(record for name in POLICY for record in one.about.get(name, ()))
+    seconds = [run.seconds for story in one.stories.values() for run in story.runs]
+    numbers = (counts[each] for each in (
+        Verdict.CONFORMS, Verdict.VIOLATES, Verdict.BLOCKED, Verdict.EXPECTED, Verdict.NOT_APPLICABLE
+    ))  # fmt: skip
+    return (
+        f"`{one.row.name}`", one.version or "the cell's", f"{median(seconds):.2f}" if seconds else "",
+        f"{counts.total:,}", *(f"{number:,}" if number else "" for number in numbers), policy.held,
+        ", ".join(_causes(every)),
+    )  # fmt: skip
+
+
+def _causes(every: tuple[Record, ...]) -> list[str]:
+    counted = Counter(word_of(record) for record in every if record.verdict is Verdict.VIOLATES)
+    return [f"{word} {count}" for word, count in counted.most_common()]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("journal", type=Path)
+    parser.add_argument("--beside", default="", help="what else is worth knowing of the machine")
+    asked = parser.parse_args()
+    journal = read(asked.journal)
+    wrong = why_not(journal)
+    if wrong:
+        parser.error(wrong)
+    PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), text(journal, beside=asked.beside)), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
