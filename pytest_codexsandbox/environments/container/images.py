@@ -7,7 +7,7 @@ for a newer one. Many workers may want one image at once: one makes it, the othe
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import bootstrap, wanted
@@ -22,6 +22,7 @@ from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 
 PROVIDERS: Final = ("pull", "bootstrap")
+Standing = Literal["ready", "begun", ""]  # begun: its base is there
 
 
 class Images:
@@ -84,6 +85,22 @@ class Images:
         with self._engine.asked(f"look at the image {image}"):
             found = self._engine.api.inspect_image(image)
         return (found.get("Config") or {}).get("Labels") or {}
+
+    def stands(self, want: Wanted) -> Standing:
+        """How much of it is on the engine; nothing is made, and nobody else is asked."""
+        image = want.image
+        if image.reference:
+            return "ready" if self._engine.image_id(image.reference) else ""
+        if self.had(want):
+            return "ready"
+        locked = self.lock.read().bases.get(wanted.base_digest(image), {})
+        based = any(self._engine.image_id(base.tag) == base.image for base in locked.values())
+        return "begun" if based or (image.pull and self._engine.image_id(image.pull)) else ""
+
+    def arch(self) -> str:
+        """The engine's, as the kernel calls it."""
+        arch = str(self._engine.about().get("Architecture", ""))
+        return {"amd64": "x86_64", "arm64": "aarch64"}.get(arch, arch)
 
     # ---- inside
     def _users_own(self, image: ImageSpec) -> str:
@@ -175,15 +192,11 @@ class Images:
 
     def _bootstrapped(self, want: Wanted) -> tuple[str, str, str]:
         self._watch.stage(want.what, "bootstrapping from its archive")
-        archive, digest = bootstrap.have(want.image, self._cache, arch=self._arch(), again=self._update)
+        archive, digest = bootstrap.have(want.image, self._cache, arch=self.arch(), again=self._update)
         tag = wanted.base_tag(want.image, digest)
         if not self._engine.image_id(tag):
             give(self._engine, archive, tag, what=want.what, watch=self._watch)
         return "bootstrapped", digest, tag
-
-    def _arch(self) -> str:
-        arch = str(self._engine.about().get("Architecture", ""))
-        return {"amd64": "x86_64", "arm64": "aarch64"}.get(arch, arch)
 
     def _engine_name(self) -> str:
         """Podman says another ID each time that it is asked."""
