@@ -131,6 +131,7 @@ class Images:
         if could <= set(self._providers):
             one = Failure(
                 name=image.name, what=problem.what, why=problem.why, next_step=problem.next_step, when=time.time(),
+                on_base=base_digest in self.lock.read().bases,
                 short="; ".join(dict.fromkeys(short(reason) for reason in _reasons(problem))),
             )  # fmt: skip
             self.lock.keep_failure(base_digest, one)

@@ -11,8 +11,11 @@ import pytest
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
+from pytest_codexsandbox.environments.container.provision import reach
+from pytest_codexsandbox.environments.container.provision.reach import Heard
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.act import Call
+from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.step import PlannedNothing
 from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.releases.forecast import Forecast
@@ -23,6 +26,15 @@ PLAN = plan(
     promise("start.is-on"), promise(), promise("process.alone", call=Call(copies=16), policies=("read-only",)),
     promise("dns.by-name", requires=("resolver:ours",)), cells=(cell("0.136.0"), cell("0.163.0")),
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No engine and no archive of this machine is asked, and nothing of its cache is known."""
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nobody")
+    monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "cache"))
+    for name in ("archive", "sources"):
+        monkeypatch.setattr(reach, name, lambda *_, **__: Heard(answer="unknown", why="nobody was asked"))
 
 
 def shown_with(downloads: dict[str, Forecast], **changed: Any) -> Shown:
@@ -76,6 +88,49 @@ def test_what_has_to_be_made_is_counted_and_named() -> None:
     text = as_text(shown_with({}, stock=stock))
     assert "images: 1 ready, 1 to make, about 60 MB to download: debian-sid (none)" in text
     assert "bubblewraps: 1 ready\n" in text
+
+
+def test_whom_it_asked_is_said_with_what_they_answered() -> None:
+    asked = (
+        Asked(kind="engine", name="", where="unix:///a", answer="yes", has=("x (none)",)),
+        Asked(kind="engine", name="", where="unix:///b", answer="unknown", why="nobody is there"),
+        Asked(kind="archive", name="debian-sid", answer="yes"),
+        Asked(kind="archive", name="debian-forky", answer="yes", when="5 minutes ago"),
+        Asked(kind="registry", name="docker.io", where="unix:///a", answer="no", why="no such host", when="just now"),
+    )
+    shown = shown_with({}, asked=asked)
+    text = " ".join(as_text(shown).split())
+    assert "asked beforehand the engine unix:///a has 1 image of these there: " in text
+    assert "there: the archive of debian-sid, debian-forky" in text
+    assert "not known: the engine (unix:///b): nobody is there" in text
+    assert "not there: the registry docker.io (unix:///a, just now): no such host" in text
+    assert [one["answer"] for one in json.loads(as_json(shown))["asked"]] == ["yes", "unknown", "yes", "yes", "no"]
+    assert "asked beforehand" not in as_text(shown_with({}))
+
+
+def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reach, "archives", lambda image: (f"http://{image.suite}.example/",))
+    monkeypatch.setattr(reach, "archive", lambda *_, **__: Heard(answer="no", short="its archive is gone", why="404"))
+    (tmp_path / "distros").mkdir()
+    (tmp_path / "distros" / "nowhere.toml").write_text('suite = "none"\n')
+    monkeypatch.setattr("shutil.which", lambda name, **_: f"/bin/{name}")
+    file = written(tmp_path, 'distros = ["debian-trixie", "nowhere"]\nbwraps = ["none"]')
+    assert main(["plan", str(file)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "not there: the archive of nowhere (http://none.example/): 404" in text
+    assert "cannot be had here, and why nowhere: its archive is gone when asked just now" in text
+    assert "not known: the registry docker.io: no engine answered that would ask it" in text
+    assert main(["plan", str(file), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert {"what": "nowhere", "why": "its archive is gone when asked just now", "kind": "unavailable"} in shown[
+        "not_planned"
+    ]
+    assert {(one["kind"], one["name"], one["answer"]) for one in shown["asked"]} == {
+        ("engine", "", "unknown"), ("registry", "docker.io", "unknown"), ("archive", "nowhere", "no"),
+        ("archive", "debian-trixie", "no"),
+    }  # fmt: skip
 
 
 def test_what_cannot_be_had_stands_before_what_is_left_out() -> None:

@@ -12,15 +12,15 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.environments.container.provision import bootstrap, questions, wanted
-from pytest_codexsandbox.environments.container.provision.lockfile import Answer, Locked, LockFile
+from pytest_codexsandbox.environments.container.provision.lockfile import Answer, Failure, Locked, LockFile
 from pytest_codexsandbox.environments.container.provision.questions import Question
 from pytest_codexsandbox.environments.container.provision.wanted import Wanted
 from pytest_codexsandbox.model.container import ImageSpec
+from pytest_codexsandbox.registry import shipped
 
 BELIEVED: Final = 24 * 3600.0  # seconds: after that a failed try says nothing about today
 _A_NO: Final = 3600.0  # asking is cheap, and networks come back
 _A_YES: Final = 600.0  # and what nobody said
-_AGAIN: Final = "codexsandbox images build NAME"
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,8 +94,7 @@ class Foresight:
         if image.suite and lack is None and (refused is None or refused.ok):
             return ""
         told = [pulled or "", str(lack or ""), self._words(refused) if refused else ""]
-        again = f" ({f'docker pull {image.pull}' if image.reference else f'try it: {_AGAIN}'})"
-        return "; ".join(filter(None, told)) + (again if pulled or refused else "")
+        return "; ".join(filter(None, told)) + (_again(image, "NAME") if pulled or refused else "")
 
     def _known(self, want: Wanted) -> str | None:
         """Without asking anybody; None where it hangs on somebody's answer."""
@@ -105,10 +104,11 @@ class Foresight:
                 return f"{image.name} has no bubblewrap of its own"
             if self._is_there(want, "ready"):
                 return ""
+            begun = self._is_there(want, "begun")
             failed = self._locked.failures.get(wanted.base_digest(image))
-            if failed is not None and 0 <= self._now - failed.when < BELIEVED:
-                return f"{failed.short}, {self.ago(failed.when)} (try again: codexsandbox images build {image.name})"
-            return "" if self._is_there(want, "begun") or self._is_kept(image) else None
+            if failed is not None and self._is_believed(failed, image) and not (begun and not failed.on_base):
+                return f"{failed.short}, {self.ago(failed.when)}{_again(image, image.name)}"
+            return "" if begun or self._is_kept(image) else None
         return None if self._engines and not self._is_there(want, "ready") else ""
 
     def _is_there(self, want: Wanted, how: str) -> bool:
@@ -136,8 +136,19 @@ class Foresight:
     def _words(self, no: Answer) -> str:
         return f"{no.short} when asked {self.ago(no.when)}"
 
+    def _is_believed(self, failed: Failure, image: ImageSpec) -> bool:
+        """Where nobody can be told how to try it again, a run does so soon."""
+        return 0 <= self._now - failed.when < (BELIEVED if _again(image, "") else _A_YES)
+
     def _is_fresh(self, one: Answer) -> bool:
         return 0 <= self._now - one.when < (_A_YES if one.ok or one.hung else _A_NO)
+
+
+def _again(image: ImageSpec, name: str) -> str:
+    """What a person can do to try it: our command knows the distributions that are shipped."""
+    if image.reference or not (shipped("matrix") / "distros" / f"{image.name}.toml").is_file():
+        return f" (docker pull {image.pull})" if image.pull else ""
+    return f" (try again: codexsandbox images build {name})"
 
 
 def _usual_engine() -> str:

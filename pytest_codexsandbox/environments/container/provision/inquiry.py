@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.bubblewrap import having
+from pytest_codexsandbox.environments.bubblewrap import archives, having
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images, Standing
 from pytest_codexsandbox.environments.container.provision import questions, reach
@@ -27,6 +27,7 @@ from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.container import BwrapSpec
 
 LIMIT: Final = 5.0  # seconds, for all of it
+_NAME_ONE: Final = f"name one that has them: {archives.VARIABLE}=URL"
 _ENGINES: Final = 0.6  # of them: what engines have decides what else is asked
 
 
@@ -62,12 +63,12 @@ def inquire(
     heard = _heard(unknown, limit - (time.monotonic() - begun))
     answers = _answers(heard, unknown)
     foresight.learn(answers)
-    if kept := _answers(heard, [one for one in unknown if one.kept]):
+    if kept := _answers(heard, [one for one in unknown if one.kept or heard[one.key].hung]):
         with suppress(CodexSandboxError):  # who cannot write the cache asks again
             LockFile(cache).keep_answers(kept, oldest=time.time() - BELIEVED)
     return Inquiry(
         foresight=foresight, engines=engines,
-        no_sources={name: why for name, one in sources.items() if (why := foresight.words(one))},
+        no_sources={name: f"{why} ({_NAME_ONE})" for name, one in sources.items() if (why := foresight.words(one))},
         asked=(
             *(_of_engine(host, looked.get(host), patience) for host in named),
             *(_asked(one, foresight, heard.get(one.key)) for one in open_),

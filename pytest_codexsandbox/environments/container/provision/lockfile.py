@@ -54,6 +54,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     next_step: str
     short: str  # for plans
     when: float
+    on_base: bool = False  # its base was there
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
