@@ -18,6 +18,7 @@ from pytest_codexsandbox.environments.container.provision.reach import YES, Hear
 from pytest_codexsandbox.environments.container.provision.wanted import Wanted
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.container import BwrapSpec, ImageSpec
+from tests.unit.images.fake_engine import FakeEngine
 from tests.unit.images.making import Workshop, a_container, a_distro, want
 
 HOME: Final = "unix:///home.sock"
@@ -238,6 +239,38 @@ def test_a_cache_that_cannot_be_written_is_no_reason_not_to_plan(world: World, t
     world.workshop.cache = tmp_path / "file" / "cache"
     world.registry = lambda host, reference: UNREACHED
     assert "no registry answered" in world.inquire(ALPINE).foresight.why_not(without(ALPINE))
+
+
+def test_a_base_that_was_pulled_by_hand_outweighs_a_failed_pull_and_not_a_failed_build(world: World) -> None:
+    with pytest.raises(NotHad):
+        world.workshop.images().have(a_container(ALPINE, bwrap="none"))
+    engine = world.workshop.engine
+    engine.keep("alpine:3.22", "content", {})
+    assert world.inquire(ALPINE).foresight.why_not(without(ALPINE)) == ""
+    engine.build_says = "ERROR: unable to select packages:\n"
+    with pytest.raises(NotHad):
+        world.workshop.images().have(a_container(ALPINE, bwrap="none"))
+    assert "its archive has no such package, just now" in world.inquire(ALPINE).foresight.why_not(without(ALPINE))
+
+
+def test_of_several_engines_the_one_that_has_it_counts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    has, lacks = world.workshop.engine, FakeEngine()
+    has.registry["debian"] = "Debian"
+    world.workshop.images().have(a_container(bwrap="none"))
+    for hosts in (("tcp://a", "tcp://b"), ("tcp://b", "tcp://a")):
+        world.engines = {"tcp://a": has, "tcp://b": lacks}
+        found = world.inquire(a_distro(), hosts=hosts)
+        assert world.asked == []
+        assert found.foresight.why_not(without(a_distro())) == ""
+
+
+def test_another_proxy_is_another_question(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for proxy in ("http://a.example", "http://b.example"):
+        monkeypatch.setenv("http_proxy", proxy)
+        world.inquire(SID)
+        assert "sid" in world.asked
+    world.inquire(SID)
+    assert world.asked == []
 
 
 # ---- whoever hangs
