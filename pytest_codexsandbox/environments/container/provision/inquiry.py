@@ -65,7 +65,7 @@ def inquire(
     foresight.learn(answers)
     if kept := _answers(heard, [one for one in unknown if one.kept or heard[one.key].hung]):
         with suppress(CodexSandboxError):  # who cannot write the cache asks again
-            LockFile(cache).keep_answers(kept, oldest=time.time() - BELIEVED)
+            LockFile(cache).keep_answers(kept, believed=BELIEVED)
     return Inquiry(
         foresight=foresight, engines=engines,
         no_sources={name: f"{why} ({_NAME_ONE})" for name, one in sources.items() if (why := foresight.words(one))},

@@ -128,8 +128,9 @@ class LockFile:
     def keep_failure(self, digest: str, one: Failure) -> None:
         self.change(lambda old: msgspec.structs.replace(old, failures={**old.failures, digest: one}))
 
-    def keep_answers(self, answers: Mapping[str, Answer], *, oldest: float) -> None:
-        """Those from before `oldest` are forgotten."""
+    def keep_answers(self, answers: Mapping[str, Answer], *, believed: float) -> None:
+        """Those that are older than that by so many seconds are forgotten."""
+        oldest = max((one.when for one in answers.values()), default=0.0) - believed
 
         def change(old: Locked) -> Locked:
             kept = {question: one for question, one in old.answers.items() if one.when >= oldest}
