@@ -68,18 +68,25 @@ class Images:
 
     def had(self, want: Wanted) -> str:
         """Its id where it stands ready; "" where it does not. Costs one question."""
-        digest = wanted.digest(want)
-        locked = self.lock.read().images.get(digest, {})
-        for image in dict.fromkeys(made.image for made in locked.values()):
-            if self._engine.image_id(image):
-                return image
+        image = self._locked(want)
+        if not image and (image := self._named(want)):
+            self._keep(want, image, base="", seconds=0.0)
+        return image
+
+    def seen(self, want: Wanted) -> str:
+        """The same for whoever only looks: nothing is written."""
+        return self._locked(want) or self._named(want)
+
+    def _locked(self, want: Wanted) -> str:
+        locked = self.lock.read().images.get(wanted.digest(want), {})
+        return next((image for image in dict.fromkeys(made.image for made in locked.values())
+                     if self._engine.image_id(image)), "")  # fmt: skip
+
+    def _named(self, want: Wanted) -> str:
         # The cache was cleared, or the engine is new to it: what has our name and says that it was made so is it. The
         # label alone is no proof: what is derived from an image inherits it.
         image = self._engine.image_id(want.tag)
-        if not image or self._marks(image).get(wanted.DIGEST) != digest:
-            return ""
-        self._keep(want, image, base="", seconds=0.0)
-        return image
+        return image if image and self._marks(image).get(wanted.DIGEST) == wanted.digest(want) else ""
 
     def _marks(self, image: str) -> Mapping[str, str]:
         with self._engine.asked(f"look at the image {image}"):
@@ -91,11 +98,15 @@ class Images:
         image = want.image
         if image.reference:
             return "ready" if self._engine.image_id(image.reference) else ""
-        if self.had(want):
+        if self.seen(want):
             return "ready"
         locked = self.lock.read().bases.get(wanted.base_digest(image), {})
         based = any(self._engine.image_id(base.tag) == base.image for base in locked.values())
         return "begun" if based or (image.pull and self._engine.image_id(image.pull)) else ""
+
+    def size(self, image: str) -> int:
+        with self._engine.asked(f"look at the image {image}"):
+            return int(self._engine.api.inspect_image(image).get("Size", 0))
 
     def arch(self) -> str:
         """The engine's, as the kernel calls it."""
@@ -137,11 +148,9 @@ class Images:
             self.lock.keep_failure(base_digest, one)
 
     def _keep(self, want: Wanted, image: str, *, base: str, seconds: float) -> Made:
-        with self._engine.asked(f"look at the image {want.what}"):
-            size = int(self._engine.api.inspect_image(image).get("Size", 0))
         made = Made(
-            name=want.image.name, variant=want.variant, image=image, base=base, tag=want.tag, size=size, made=now(),
-            seconds=round(seconds, 1),
+            name=want.image.name, variant=want.variant, image=image, base=base, tag=want.tag, size=self.size(image),
+            made=now(), seconds=round(seconds, 1),
         )  # fmt: skip
         self.lock.keep_image(wanted.digest(want), self._engine_name(), made, base_digest=wanted.base_digest(want.image))
         return made
