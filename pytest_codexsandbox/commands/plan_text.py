@@ -41,7 +41,7 @@ def as_text(shown: Shown, *, verbose: bool = False) -> str:
     plan = shown.plan
     parts = (
         _head(shown, verbose), _each(plan) if verbose else _topics(plan), _downloads(shown),
-        _tools(shown.tools), _stock(shown.stock), _asked(shown.asked), _left_out(plan),
+        _tools(shown.tools), _stock(shown.stock), _asked(shown.asked), _left_out(plan, verbose),
     )  # fmt: skip
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
@@ -197,7 +197,7 @@ def _asked(asked: Sequence[Asked]) -> Iterator[str]:
             yield from wrapped(f"{word}: {_KINDS[one.kind]} {one.name}".rstrip() + f"{whom}: {one.why}", "  ", "    ")
 
 
-def _left_out(plan: Plan) -> Iterator[str]:
+def _left_out(plan: Plan, verbose: bool) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     promises = {str(key): key.promise for key in plan.keys} if plan.not_applicable else {}
     for key, why in plan.not_applicable.items():
@@ -214,7 +214,8 @@ def _left_out(plan: Plan) -> Iterator[str]:
         yield "not in the plan, and why"
     for why, names in reasons.items():
         if why not in missing:
-            yield from wrapped(f"{_few(list(dict.fromkeys(names)))}: {why}", "  ", "    ")
+            each = list(dict.fromkeys(names))
+            yield from wrapped(f"{', '.join(each) if verbose else _few(each)}: {why}", "  ", "    ")
 
 
 def wrapped(text: str | Iterable[str], first: str, rest: str | None = None) -> list[str]:

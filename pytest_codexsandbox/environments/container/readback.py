@@ -100,8 +100,8 @@ def check(spec: EnvironmentSpec, facts: Mapping[str, Any], *, nested: Callable[[
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise NotAsAsked(
-            f"the profile {spec.profile or 'of this container'} did not take effect", where=spec.id,
-            why="; ".join(wrong[:_SHOWN]) + more,
+            f"the profile {spec.profile or 'of this container'} did not take effect",
+            why="; ".join(wrong[:_SHOWN]) + more,  # without its name: the same for all its cells
             next_step="nothing is measured under a name that is not true: see what this engine and its kernel can do",
         )  # fmt: skip
 
