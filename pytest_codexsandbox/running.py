@@ -125,7 +125,11 @@ class Run:
         if told:
             return msgspec.json.decode(told, type=Known)
         asked = self.settings
-        return choosing.look(self.matrix, asked.report_dir, workers=_workers(self.config), hosts=asked.docker_hosts)
+        try:
+            return choosing.look(self.matrix, asked.report_dir, workers=_workers(self.config), hosts=asked.docker_hosts)
+        except KeyboardInterrupt:  # pytest ends its collection all the same: nobody is asked a second time
+            self.__dict__["circumstances"] = Known()
+            raise
 
     def told(self) -> str:
         """To a worker: the same, and what was picked by it."""

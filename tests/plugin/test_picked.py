@@ -1,6 +1,8 @@
 """Cells that are picked, trimmed to a time, or cannot be had: the same in every process, and said."""
 
 import re
+import signal
+import socket
 from pathlib import Path
 
 import msgspec
@@ -10,7 +12,7 @@ from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.journal import EndLine, Spent
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.releases.installed import find
-from tests.plugin.conftest import Done, Matrix
+from tests.plugin.conftest import LIMIT, Done, Matrix
 
 pytestmark = pytest.mark.live
 XDIST = ("xdist.plugin",)
@@ -91,6 +93,25 @@ def test_cells_are_collected_without_an_engine_and_alike_everywhere(matrix: Matr
         assert {cell.id for cell in run.journal.plan.cells} == cells
         assert "pairs of values: 0 of " in run.out  # planned, and nothing was measured
     assert alone.journal.plan == two.journal.plan
+
+
+def test_who_interrupts_a_plan_that_waits_for_an_engine_waits_for_it_no_more(matrix: Matrix, tmp_path: Path) -> None:
+    """pytest ends its collection all the same: it asks nobody a second time."""
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(str(tmp_path / "s"))
+        engine.listen()
+        engine.settimeout(LIMIT)
+        env = {"DOCKER_HOST": f"unix://{tmp_path / 's'}"}
+        started = matrix.start("--codex-matrix=mine.toml", SHORT, files={"mine.toml": PICKED}, env=env)
+        asking, _ = engine.accept()
+        started.send(signal.SIGINT)
+        run = started.end()
+        asking.close()
+        assert run.code == 2, run.out
+        assert not run.reports
+        engine.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            engine.accept()
 
 
 @pytest.mark.parametrize(("words", "code"), [((), 0), (("--codex-strict",), 1)])
