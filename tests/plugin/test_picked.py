@@ -26,6 +26,11 @@ bwraps = ["distro", "none"]
 users = ["root", "u1000", "u1000-nopasswd"]
 pairs = 2
 """
+# Gives an engine an hour: whoever is interrupted waits for it, however slow the machine is.
+PATIENT = """
+from pytest_codexsandbox.environments.container.provision import inquiry
+inquiry._ENGINES = 720.0
+"""
 NOWHERE = """
 environments = ["local"]
 releases = ["installed"]
@@ -102,7 +107,8 @@ def test_who_interrupts_a_plan_that_waits_for_an_engine_waits_for_it_no_more(mat
         engine.listen()
         engine.settimeout(LIMIT)
         env = {"DOCKER_HOST": f"unix://{tmp_path / 's'}"}
-        started = matrix.start("--codex-matrix=mine.toml", SHORT, files={"mine.toml": PICKED}, env=env)
+        files = {"mine.toml": PICKED, "patient.py": PATIENT}
+        started = matrix.start("--codex-matrix=mine.toml", SHORT, files=files, plugins=("patient",), env=env)
         asking, _ = engine.accept()
         started.send(signal.SIGINT)
         run = started.end()
