@@ -14,12 +14,14 @@ from pytest_codexsandbox.durations import Learned, asked, learn
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.matrix.budget import Budget, within
 from pytest_codexsandbox.matrix.combine import Left
-from pytest_codexsandbox.matrix.containers import Picked, WhyNot, cannot_be_had
+from pytest_codexsandbox.matrix.containers import Picked, WhyNot, cannot_be_had, environments
 from pytest_codexsandbox.matrix.expand import Expanded, arch_of, expand
 from pytest_codexsandbox.matrix.load import MatrixFile
+from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.stock import Stock
+from pytest_codexsandbox.ports import Foreseen
 from pytest_codexsandbox.registry import cache_folder, plugged
 
 MISSING = "the Python package of containers is missing: pip install 'pytest-codexsandbox[docker]'"
@@ -29,6 +31,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What planning depends on beside the command and its files."""
 
     left: tuple[Left, ...] = ()  # axis values that cannot be had here
+    asked: tuple[Asked, ...] = ()  # by whom that was said
     learned: Learned = Learned()
     workers: int = 1
     picked: Picked | None = None  # by pairs: found once, it can take a while
@@ -37,9 +40,11 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 def look(
     matrix: MatrixFile, report_dir: Path, *, workers: int = 1, hosts: Sequence[str] = (), why_not: WhyNot | None = None
 ) -> Known:
-    """Files are read, and nothing is started; an engine is asked where something is wanted of the engine itself."""
-    left = cannot_be_had(matrix, arch=arch_of(here()), why_not=why_not or foresight(hosts))
-    return Known(left=left, learned=learn(report_dir), workers=workers)
+    """Files are read, and nothing is started; backends ask, in few seconds, what no file says."""
+    asked = environments(matrix, arch=arch_of(here()))
+    foreseen = Foreseen(why_not=why_not) if why_not else foresight(tuple(asked.values()), hosts)
+    left = cannot_be_had(asked, foreseen.why_not)
+    return Known(left=left, asked=foreseen.asked, learned=learn(report_dir), workers=workers)
 
 
 def here() -> dict[str, EnvironmentSpec]:
@@ -66,26 +71,27 @@ def trimmed(plan: Plan, budget: Budget | None, known: Known) -> Plan:
     return plan if budget is None else within(plan, budget, seconds=seconds_of(plan, known), workers=known.workers)
 
 
-def stock(plan: Plan) -> tuple[Stock, ...]:
+def stock(plan: Plan, asked: Sequence[Asked] = ()) -> tuple[Stock, ...]:
     """What the plan's environments are made of, as their backends know it."""
     specs = {cell.environment.id: cell.environment for cell in plan.cells}
     found: list[Stock] = []
     for name in dict.fromkeys(spec.backend for spec in specs.values()):
         told = getattr(_backend(name), "stock", None)
-        found += told([spec for spec in specs.values() if spec.backend == name], cache_folder()) if told else ()
+        theirs = [spec for spec in specs.values() if spec.backend == name]
+        found += told(theirs, cache_folder(), asked) if told else ()
     return tuple(found)
 
 
-def foresight(hosts: Sequence[str] = ()) -> WhyNot:
+def foresight(specs: Sequence[EnvironmentSpec], hosts: Sequence[str] = ()) -> Foreseen:
     """Each backend's own word on what it cannot have here (ports.Foreseeing)."""
-    answers: dict[str, WhyNot] = {}
-
-    def why_not(spec: EnvironmentSpec) -> str:
-        if spec.backend not in answers:
-            answers[spec.backend] = _of_backend(spec.backend, hosts)
-        return answers[spec.backend](spec)
-
-    return why_not
+    found = {
+        name: _of_backend(name, [spec for spec in specs if spec.backend == name], hosts)
+        for name in dict.fromkeys(spec.backend for spec in specs)
+    }
+    return Foreseen(
+        why_not=lambda spec: found[spec.backend].why_not(spec),
+        asked=tuple(asked for one in found.values() for asked in one.asked),
+    )
 
 
 def _backend(name: str) -> Any:
@@ -96,10 +102,10 @@ def _backend(name: str) -> Any:
         return None
 
 
-def _of_backend(name: str, hosts: Sequence[str]) -> WhyNot:
+def _of_backend(name: str, specs: Sequence[EnvironmentSpec], hosts: Sequence[str]) -> Foreseen:
     backend = _backend(name)
     if backend is None:
-        return lambda _: MISSING
+        return Foreseen(why_not=lambda _: MISSING)
     foresee = getattr(backend, "foresee", None)
-    answer: WhyNot = foresee(cache_folder(), hosts) if foresee else lambda _: ""
-    return answer
+    found: Foreseen = foresee(specs, cache_folder(), hosts) if foresee else Foreseen(why_not=lambda _: "")
+    return found

@@ -68,8 +68,10 @@ def _dispatch(words: list[str]) -> int:
             parser.parse_args(["--help"])
         if before:  # never dropped without a word
             parser.error(f"{' '.join(before)} stands before the command; options follow it: {PROGRAM} {name} …")
-        options, rest = parser.parse_known_args(after)
-        if rest and not getattr(module, "PASSES_ON", False):
+        passes_on = getattr(module, "PASSES_ON", False)
+        # Intermixed: else no name may follow an option, as in `images build --update NAME`.
+        options, rest = parser.parse_known_args(after) if passes_on else parser.parse_known_intermixed_args(after)
+        if rest and not passes_on:
             parser.error(f"unrecognized arguments: {' '.join(rest)}")
         options.rest = rest
         return int(module.run(options))

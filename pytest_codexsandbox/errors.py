@@ -35,5 +35,9 @@ class Lost(MachineFault):
     """An environment has ended, or speaks no more: what is wanted of it next is wanted of a new one."""
 
 
+class NotAsAsked(MachineFault):
+    """An environment that stands and is another one than was asked for. Whoever started it works."""
+
+
 class NotHad(CodexSandboxError):
     """A release, an image, a kernel that cannot be had here."""

@@ -36,6 +36,14 @@ class NotReached(NotHad):
     """The network's fault; another try may succeed."""
 
 
+class NoAnswer(NotReached):
+    """Nobody refused; nobody said anything within the time that was given."""
+
+
+class NotTrusted(NotReached):
+    """Somebody answered, and this Python does not know his certificate."""
+
+
 class NotThere(NotHad):
     """The registry answered, and it has no such thing."""
 
@@ -201,12 +209,13 @@ def _answer(url: str, headers: Mapping[str, str], patience: float) -> http.clien
         problem.close()
         raise _refused(problem.code, where) from None
     except TimeoutError as problem:
-        raise NotReached(f"no answer within {patience:.0f} s", where=where, next_step=_NEXT) from problem
+        raise NoAnswer(f"no answer within {patience:.0f} s", where=where, next_step=_NEXT) from problem
     except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as problem:
         reason = getattr(problem, "reason", problem)
         if isinstance(reason, TimeoutError):
-            raise NotReached(f"no answer within {patience:.0f} s", where=where, next_step=_NEXT) from problem
-        raise NotReached("nobody answered", where=where, why=_words(reason), next_step=_NEXT) from problem
+            raise NoAnswer(f"no answer within {patience:.0f} s", where=where, next_step=_NEXT) from problem
+        kind = NotTrusted if isinstance(reason, ssl.SSLCertVerificationError) else NotReached
+        raise kind("nobody answered", where=where, why=_words(reason), next_step=_NEXT) from problem
     return cast("http.client.HTTPResponse", answer)
 
 

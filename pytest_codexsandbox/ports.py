@@ -5,7 +5,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
+
 from pytest_codexsandbox.model.act import Act, Call, Given, Look
+from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
@@ -126,18 +129,23 @@ class Backend(Protocol):
         """What of all that it has opened is still there although it was left: leaks of ours, in words."""
 
 
+class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
+    why_not: Callable[[EnvironmentSpec], str]  # "" where nothing is known that keeps it from being had
+    asked: tuple[Asked, ...] = ()
+
+
 class Foreseeing(Protocol):
-    """What a backend may say besides, while a run is planned: from files, starting nothing. These are called on its
-    class, by the process that the user started."""
+    """What a backend may say besides, while a run is planned, starting nothing. These are called on its class, by the
+    process that the user started."""
 
     @staticmethod
-    def foresee(cache: Path, hosts: Sequence[str] = ()) -> Callable[[EnvironmentSpec], str]:
-        """Why an environment cannot be had here; "" where nothing is known that keeps it from being had. `hosts`: the
-        engines that were named. One of them may be asked, in few seconds, what files cannot tell."""
+    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Foreseen:
+        """Which of these environments cannot be had here, and why. `hosts`: the engines that were named. Whoever would
+        give something that is not there yet may be asked whether he is there: all at once, in few seconds."""
 
     @staticmethod
-    def stock(specs: Iterable[EnvironmentSpec], cache: Path) -> tuple[Stock, ...]:
-        """What they are made of, and what of it is there."""
+    def stock(specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[Asked] = ()) -> tuple[Stock, ...]:
+        """What they are made of, and what of it is there. `asked`: what `foresee` was told."""
 
 
 class Subject(Protocol):

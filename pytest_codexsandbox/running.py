@@ -45,7 +45,7 @@ from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
-from pytest_codexsandbox.settings import Settings, settings
+from pytest_codexsandbox.settings import Settings, settings, workers
 from pytest_codexsandbox.telling import tell
 
 if TYPE_CHECKING:
@@ -125,7 +125,11 @@ class Run:
         if told:
             return msgspec.json.decode(told, type=Known)
         asked = self.settings
-        return choosing.look(self.matrix, asked.report_dir, workers=_workers(self.config), hosts=asked.docker_hosts)
+        try:
+            return choosing.look(self.matrix, asked.report_dir, workers=workers(self.config), hosts=asked.docker_hosts)
+        except KeyboardInterrupt:  # pytest ends its collection all the same: nobody is asked a second time
+            self.__dict__["circumstances"] = Known()
+            raise
 
     def told(self) -> str:
         """To a worker: the same, and what was picked by it."""
@@ -346,12 +350,6 @@ class Run:
     def drain(self) -> list[Line]:
         lines, self.pending[:] = list(self.pending), []
         return lines
-
-
-def _workers(config: pytest.Config) -> int:
-    """How many of xdist's will work side by side."""
-    counted = (spec.partition("*") for spec in config.getoption("tx", None) or ())
-    return max(1, sum(int(count) if star and count.isdigit() else 1 for count, star, _ in counted))
 
 
 def _fresh(parent: Path) -> Path:

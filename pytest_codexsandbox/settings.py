@@ -109,3 +109,9 @@ def _listed(value: Any) -> list[str]:
     if value is None:
         return []
     return [str(word) for word in value] if isinstance(value, list) else [str(value)]
+
+
+def workers(config: pytest.Config) -> int:
+    """How many of xdist's will work side by side."""
+    counted = (spec.partition("*") for spec in config.getoption("tx", None) or ())
+    return max(1, sum(int(count) if star and count.isdigit() else 1 for count, star, _ in counted))

@@ -22,10 +22,11 @@ def findings(starts: Callable[[EnvironmentSpec], Finding] | None) -> Iterator[Fi
     try:
         from pytest_codexsandbox.commands.images_table import rows
         from pytest_codexsandbox.environments.container.engine import Engine
+        from pytest_codexsandbox.environments.container.images import Images
 
         with Engine() as engine:
             yield of_engine(engine.about(), engine.host)
-            found = rows(SHIPPED.values(DISTROS), cache_folder(), engine)
+            found = rows(SHIPPED.values(DISTROS), cache_folder(), Images(engine, cache_folder()))
     except ImportError:
         yield Finding(what="containers", answer="no", why="the Python package of containers is missing", fix=_DOCKER)
         return

@@ -84,11 +84,12 @@ def _names(asked: list[str]) -> tuple[str, ...]:
 
 def _list(options: argparse.Namespace, names: tuple[str, ...]) -> int:
     from pytest_codexsandbox.environments.container.engine import Engine, default_host
+    from pytest_codexsandbox.environments.container.images import Images
 
     cache, host = cache_folder(), default_host()
     try:
         with Engine() as engine:
-            found, fault = rows(names, cache, engine), ""
+            found, fault = rows(names, cache, Images(engine, cache)), ""
     except CodexSandboxError as problem:
         found, fault = rows(names, cache, None), f"{problem.what}: {problem.why}"
     print(_as_json(found, host, fault) if options.json else as_text(found, host=host, cache=cache, fault=fault))
@@ -173,7 +174,7 @@ def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
         return digest in bases
 
     with Engine() as engine:
-        if any(one.state == "lives" for one in find(engine)):
+        if not options.dry_run and any(one.state == "lives" for one in find(engine)):
             raise NotHad("a run is using images at the moment", where=engine.host, next_step="wait for its end")
         cache, dry_run = cache_folder(), options.dry_run
         gone = [

@@ -27,7 +27,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     state: State
-    provider: str  # of its base; how it would be had where it is not there
+    provider: str  # of its base; how it would be had where it is not there; made with another cache: by its name
     pin: str
     made: str
     variants: tuple[Variant, ...]
@@ -37,16 +37,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return next((one.why_not for one in self.variants if one.why_not), "")
 
 
-def rows(names: tuple[str, ...], cache: Path, engine: Any) -> tuple[Row, ...]:
-    """Without an engine: what the lock file says."""
+def rows(names: tuple[str, ...], cache: Path, images: Any) -> tuple[Row, ...]:
+    """`images`: on an engine; None: what the lock file says."""
     locked, foresight = LockFile(cache).read(), Foresight(cache)
-    return tuple(_row(name, locked, foresight, engine) for name in names)
+    return tuple(_row(name, locked, foresight, images) for name in names)
 
 
-def _row(name: str, locked: Locked, foresight: Foresight, engine: Any) -> Row:
+def _row(name: str, locked: Locked, foresight: Foresight, images: Any) -> Row:
     image = SHIPPED.image(name)
     wants = [Wanted(image=image, bubblewrap=one) for one in ((True, False) if image.bubblewrap else (False,))]
-    variants = tuple(_variant(want, locked, foresight, engine) for want in wants)
+    variants = tuple(_variant(want, locked, foresight, images) for want in wants)
     bases = locked.bases.get(wanted.base_digest(image), {}).values()
     base = next(iter(sorted(bases, key=lambda one: one.made, reverse=True)), None)
     ready = [bool(one.image) for one in variants]
@@ -55,16 +55,19 @@ def _row(name: str, locked: Locked, foresight: Foresight, engine: Any) -> Row:
         state = "not had"
     ways = " or ".join(way for way, there in (("pull", image.pull), ("bootstrap", image.suite)) if there)
     return Row(
-        name=name, state=state, provider=base.provider if base else ways, pin=base.pin if base else "",
+        name=name, state=state, provider=base.provider if base else "by its name" if any(ready) else ways,
+        pin=base.pin if base else "",
         made=base.made if base else "", variants=variants,
     )  # fmt: skip
 
 
-def _variant(want: Wanted, locked: Locked, foresight: Foresight, engine: Any) -> Variant:
-    for made in locked.images.get(wanted.digest(want), {}).values():
-        if engine is None or engine.image_id(made.image):
-            return Variant(bwrap=want.variant, image=made.image, size=made.size)
-    return Variant(bwrap=want.variant, why_not=foresight.why_not(want))
+def _variant(want: Wanted, locked: Locked, foresight: Foresight, images: Any) -> Variant:
+    made = locked.images.get(wanted.digest(want), {}).values()
+    there = images.seen(want) if images else next((one.image for one in made), "")
+    if not there:
+        return Variant(bwrap=want.variant, why_not=foresight.why_not(want))
+    size = next((one.size for one in made if one.image == there), 0)
+    return Variant(bwrap=want.variant, image=there, size=size or (images.size(there) if images else 0))
 
 
 def as_text(found: tuple[Row, ...], *, host: str, cache: Path, fault: str = "") -> str:

@@ -1,8 +1,11 @@
 """Show what a run would do, and start nothing.
 
 Cells and promises, the calls of Codex and how long they take, what would be downloaded, and what is left out with the
-reason. With --update-lock the cells that were picked by pairs are kept in a file beside the matrix file. Only about a
-release that data does not know (`codexsandbox capabilities --list`) pip and npm are asked whether it exists.
+reason. With --update-lock the cells that were picked by pairs are kept in a file beside the matrix file.
+
+As a run does, it asks what no file says, in a few seconds: the container engine, what it has; and for what is not
+there yet, registries (through the engine) and the archives of distributions, whether they answer. It tells whom.
+Only about a release that data does not know (`codexsandbox capabilities --list`) pip and npm are asked.
 """
 
 import argparse
@@ -59,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     unlocked, stand_ins = _unlocked(options, matrix, plan)
     shown = Shown(
         plan=plan, downloads=downloads, tools=tools, seconds=seconds_of(plan, known), learned=known.learned.runs,
-        unlocked=unlocked, stand_ins=stand_ins, stock=stock(plan),
+        unlocked=unlocked, stand_ins=stand_ins, stock=stock(plan, known.asked), asked=known.asked,
     )  # fmt: skip
     print(as_json(shown) if options.json else as_text(shown, verbose=options.verbose))
     return 0
@@ -101,7 +104,7 @@ def as_json(shown: Shown) -> str:
         "stories": sum(one.stories for one in told.values()), "strains": sum(one.strains for one in told.values()),
         "seconds": round(sum(shown.seconds.values()), 1),
         "learned_from": shown.learned, "downloads": shown.downloads, "tools": shown.tools,
-        "stock": shown.stock, "coverage": coverage,
+        "stock": shown.stock, "asked": shown.asked, "coverage": coverage,
         "covered": coverage.covered(cell.axes for cell in plan.cells) if coverage else None,
         "not_applicable": plan.not_applicable, "not_planned": plan.not_planned,
     }  # fmt: skip

@@ -9,6 +9,7 @@ import msgspec
 
 from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN, Asked, asked, in_words
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
+from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import AXES
 from pytest_codexsandbox.model.plan import Plan
@@ -16,6 +17,10 @@ from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.releases.forecast import Forecast
 
 WIDTH: Final = 80
+_KINDS: Final = {
+    "engine": "the engine", "registry": "the registry", "image": "the image", "archive": "the archive of",
+    "sources": "the sources of bubblewrap",
+}  # fmt: skip
 _FEW: Final = 12  # environments that each have a line of their own
 
 
@@ -27,6 +32,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     learned: int = 0  # from how many runs
     unlocked: int = 0  # cells that were picked and are in no lock file
     stock: tuple[Stock, ...] = ()  # what environments are made of
+    asked: tuple[Asked, ...] = ()  # before anything was planned
     stand_ins: int = 0  # cells that cover what those would that cannot be had here
 
 
@@ -34,7 +40,7 @@ def as_text(shown: Shown, *, verbose: bool = False) -> str:
     plan = shown.plan
     parts = (
         _head(shown, verbose), _each(plan) if verbose else _topics(plan), _downloads(shown),
-        _tools(shown.tools), _stock(shown.stock), _left_out(plan),
+        _tools(shown.tools), _stock(shown.stock), _asked(shown.asked), _left_out(plan, verbose),
     )  # fmt: skip
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
@@ -185,7 +191,25 @@ def _stock(stock: Sequence[Stock]) -> Iterator[str]:
         yield from wrapped(told + ", ".join(one.name for one in rest), "", "  ")
 
 
-def _left_out(plan: Plan) -> Iterator[str]:
+def _asked(asked: Sequence[Asked]) -> Iterator[str]:
+    """Who answers, together; everybody else with what was said."""
+    if not asked:
+        return
+    yield "asked beforehand"
+    engines = [one for one in asked if one.kind == "engine" and one.answer == "yes"]
+    for one in engines:
+        yield from wrapped(f"the engine {one.where} has {many(len(one.has), 'image')} of these", "  ", "    ")
+    for kind, words in _KINDS.items():
+        if kind != "engine" and (there := [one for one in asked if one.kind == kind and one.answer == "yes"]):
+            yield from wrapped(f"there: {words} {', '.join(one.name for one in there)}", "  ", "    ")
+    for one in asked:
+        if one.answer != "yes":
+            word = "not known" if one.answer == "unknown" else "not there"
+            whom = f" ({', '.join(filter(None, (one.where, one.when)))})" if one.where or one.when else ""
+            yield from wrapped(f"{word}: {_KINDS[one.kind]} {one.name}".rstrip() + f"{whom}: {one.why}", "  ", "    ")
+
+
+def _left_out(plan: Plan, verbose: bool) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     promises = {str(key): key.promise for key in plan.keys} if plan.not_applicable else {}
     for key, why in plan.not_applicable.items():
@@ -202,7 +226,8 @@ def _left_out(plan: Plan) -> Iterator[str]:
         yield "not in the plan, and why"
     for why, names in reasons.items():
         if why not in missing:
-            yield from wrapped(f"{_few(list(dict.fromkeys(names)))}: {why}", "  ", "    ")
+            each = list(dict.fromkeys(names))
+            yield from wrapped(f"{', '.join(each) if verbose else _few(each)}: {why}", "  ", "    ")
 
 
 def wrapped(text: str | Iterable[str], first: str, rest: str | None = None) -> list[str]:

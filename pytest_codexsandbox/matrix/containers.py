@@ -141,15 +141,20 @@ def _value(catalogue: Catalogue, axis: str, name: str) -> Any:
     return readers[axis](name)
 
 
-def cannot_be_had(matrix: MatrixFile, *, arch: str, why_not: WhyNot) -> tuple[Left, ...]:
-    """Every environment that can be is asked for, and the values that are to blame are named."""
+def environments(matrix: MatrixFile, *, arch: str) -> dict[tuple[str, ...], EnvironmentSpec]:
+    """Every one that can be, by its values."""
     if matrix.containers is None:
-        return ()
+        return {}
     values = of_environments(matrix.containers)
     known = [one for one in rules(matrix, (), left=(), arch=arch, identify=_identified) if "codex" not in one.axes]
     space = Space(values=values, rules=tuple(known))
     asked = [names for names in product(*values.values()) if not space.why_not(names)[1]]
-    return narrowed({names: why_not(environment(matrix, names, arch=arch)) for names in asked}, tuple(values))
+    return {names: environment(matrix, names, arch=arch) for names in asked}
+
+
+def cannot_be_had(asked: Mapping[tuple[str, ...], EnvironmentSpec], why_not: WhyNot) -> tuple[Left, ...]:
+    """The values that are to blame are named."""
+    return narrowed({names: why_not(spec) for names, spec in asked.items()}, AXES[:-1])
 
 
 def spread(cells: Iterable[Cell], hosts: Sequence[str]) -> tuple[Cell, ...]:

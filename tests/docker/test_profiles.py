@@ -121,9 +121,10 @@ def test_an_engine_without_user_namespaces_of_its_own_is_not_asked_for_one(tmp_p
         opened(profiled("userns-remap"), tmp_path),
     ):
         pass
-    told = ContainerBackend.foresee(cache_folder())
-    assert "no user namespace for its containers" in told(profiled("userns-remap"))
-    assert told(profiled("docker-default")) == ""
+    asked = [profiled("userns-remap"), profiled("docker-default")]
+    told = ContainerBackend.foresee(asked, cache_folder()).why_not
+    assert "no user namespace for its containers" in told(asked[0])
+    assert told(asked[1]) == ""
 
 
 def test_a_plan_names_the_profile_that_this_engine_cannot_give(
@@ -145,8 +146,8 @@ def test_a_plan_names_the_profile_that_this_engine_cannot_give(
 def test_an_engine_with_user_namespaces_gives_one_only_where_it_is_asked(tmp_path: Path) -> None:
     with own_engine(userns=True) as engine:
         wanted = profiled("userns-remap")
-        assert ContainerBackend.foresee(cache_folder(), (engine.host,))(wanted) == ""
-        assert ContainerBackend.foresee(cache_folder(), (default_host(), engine.host))(wanted) == ""
+        for hosts in ((engine.host,), (default_host(), engine.host)):
+            assert ContainerBackend.foresee([wanted], cache_folder(), hosts).why_not(wanted) == ""
         for name, plain in (("userns-remap", False), ("seccomp-unconfined-systempaths", True)):
             spec = msgspec.structs.replace(profiled(name, "u1000"), engine_host=engine.host)
             with opened(spec, tmp_path) as environment:

@@ -86,13 +86,16 @@ class Matrix:
         )
         return self.done(done.returncode, done.stdout.decode(errors="replace"), folder)
 
-    def start(self, *words: str, files: dict[str, str] | None = None, plugins: tuple[str, ...] = ()) -> "Started":
+    def start(
+        self, *words: str, files: dict[str, str] | None = None, plugins: tuple[str, ...] = (),
+        env: dict[str, str] | None = None,
+    ) -> "Started":  # fmt: skip
         folder = self.prepare(files or {})
         with (folder / "out.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-c", INTERRUPTIBLE, *self.command("--codex-matrix", *words, plugins=plugins)],
                 cwd=folder,
-                env=self.environment({}),
+                env=self.environment(env or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

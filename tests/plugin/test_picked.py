@@ -1,6 +1,8 @@
 """Cells that are picked, trimmed to a time, or cannot be had: the same in every process, and said."""
 
 import re
+import signal
+import socket
 from pathlib import Path
 
 import msgspec
@@ -10,7 +12,7 @@ from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.journal import EndLine, Spent
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.releases.installed import find
-from tests.plugin.conftest import Done, Matrix
+from tests.plugin.conftest import LIMIT, Done, Matrix
 
 pytestmark = pytest.mark.live
 XDIST = ("xdist.plugin",)
@@ -23,6 +25,11 @@ distros = ["debian-bookworm", "debian-trixie", "debian-sid"]
 bwraps = ["distro", "none"]
 users = ["root", "u1000", "u1000-nopasswd"]
 pairs = 2
+"""
+# Gives an engine an hour: whoever is interrupted waits for it, however slow the machine is.
+PATIENT = """
+from pytest_codexsandbox.environments.container.provision import inquiry
+inquiry._ENGINES = 720.0
 """
 NOWHERE = """
 environments = ["local"]
@@ -93,6 +100,26 @@ def test_cells_are_collected_without_an_engine_and_alike_everywhere(matrix: Matr
     assert alone.journal.plan == two.journal.plan
 
 
+def test_who_interrupts_a_plan_that_waits_for_an_engine_waits_for_it_no_more(matrix: Matrix, tmp_path: Path) -> None:
+    """pytest ends its collection all the same: it asks nobody a second time."""
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(str(tmp_path / "s"))
+        engine.listen()
+        engine.settimeout(LIMIT)
+        env = {"DOCKER_HOST": f"unix://{tmp_path / 's'}"}
+        files = {"mine.toml": PICKED, "patient.py": PATIENT}
+        started = matrix.start("--codex-matrix=mine.toml", SHORT, files=files, plugins=("patient",), env=env)
+        asking, _ = engine.accept()
+        started.send(signal.SIGINT)
+        run = started.end()
+        asking.close()
+        assert run.code == 2, run.out
+        assert not run.reports
+        engine.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            engine.accept()
+
+
 @pytest.mark.parametrize(("words", "code"), [((), 0), (("--codex-strict",), 1)])
 def test_what_cannot_be_had_is_said_and_is_no_success(matrix: Matrix, words: tuple[str, ...], code: int) -> None:
     files = {"mine.toml": NOWHERE, "distros/nowhere.toml": 'family = "debian"\n'}
@@ -119,6 +146,8 @@ def test_a_path_of_ones_own_and_containers_go_together(matrix: Matrix, tmp_path:
     """A user's test is collected for each cell that was picked."""
     mine = "def test_mine(codex_sandbox):\n    assert codex_sandbox.run('true').code == 0\n"
     files = {"mine.toml": PICKED, "test_mine.py": mine}
-    shown = matrix.run("--codex-matrix=mine.toml", "--collect-only", "-q", "test_mine.py", files=files, matrix=False)
+    nobody = {"DOCKER_HOST": "unix:///nonexistent.sock"}
+    words = ("--codex-matrix=mine.toml", "--collect-only", "-q", "test_mine.py")
+    shown = matrix.run(*words, files=files, env=nobody, matrix=False)
     assert shown.code == 0, shown.out
     assert len(re.findall(r"test_mine\[debian-", shown.out)) >= 9

@@ -12,16 +12,19 @@ from pytest_codexsandbox.durations import Learned
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.combine import Left
 from pytest_codexsandbox.matrix.containers import Picked
+from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.coverage import Coverage
+from pytest_codexsandbox.ports import Foreseen
 from tests.unit.matrix.boxes import SMALL, matrix, subjects
 from tests.unit.matrix.making import environment, plan
 
 
 class Foreseeing:
     @staticmethod
-    def foresee(cache: Path, hosts: Sequence[str] = ()) -> Callable[[EnvironmentSpec], str]:
-        return lambda spec: f"no {spec.distro} at {', '.join(hosts)}"
+    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Foreseen:
+        asked = tuple(Asked(kind="archive", name=spec.distro, answer="no") for spec in specs)
+        return Foreseen(why_not=lambda spec: f"no {spec.distro} at {', '.join(hosts)}", asked=asked)
 
 
 def without_its_package(group: str, name: str) -> object:
@@ -29,18 +32,20 @@ def without_its_package(group: str, name: str) -> object:
 
 
 @pytest.mark.parametrize(
-    ("plugged", "said"),
+    ("plugged", "said", "asked"),
     [
-        (lambda group, name: Foreseeing, "no debian-12 at tcp://a, ssh://b"),
-        (lambda group, name: object(), ""),
-        (without_its_package, choosing.MISSING),
+        (lambda group, name: Foreseeing, "no debian-12 at tcp://a, ssh://b", ["debian-12"]),
+        (lambda group, name: object(), "", []),
+        (without_its_package, choosing.MISSING, []),
     ],
 )
 def test_each_backend_says_what_it_cannot_have(
-    monkeypatch: pytest.MonkeyPatch, plugged: Callable[[str, str], object], said: str
+    monkeypatch: pytest.MonkeyPatch, plugged: Callable[[str, str], object], said: str, asked: list[str]
 ) -> None:
     monkeypatch.setattr(choosing, "plugged", plugged)
-    assert choosing.foresight(("tcp://a", "ssh://b"))(environment()) == said
+    foreseen = choosing.foresight((environment(),), ("tcp://a", "ssh://b"))
+    assert foreseen.why_not(environment()) == said
+    assert [one.name for one in foreseen.asked] == asked
     assert choosing.stock(plan()) == ()
 
 

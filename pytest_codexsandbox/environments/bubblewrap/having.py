@@ -71,6 +71,13 @@ def why_not(spec: BwrapSpec, cache: Path) -> str:
     return "" if archives.bases() else f"no archive is known here that has its sources (name one: {archives.VARIABLE})"
 
 
+def sources(spec: BwrapSpec, cache: Path) -> tuple[str, ...]:
+    """The addresses where its sources are looked for; () where none are needed, or nothing can be built."""
+    if spec.source != "static" or why_not(spec, cache) or there(spec, cache):
+        return ()
+    return tuple(f"{base}/{building.POOL.format(version=spec.version)}" for base in archives.bases())
+
+
 def there(spec: BwrapSpec, cache: Path) -> bool:
     """Built or unpacked already."""
     return _kept(_folder(spec, cache)) is not None

@@ -24,7 +24,7 @@ from pytest_codexsandbox.environments.container.bwrap import Layer
 from pytest_codexsandbox.environments.container.engine import Engine, HostConfig, default_host
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.made_of import stock
-from pytest_codexsandbox.environments.container.provision.foresight import Foresight
+from pytest_codexsandbox.environments.container.provision.inquiry import inquire
 from pytest_codexsandbox.environments.container.provision.wanted import wanted
 from pytest_codexsandbox.environments.container.shipping import ship
 from pytest_codexsandbox.environments.container.stream import Attached
@@ -35,11 +35,12 @@ from pytest_codexsandbox.environments.hand_client import HandClient
 from pytest_codexsandbox.environments.hand_environment import HandEnvironment
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
+from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
 from pytest_codexsandbox.model.entrance import Entrance
 from pytest_codexsandbox.model.stock import Stock
-from pytest_codexsandbox.ports import Brought, Say, silent
+from pytest_codexsandbox.ports import Brought, Foreseen, Say, silent
 from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
@@ -62,25 +63,31 @@ class ContainerBackend:
         self._hosts: set[str] = set()  # engines that were asked for anything
 
     @staticmethod
-    def foresee(cache: Path, hosts: Sequence[str] = ()) -> Callable[[EnvironmentSpec], str]:
-        """For plans: why an environment cannot be had here, "" where nothing is known that keeps it from being had."""
-        images, engines = Foresight(cache), engines_own.Beforehand(hosts)
-        bwraps: dict[str, str] = {}  # a plan asks for each of them a thousand times
+    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Foreseen:
+        """For plans: why an environment cannot be had here."""
+        contained = [spec.container for spec in specs if spec.container is not None]
+        wants = tuple(dict.fromkeys(map(wanted, contained)))
+        bwraps = {one.bwrap.name: one.bwrap for one in contained}
+        userns = any(one.profile.userns for one in contained)
+        found = inquire(wants, bwraps.values(), cache, hosts, userns=userns)
+        without = {name: having.why_not(spec, cache) or found.no_sources.get(name, "") for name, spec in bwraps.items()}
+        engines = engines_own.Beforehand(
+            hosts or (default_host(),),
+            {host: told.userns for host, told in found.engines.items() if told.userns is not None},
+        )
 
         def why_not(spec: EnvironmentSpec) -> str:
             asked = spec.container
             if asked is None:
                 return ""
-            if asked.bwrap.name not in bwraps:
-                bwraps[asked.bwrap.name] = having.why_not(asked.bwrap, cache)
-            return images.why_not(wanted(asked)) or bwraps[asked.bwrap.name] or engines.why_not(asked)
+            return found.foresight.why_not(wanted(asked)) or without[asked.bwrap.name] or engines.why_not(asked)
 
-        return why_not
+        return Foreseen(why_not=why_not, asked=found.asked)
 
     @staticmethod
-    def stock(specs: Iterable[EnvironmentSpec], cache: Path) -> tuple[Stock, ...]:
+    def stock(specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[Asked] = ()) -> tuple[Stock, ...]:
         """For plans: what they are made of, and what of it is there."""
-        return stock(specs, cache)
+        return stock(specs, cache, asked)
 
     def audit(self) -> tuple[str, ...]:
         """All of this process that no environment which still stands has a use for: helpers as well, and what was made

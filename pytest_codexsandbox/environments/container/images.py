@@ -7,7 +7,7 @@ for a newer one. Many workers may want one image at once: one makes it, the othe
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import bootstrap, wanted
@@ -22,6 +22,7 @@ from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 
 PROVIDERS: Final = ("pull", "bootstrap")
+Standing = Literal["ready", "begun", ""]  # begun: its base is there
 
 
 class Images:
@@ -67,23 +68,50 @@ class Images:
 
     def had(self, want: Wanted) -> str:
         """Its id where it stands ready; "" where it does not. Costs one question."""
-        digest = wanted.digest(want)
-        locked = self.lock.read().images.get(digest, {})
-        for image in dict.fromkeys(made.image for made in locked.values()):
-            if self._engine.image_id(image):
-                return image
+        image = self._locked(want)
+        if not image and (image := self._named(want)):
+            self._keep(want, image, base="", seconds=0.0)
+        return image
+
+    def seen(self, want: Wanted) -> str:
+        """The same for whoever only looks: nothing is written."""
+        return self._locked(want) or self._named(want)
+
+    def _locked(self, want: Wanted) -> str:
+        locked = self.lock.read().images.get(wanted.digest(want), {})
+        return next((image for image in dict.fromkeys(made.image for made in locked.values())
+                     if self._engine.image_id(image)), "")  # fmt: skip
+
+    def _named(self, want: Wanted) -> str:
         # The cache was cleared, or the engine is new to it: what has our name and says that it was made so is it. The
         # label alone is no proof: what is derived from an image inherits it.
         image = self._engine.image_id(want.tag)
-        if not image or self._marks(image).get(wanted.DIGEST) != digest:
-            return ""
-        self._keep(want, image, base="", seconds=0.0)
-        return image
+        return image if image and self._marks(image).get(wanted.DIGEST) == wanted.digest(want) else ""
 
     def _marks(self, image: str) -> Mapping[str, str]:
         with self._engine.asked(f"look at the image {image}"):
             found = self._engine.api.inspect_image(image)
         return (found.get("Config") or {}).get("Labels") or {}
+
+    def stands(self, want: Wanted) -> Standing:
+        """How much of it is on the engine; nothing is made, and nobody else is asked."""
+        image = want.image
+        if image.reference:
+            return "ready" if self._engine.image_id(image.reference) else ""
+        if self.seen(want):
+            return "ready"
+        locked = self.lock.read().bases.get(wanted.base_digest(image), {})
+        based = any(self._engine.image_id(base.tag) == base.image for base in locked.values())
+        return "begun" if based or (image.pull and self._engine.image_id(image.pull)) else ""
+
+    def size(self, image: str) -> int:
+        with self._engine.asked(f"look at the image {image}"):
+            return int(self._engine.api.inspect_image(image).get("Size", 0))
+
+    def arch(self) -> str:
+        """The engine's, as the kernel calls it."""
+        arch = str(self._engine.about().get("Architecture", ""))
+        return {"amd64": "x86_64", "arm64": "aarch64"}.get(arch, arch)
 
     # ---- inside
     def _users_own(self, image: ImageSpec) -> str:
@@ -114,16 +142,15 @@ class Images:
         if could <= set(self._providers):
             one = Failure(
                 name=image.name, what=problem.what, why=problem.why, next_step=problem.next_step, when=time.time(),
+                on_base=base_digest in self.lock.read().bases,
                 short="; ".join(dict.fromkeys(short(reason) for reason in _reasons(problem))),
             )  # fmt: skip
             self.lock.keep_failure(base_digest, one)
 
     def _keep(self, want: Wanted, image: str, *, base: str, seconds: float) -> Made:
-        with self._engine.asked(f"look at the image {want.what}"):
-            size = int(self._engine.api.inspect_image(image).get("Size", 0))
         made = Made(
-            name=want.image.name, variant=want.variant, image=image, base=base, tag=want.tag, size=size, made=now(),
-            seconds=round(seconds, 1),
+            name=want.image.name, variant=want.variant, image=image, base=base, tag=want.tag, size=self.size(image),
+            made=now(), seconds=round(seconds, 1),
         )  # fmt: skip
         self.lock.keep_image(wanted.digest(want), self._engine_name(), made, base_digest=wanted.base_digest(want.image))
         return made
@@ -175,15 +202,11 @@ class Images:
 
     def _bootstrapped(self, want: Wanted) -> tuple[str, str, str]:
         self._watch.stage(want.what, "bootstrapping from its archive")
-        archive, digest = bootstrap.have(want.image, self._cache, arch=self._arch(), again=self._update)
+        archive, digest = bootstrap.have(want.image, self._cache, arch=self.arch(), again=self._update)
         tag = wanted.base_tag(want.image, digest)
         if not self._engine.image_id(tag):
             give(self._engine, archive, tag, what=want.what, watch=self._watch)
         return "bootstrapped", digest, tag
-
-    def _arch(self) -> str:
-        arch = str(self._engine.about().get("Architecture", ""))
-        return {"amd64": "x86_64", "arm64": "aarch64"}.get(arch, arch)
 
     def _engine_name(self) -> str:
         """Podman says another ID each time that it is asked."""

@@ -1,4 +1,4 @@
-"""What a plan's containers are made of, and what of it has to be made first. Files are read; no engine is asked."""
+"""What a plan's containers are made of, and what of it has to be made first. Nobody is asked here."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,6 +8,7 @@ from pytest_codexsandbox.environments.bubblewrap import having
 from pytest_codexsandbox.environments.container.provision import wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.environments.container.provision.wanted import Wanted
+from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import BwrapSpec
 from pytest_codexsandbox.model.stock import Stock
@@ -17,19 +18,22 @@ _BASE: Final = 50
 _PACKAGES: Final = 10
 
 
-def stock(specs: Iterable[EnvironmentSpec], cache: Path) -> tuple[Stock, ...]:
+def stock(specs: Iterable[EnvironmentSpec], cache: Path, told: Iterable[Asked] = ()) -> tuple[Stock, ...]:
+    """`told`: by engines; where none answered, the lock file is believed."""
     asked = [spec.container for spec in specs if spec.container is not None]
     images = dict.fromkeys(wanted.wanted(one) for one in asked if not one.image.reference)
     bwraps = {one.bwrap.name: one.bwrap for one in asked if one.bwrap.ours}
-    return (*_images(images, cache), *(_bwrap(spec, cache) for spec in bwraps.values()))
+    engines = [one for one in told if one.kind == "engine" and one.answer == "yes"]
+    there = frozenset(what for one in engines for what in one.has) if engines else None
+    return (*_images(images, cache, there), *(_bwrap(spec, cache) for spec in bwraps.values()))
 
 
-def _images(wants: Iterable[Wanted], cache: Path) -> Iterable[Stock]:
+def _images(wants: Iterable[Wanted], cache: Path, there: frozenset[str] | None) -> Iterable[Stock]:
     locked = LockFile(cache).read()
     begun = set(locked.bases)
     for want in wants:
         base = wanted.base_digest(want.image)
-        ready = bool(locked.images.get(wanted.digest(want)))
+        ready = bool(locked.images.get(wanted.digest(want))) if there is None else want.what in there
         size = 0 if ready else _PACKAGES if base in begun else _BASE + _PACKAGES
         yield Stock(kind="image", name=want.what, ready=ready, megabytes=size)
         begun.add(base)  # the second variant takes the base of the first

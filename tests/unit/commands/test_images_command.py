@@ -42,6 +42,18 @@ def test_wrong_words_are_answered(words: list[str], told: str, capsys: pytest.Ca
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["build", "--update", "debian-trixie"], ["build", "debian-trixie", "--jobs", "1", "debian-sid"],
+        ["prune", "--dry-run", "debian-trixie"],
+    ],
+)  # fmt: skip
+def test_names_may_stand_behind_options(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["images", *words]) == 4
+    assert "the container engine does not answer" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("what", ["build", "pull", "prune"])
 def test_without_an_engine_nothing_is_tried(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["images", what]) == 4

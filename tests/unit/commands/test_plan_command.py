@@ -12,8 +12,11 @@ from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
+from pytest_codexsandbox.environments.container.provision import reach
+from pytest_codexsandbox.environments.container.provision.reach import Heard
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.act import Call
+from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.step import PlannedNothing
 from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.releases.forecast import Forecast
@@ -24,6 +27,15 @@ PLAN = plan(
     promise("start.is-on"), promise(), promise("process.alone", call=Call(copies=16), policies=("read-only",)),
     promise("dns.by-name", requires=("resolver:ours",)), cells=(cell("0.136.0"), cell("0.163.0")),
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No engine and no archive of this machine is asked, and nothing of its cache is known."""
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nobody")
+    monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "cache"))
+    for name in ("archive", "sources"):
+        monkeypatch.setattr(reach, name, lambda *_, **__: Heard(answer="unknown", why="nobody was asked"))
 
 
 def shown_with(downloads: dict[str, Forecast], **changed: Any) -> Shown:
@@ -79,12 +91,62 @@ def test_what_has_to_be_made_is_counted_and_named() -> None:
     assert "bubblewraps: 1 ready\n" in text
 
 
+def test_whom_it_asked_is_said_with_what_they_answered() -> None:
+    asked = (
+        Asked(kind="engine", name="", where="unix:///a", answer="yes", has=("x (none)",)),
+        Asked(kind="engine", name="", where="unix:///b", answer="unknown", why="nobody is there"),
+        Asked(kind="archive", name="debian-sid", answer="yes"),
+        Asked(kind="archive", name="debian-forky", answer="yes", when="5 minutes ago"),
+        Asked(kind="registry", name="docker.io", where="unix:///a", answer="no", why="no such host", when="just now"),
+    )
+    shown = shown_with({}, asked=asked)
+    text = " ".join(as_text(shown).split())
+    assert "asked beforehand the engine unix:///a has 1 image of these there: " in text
+    assert "there: the archive of debian-sid, debian-forky" in text
+    assert "not known: the engine (unix:///b): nobody is there" in text
+    assert "not there: the registry docker.io (unix:///a, just now): no such host" in text
+    assert [one["answer"] for one in json.loads(as_json(shown))["asked"]] == ["yes", "unknown", "yes", "yes", "no"]
+    assert "asked beforehand" not in as_text(shown_with({}))
+
+
+def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reach, "archives", lambda image: (f"http://{image.suite}.example/",))
+    monkeypatch.setattr(reach, "archive", lambda *_, **__: Heard(answer="no", short="its archive is gone", why="404"))
+    (tmp_path / "distros").mkdir()
+    (tmp_path / "distros" / "nowhere.toml").write_text('suite = "none"\n')
+    monkeypatch.setattr("shutil.which", lambda name, **_: f"/bin/{name}")
+    file = written(tmp_path, 'distros = ["debian-trixie", "nowhere"]\nbwraps = ["none"]')
+    assert main(["plan", str(file)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "not there: the archive of nowhere (http://none.example/): 404" in text
+    assert "cannot be had here, and why nowhere: its archive is gone when asked just now" in text
+    assert "not known: the registry docker.io: no engine answered that would ask it" in text
+    assert main(["plan", str(file), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert {"what": "nowhere", "why": "its archive is gone when asked just now", "kind": "unavailable"} in shown[
+        "not_planned"
+    ]
+    assert {(one["kind"], one["name"], one["answer"]) for one in shown["asked"]} == {
+        ("engine", "", "unknown"), ("registry", "docker.io", "unknown"), ("archive", "nowhere", "no"),
+        ("archive", "debian-trixie", "no"),
+    }  # fmt: skip
+
+
 def test_what_cannot_be_had_stands_before_what_is_left_out() -> None:
     gone = PlannedNothing(what="fedora-43", why="no registry answers", kind="unavailable")
     away = PlannedNothing(what="some", why="no room", kind="budget")
     text = as_text(shown_with({}, plan=msgspec.structs.replace(PLAN, not_planned=(away, gone))))
     assert text.index("cannot be had here, and why\n  fedora-43: no registry answers") < text.index("not in the plan")
     assert "  some: no room" in text.partition("not in the plan")[2]
+
+
+def test_every_cell_that_is_left_out_is_named_when_asked_for() -> None:
+    gone = tuple(PlannedNothing(what=f"cell-{number}", why="no room", kind="budget") for number in range(9))
+    shown = shown_with({}, plan=msgspec.structs.replace(PLAN, not_planned=gone))
+    assert "cell-3 and 5 more: no room" in " ".join(as_text(shown).split())
+    assert "cell-7, cell-8: no room" in " ".join(as_text(shown, verbose=True).split())
 
 
 def test_the_cells_of_a_file_are_locked_and_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

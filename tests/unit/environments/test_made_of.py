@@ -1,10 +1,12 @@
 """What containers are made of, as a plan says it before anything is made."""
 
 from pathlib import Path
+from typing import Any
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.provision import wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, LockFile, Made
+from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.stock import Stock
 from tests.unit.matrix.boxes import choice
@@ -38,3 +40,16 @@ def test_what_the_lock_file_names_is_there(tmp_path: Path) -> None:
     found = {one.name: one for one in ContainerBackend.stock(asked, tmp_path / "cache")}
     assert found["debian-trixie (distro)"] == Stock(kind="image", name="debian-trixie (distro)", ready=True)
     assert 0 < found["debian-trixie (none)"].megabytes < found["debian-sid (distro)"].megabytes
+
+
+def test_an_engine_that_was_asked_is_believed_before_the_lock_file(tmp_path: Path) -> None:
+    asked = specs(tmp_path)
+    first = asked[0].container
+    assert first is not None
+    made = Made(name="debian-trixie", variant="distro", image="sha256:1", base="b", tag="t", size=1, made="")
+    want, lock = wanted.wanted(first), LockFile(tmp_path / "cache")
+    lock.keep_image(wanted.digest(want), "engine", made, base_digest=wanted.base_digest(want.image))
+    for answer, ready in (("yes", {"debian-sid (none)"}), ("unknown", {"debian-trixie (distro)"})):
+        told: Any = Asked(kind="engine", name="", answer=answer, has=("debian-sid (none)",))  # type: ignore[arg-type]
+        found = ContainerBackend.stock(asked, tmp_path / "cache", (told,))
+        assert {one.name for one in found if one.ready} == ready

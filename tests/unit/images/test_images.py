@@ -256,3 +256,14 @@ def test_a_cache_that_cannot_be_written_is_named(workshop: Workshop) -> None:
     with pytest.raises(NotHad, match="cannot be kept") as problem:
         Images(engine, workshop.cache).have(a_container())
     assert "CODEXSANDBOX_CACHE" in problem.value.next_step
+
+
+def test_whoever_only_looks_sees_what_has_our_name_and_writes_nothing(workshop: Workshop) -> None:
+    image = workshop.images().have(a_container())
+    workshop.images().lock.path.unlink()
+    looking = workshop.images()
+    assert looking.seen(want()) == image
+    assert (looking.stands(want()), looking.stands(want(bubblewrap=False))) == ("ready", "")
+    assert not looking.lock.path.exists()
+    workshop.engine.tags[want().tag] = workshop.engine.keep("another", "content", {})
+    assert looking.seen(want()) == "", "a name alone is no proof"

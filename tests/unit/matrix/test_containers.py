@@ -10,7 +10,7 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix import locked
 from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.matrix.combine import Left
-from pytest_codexsandbox.matrix.containers import Choice, cannot_be_had, spread
+from pytest_codexsandbox.matrix.containers import Choice, cannot_be_had, environments, spread
 from pytest_codexsandbox.matrix.expand import expand
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.matrix.plan import make
@@ -169,7 +169,7 @@ FEDORA = SMALL.replace('"busybox"', '"fedora-43"')
 @pytest.mark.parametrize("strength", [0, 2, 3])
 def test_what_cannot_be_had_is_said_and_what_is_left_covers_every_pair(tmp_path: Path, strength: int) -> None:
     asked = matrix(tmp_path, FEDORA)
-    left = cannot_be_had(asked, arch="x86_64", why_not=of_fedora)
+    left = cannot_be_had(environments(asked, arch="x86_64"), of_fedora)
     assert left == (Left(values={"distro": "fedora-43"}, why="no registry answers"),)
     found = expand(asked, environments=HERE, subjects=subjects(), pairs=strength, left=left)
     assert [(one.what, one.why) for one in found.not_planned if one.kind == "unavailable"] == [
@@ -183,7 +183,7 @@ def test_what_cannot_be_had_is_said_and_what_is_left_covers_every_pair(tmp_path:
 
 def test_a_run_of_which_nothing_can_be_had_is_refused_with_the_reason(tmp_path: Path) -> None:
     asked = matrix(tmp_path, 'distros = ["fedora-43"]')
-    left = cannot_be_had(asked, arch="", why_not=of_fedora)
+    left = cannot_be_had(environments(asked, arch=""), of_fedora)
     with pytest.raises(WrongInput, match="no cell is left") as caught:
         expand(asked, environments=HERE, subjects=subjects(), left=left)
     assert "fedora-43: no registry answers" in caught.value.why
@@ -217,7 +217,7 @@ def test_a_lock_is_for_every_machine(tmp_path: Path) -> None:
     lock(file, again(file)[1])
     asked, made = again(file)
     kept = [id for id in ids(made, 2) if "fedora" not in id]
-    left = cannot_be_had(asked, arch="x86_64", why_not=of_fedora)
+    left = cannot_be_had(environments(asked, arch="x86_64"), of_fedora)
     here = Choice(asked, subjects(), arch="x86_64", left=left).chosen(2)
     assert set(kept) <= {cell.id for cell in here.cells}
     assert here.picked is not None

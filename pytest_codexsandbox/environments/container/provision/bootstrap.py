@@ -115,7 +115,7 @@ def _keyring_package(image: ImageSpec, to: Path, staging: Path, run: Run) -> Non
 
 
 def _tool(words: list[str], image: ImageSpec, target: Path, tmp: Path) -> Command:
-    named = _mirror(image)
+    named = mirror(image)
     argv = (*_leash(), TOOL, *words, wanted.suite(image), str(target), *((named,) if named else ()))
     kept = {name: os.environ[name] for name in _KEPT_ENV if name in os.environ}
     env = {"PATH": os.environ.get("PATH", os.defpath), "SOURCE_DATE_EPOCH": _DATE, "LC_ALL": "C.UTF-8", **kept}
@@ -148,7 +148,7 @@ def _make(made: Command, image: ImageSpec, run: Run, staging: Path) -> None:
         raise of_bootstrap(image, done, staging, limit=LIMIT)
 
 
-def _mirror(image: ImageSpec) -> str:
+def mirror(image: ImageSpec) -> str:
     """Of the data file, or of a user whose network has its own: CODEXSANDBOX_MIRROR_DEBIAN, …_UBUNTU."""
     variable = f"CODEXSANDBOX_MIRROR_{image.name.partition('-')[0].upper()}"
     return wanted.mirror(os.environ.get(variable, "") or image.mirror, where=variable)

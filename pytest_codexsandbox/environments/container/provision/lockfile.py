@@ -5,7 +5,7 @@ an engine lost is made again from the same base where that can be had.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
@@ -54,6 +54,17 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     next_step: str
     short: str  # for plans
     when: float
+    on_base: bool = False  # its base was there
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a registry or an archive said when a plan asked whether it is there."""
+
+    ok: bool
+    when: float
+    short: str = ""  # for plans
+    why: str = ""
+    hung: bool = False
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +74,7 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
     bases: dict[str, dict[str, Base]] = {}
     images: dict[str, dict[str, Made]] = {}
     failures: dict[str, Failure] = {}  # by digest of the base
+    answers: dict[str, Answer] = {}  # by question
 
 
 class LockFile:
@@ -99,7 +111,9 @@ class LockFile:
     def keep_base(self, digest: str, engine: str, base: Base) -> None:
         def change(old: Locked) -> Locked:
             bases = {**old.bases, digest: {**old.bases.get(digest, {}), engine: base}}
-            return msgspec.structs.replace(old, bases=bases)
+            # Something came: whoever was not reached before may be now, and is asked again.
+            answers = {question: one for question, one in old.answers.items() if one.ok}
+            return msgspec.structs.replace(old, bases=bases, answers=answers)
 
         self.change(change)
 
@@ -113,6 +127,16 @@ class LockFile:
 
     def keep_failure(self, digest: str, one: Failure) -> None:
         self.change(lambda old: msgspec.structs.replace(old, failures={**old.failures, digest: one}))
+
+    def keep_answers(self, answers: Mapping[str, Answer], *, believed: float) -> None:
+        """Those that are older than that by so many seconds are forgotten."""
+        oldest = max((one.when for one in answers.values()), default=0.0) - believed
+
+        def change(old: Locked) -> Locked:
+            kept = {question: one for question, one in old.answers.items() if one.when >= oldest}
+            return msgspec.structs.replace(old, answers={**kept, **answers})
+
+        self.change(change)
 
     def forget(self, ids: set[str]) -> None:
         """Entries of images that are gone from their engine."""

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.model.command import Finished
 from pytest_codexsandbox.model.container import ImageSpec
@@ -26,8 +28,16 @@ _NO_PACKAGE: Final = re.compile(
 )
 _NOT_THERE: Final = re.compile(r"manifest .*unknown|not found|does not exist|no such image", re.I)
 _LIMITED: Final = re.compile(r"toomanyrequests|rate limit", re.I)
-_LOGIN: Final = re.compile(r"access denied|unauthorized|authentication required|no basic auth", re.I)
+_LOGIN: Final = re.compile(r"access denied|\bdenied:|unauthorized|authentication required|no basic auth", re.I)
+_UNTRUSTED: Final = re.compile(r"x509:|server gave HTTP response to HTTPS client", re.I)
+# A proxy's own answer, and a registry's that works for nobody at the moment.
+_NO_WAY: Final = re.compile(
+    r"\": (?:forbidden|proxy authentication required|bad gateway|service unavailable|gateway timeout)$"
+    r"|unexpected (?:http )?status(?: code)?:? 5\d\d",
+    re.I,
+)
 _PROXY: Final = "check the network; a proxy is taken from https_proxy"
+_CERTIFICATE: Final = "give it to the engine: /etc/docker/certs.d/REGISTRY/ca.crt"
 _MARKS: Final = ("E: ", "W: ", "Err:")
 # What the tool says of itself after the line that says what happened.
 _FRAME: Final = re.compile(r"mmdebstrap failed to run|setup failed: E:|apt-get .*-o|env --unset|command failed: /")
@@ -61,18 +71,36 @@ def of_bootstrap(image: ImageSpec, done: Finished, staging: Path, *, limit: floa
     return NotHad(what, why=f"mmdebstrap ended with {done.exit}: {why or 'it said nothing'}")
 
 
-def of_pull(reference: str, said: str) -> NotHad:
-    what = f"{reference} cannot be pulled"
-    for form, cause, next_step in (
-        (_NO_ROOM, "the engine's disk is full", "docker system df; codexsandbox images prune --all"),
-        (_LIMITED, "the registry lets nobody without a login pull more for now", "docker login, or try later"),
-        (_UNREACHED, "no registry answered", _PROXY + ", which the engine must know itself"),
-        (_LOGIN, "the registry has no such image, or wants a login", "docker login"),
-        (_NOT_THERE, "the registry has no such image", ""),
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a registry gives nothing. `whole`: to nobody here, whatever is asked of it."""
+
+    cause: str
+    next_step: str
+    whole: bool
+
+
+def refusal(said: str) -> Refusal | None:
+    """None: nobody knows these words."""
+    for form, cause, next_step, whole in (
+        (_NO_ROOM, "the engine's disk is full", "docker system df; codexsandbox images prune --all", True),
+        (_LIMITED, "the registry lets nobody without a login pull more for now", "docker login, or try later", True),
+        (_UNTRUSTED, "the engine does not trust the registry's certificate", _CERTIFICATE, True),
+        (_UNREACHED, "no registry answered", _PROXY + ", which the engine must know itself", True),
+        (_NO_WAY, "what is between the engine and the registry lets nothing through", _PROXY, True),
+        (_LOGIN, "the registry has no such image, or wants a login", "docker login", False),
+        (_NOT_THERE, "the registry has no such image", "", False),
     ):
         if form.search(said):
-            return NotHad(what, why=f"{cause}: {said}", next_step=next_step)
-    return NotHad(what, why=f"the engine could not pull it: {said}")
+            return Refusal(cause=cause, next_step=next_step, whole=whole)
+    return None
+
+
+def of_pull(reference: str, said: str) -> NotHad:
+    what = f"{reference} cannot be pulled"
+    known = refusal(said)
+    if known is None:
+        return NotHad(what, why=f"the engine could not pull it: {said}")
+    return NotHad(what, why=f"{known.cause}: {said}", next_step=known.next_step)
 
 
 def of_build(what: str, said: str, failed: str) -> CodexSandboxError:

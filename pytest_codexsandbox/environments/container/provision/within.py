@@ -1,0 +1,34 @@
+"""Several questions at once, within one limit: whoever does not answer holds nobody up."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+def within(questions: Mapping[K, Callable[[], T]], seconds: float) -> dict[K, T | Exception]:
+    """What each came to, or how it failed; one that is missing was not answered in time. It goes on by itself, in a
+    thread that nobody waits for, also at the end."""
+    answers: queue.SimpleQueue[tuple[K, T | Exception]] = queue.SimpleQueue()
+    for key, ask in questions.items():
+        threading.Thread(target=_ask, args=(key, ask, answers), daemon=True).start()
+    limit = time.monotonic() + seconds
+    found: dict[K, T | Exception] = {}
+    while len(found) < len(questions):
+        try:
+            key, answer = answers.get(timeout=max(0.0, limit - time.monotonic()))
+        except queue.Empty:
+            break
+        found[key] = answer
+    return found
+
+
+def _ask(key: K, ask: Callable[[], T], answers: "queue.SimpleQueue[tuple[K, T | Exception]]") -> None:
+    try:
+        answers.put((key, ask()))
+    except Exception as problem:  # noqa: BLE001  (told to who asked, in his own thread)
+        answers.put((key, problem))

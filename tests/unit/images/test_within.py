@@ -1,0 +1,50 @@
+"""Several questions within one limit, of which some are never answered."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from pytest_codexsandbox.environments.container.provision.within import within
+
+LONG = 60.0
+
+
+def test_whoever_refuses_has_answered() -> None:
+    def refuses() -> str:
+        raise ValueError("no")
+
+    found = within({"a": lambda: "yes", "b": refuses}, LONG)
+    assert found["a"] == "yes"
+    assert isinstance(found["b"], ValueError)
+
+
+def test_whoever_does_not_answer_is_missing() -> None:
+    never = threading.Event()
+    begun = time.monotonic()
+    assert within({"a": never.wait}, 0.2) == {}
+    assert time.monotonic() - begun < LONG
+    never.set()
+
+
+def test_all_are_asked_at_once_and_nobody_waits_for_the_limit() -> None:
+    together = threading.Barrier(8)
+    assert len(within({number: lambda: together.wait(LONG) for number in range(8)}, LONG)) == 8
+    assert within({}, LONG) == {}
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the first thread")
+def test_a_person_who_interrupts_is_heard_at_once() -> None:
+    never = threading.Event()
+
+    def interrupts() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        never.wait()
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        within({"a": interrupts}, 10 * LONG)
+    assert time.monotonic() - begun < LONG
+    never.set()
