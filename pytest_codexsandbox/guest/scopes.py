@@ -43,7 +43,7 @@ class Scope:
         self._survivors: list[str] = []
         self._status = 0
         self._usage: Any = None
-        self._oom_kills = memory.oom_kills()
+        self._oom_kills, self._refused = memory.oom_kills(), memory.refused_processes()
         self._timed_out = self._settling = self._gone = self._finished = self._kills = False
         self._next_look = Timer(lambda: None)
         self._pace = 0.001
@@ -278,6 +278,7 @@ class Scope:
             "readings": self._readings,
             "survivors": self._survivors,
             "oom_kills": memory.oom_kills() - self._oom_kills,
+            "refused_processes": memory.refused_processes() - self._refused,
             "room": room.least((self._command["cwd"], "/tmp")),
             "cpu_seconds": self._usage.ru_utime + self._usage.ru_stime if self._usage else 0.0,
             "memory_kb": self._usage.ru_maxrss if self._usage else 0,

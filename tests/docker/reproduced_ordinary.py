@@ -260,6 +260,6 @@ ORDINARY: Final[dict[Place, tuple[Row, ...]]] = {
     # words that are said in a sandbox as well
     Place("read-only-rootfs", user="root"): (
         Row("touch /etc/x", "touch: cannot touch '/etc/x': Read-only file system", "write-outside-roots"),
-        Row("touch /root/.cache", "touch: cannot touch '/root/.cache': Read-only file system", "write-outside-roots"),
+        Row("touch /usr/.cache", "touch: cannot touch '/usr/.cache': Read-only file system", "write-outside-roots"),
     ),
 }
