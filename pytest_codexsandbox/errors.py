@@ -35,5 +35,9 @@ class Lost(MachineFault):
     """An environment has ended, or speaks no more: what is wanted of it next is wanted of a new one."""
 
 
+class NotAsAsked(MachineFault):
+    """An environment that started, and is another than was asked for: about the next one that says nothing."""
+
+
 class NotHad(CodexSandboxError):
     """A release, an image, a kernel that cannot be had here."""

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotAsAsked, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.ports import Backend, Environment, Say, Subject, silent
 from pytest_codexsandbox.registry import plugged
@@ -137,7 +137,9 @@ class Places:
             environment = opening.result()
         except CodexSandboxError as fault:
             self._open.pop(spec.id).end()
-            if not isinstance(fault, NotHad):  # a thing that cannot be had says nothing about the next environment
+            if isinstance(fault, NotAsAsked):  # it started
+                self._in_a_row.clear()
+            elif not isinstance(fault, NotHad):  # a thing that cannot be had says nothing about the next environment
                 self._in_a_row.append(fault)
             raise self._keep(spec, fault) from None
         self._in_a_row.clear()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotAsAsked, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.session import places
 from tests.fakes.scripted import ScriptedEnvironment
@@ -45,6 +45,14 @@ def test_after_three_in_a_row_the_others_are_not_tried(monkeypatch: pytest.Monke
 def test_what_cannot_be_had_is_no_sign_of_a_broken_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     count, words = tried(NotHad("there is no C compiler"), monkeypatch)
     assert (count, words) == (5, ["there is no C compiler"] * 5)
+
+
+def test_environments_that_start_and_are_not_as_asked_are_no_sign_of_a_broken_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three profiles of a kernel without AppArmor would keep every other from being tried."""
+    count, words = tried(NotAsAsked("the profile mine did not take effect"), monkeypatch)
+    assert (count, words) == (5, ["the profile mine did not take effect"] * 5)
 
 
 class Stubborn:

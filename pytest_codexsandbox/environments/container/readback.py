@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.container import filters
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import NotAsAsked
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 
@@ -99,7 +99,7 @@ def check(spec: EnvironmentSpec, facts: Mapping[str, Any], *, nested: Callable[[
         return
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-        raise MachineFault(
+        raise NotAsAsked(
             f"the profile {spec.profile or 'of this container'} did not take effect", where=spec.id,
             why="; ".join(wrong[:_SHOWN]) + more,
             next_step="nothing is measured under a name that is not true: see what this engine and its kernel can do",
@@ -111,7 +111,7 @@ def _check_image(spec: EnvironmentSpec, facts: Mapping[str, Any]) -> None:
     image = spec.container.image if spec.container is not None else None
     wrong = differences(image.expect, facts) if image is not None else ()
     if image is not None and wrong:
-        raise MachineFault(
+        raise NotAsAsked(
             f"this image is not {image.name}", where=spec.id, why="; ".join(wrong),
             next_step=f"remove what the engine has as {image.pull or image.name}, then: "
             f"codexsandbox images build --update {image.name}",
