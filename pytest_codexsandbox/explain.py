@@ -9,6 +9,7 @@ from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.derived import (
     ANOTHER_BWRAP,
     ETC_CODEX,
+    HALF_A_SANDBOX,
     HARNESS,
     KILLED,
     LET_THROUGH,
@@ -22,6 +23,7 @@ from pytest_codexsandbox.diagnosis.judge import START
 from pytest_codexsandbox.diagnosis.match import QUOTE, match
 from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
 from pytest_codexsandbox.diagnosis.measured import with_measured
+from pytest_codexsandbox.diagnosis.start import proof_of
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import AS_ASKED
@@ -77,7 +79,7 @@ def _found(
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
     return (
         match(text, facts=told, fingerprints=particular if _of_harness(record) else known)
-        or _no_sandbox(record)
+        or _no_sandbox(record, observations)
         or _by_etc_codex(record, facts)
         or _let_through(record)
         or _ended(record, observations)
@@ -149,11 +151,12 @@ def _bare(known: Fingerprint) -> bool:
     return not known.when and known.id in ("permission-denied", "not-permitted", "write-outside-roots")
 
 
-def _no_sandbox(record: Record) -> Diagnosis | None:
+def _no_sandbox(record: Record, observations: Sequence[Observation]) -> Diagnosis | None:
     start = record.key.promise.partition(".")[0] == START
-    if record.reason.startswith("no sandbox was on") or (start and record.direction == "leak"):
-        return NO_SANDBOX
-    return None
+    if not record.reason.startswith("no sandbox was on") and not (start and record.direction == "leak"):
+        return None
+    marked = any(proof_of(reading, "") for seen in observations for reading in seen.readings)
+    return HALF_A_SANDBOX if marked else NO_SANDBOX
 
 
 def _by_etc_codex(record: Record, facts: Mapping[str, Any]) -> Diagnosis | None:

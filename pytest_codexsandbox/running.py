@@ -13,7 +13,7 @@ import pytest
 
 from pytest_codexsandbox import choosing, others, proc
 from pytest_codexsandbox.choosing import Known
-from pytest_codexsandbox.diagnosis.derived import LET_THROUGH, NO_SANDBOX
+from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
@@ -232,7 +232,7 @@ class Run:
     def deviations(self) -> tuple[known.Deviation, ...]:
         paths = (shipped("matrix") / "expectations" / "known.toml", *self.settings.expectations)
         names = (*self.promises, *self.user_promises)
-        causes = (*(one.id for one in self.fingerprints), *(one.fingerprint for one in (LET_THROUGH, NO_SANDBOX)))
+        causes = (*(one.id for one in self.fingerprints), *(one.fingerprint for one in DERIVED))
         return known.load(paths, promises=names, fingerprints=causes)
 
     def cover(self, key: Key, record: Record, version: str) -> Record:

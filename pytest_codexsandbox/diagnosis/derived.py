@@ -11,6 +11,15 @@ NO_SANDBOX: Final = Diagnosis(
     remedy="Look at the argv of the call: options of another release are ignored without a word (`--full-auto` and "
     "`sandbox_mode` at `codex sandbox`). If the options are right for this release, this is a fault of this build.",
 )
+HALF_A_SANDBOX: Final = Diagnosis(
+    fingerprint="half-a-sandbox-was-on",
+    verdict="sandbox",
+    cause="Codex set up a sandbox, of which the kernel shows marks, and a write that every policy refuses went through "
+    "it: what keeps the files is missing, or does not do what Codex asked of it.",
+    remedy="Look at what set it up (the line `sandbox:`, `bwrap_used` of the call): what is called bwrap there may be "
+    'another program. `bwraps = ["none"]` of a matrix file measures with the one that Codex brings; where that one '
+    "lets it through, tell openai/codex by its security policy first.",
+)
 LET_THROUGH: Final = Diagnosis(
     fingerprint="sandbox-let-it-through",
     verdict="sandbox",
@@ -58,4 +67,4 @@ NEVER_RAN: Final = Diagnosis(
     cause="the run, or the worker, ended before this was tried: interrupted, killed, or without room for its journal",
     remedy="run it again, to its end",
 )
-DERIVED: Final = (NO_SANDBOX, LET_THROUGH, ANOTHER_BWRAP)
+DERIVED: Final = (NO_SANDBOX, HALF_A_SANDBOX, LET_THROUGH, ANOTHER_BWRAP)

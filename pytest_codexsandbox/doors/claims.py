@@ -19,7 +19,7 @@ from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.asking_server import AskingServer, Ended, Refused
 from pytest_codexsandbox.doors.driven import as_words
 from pytest_codexsandbox.doors.effective import claim_of, told
-from pytest_codexsandbox.doors.observe import no_room
+from pytest_codexsandbox.doors.lacking import lacked
 from pytest_codexsandbox.doors.settings import settings_of
 from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.errors import MachineFault, NotHad
@@ -134,7 +134,7 @@ class Claimant:
             server = self._start(argv, env, quiet=quiet)
             read, started = self._answers(server)
         except (Refused, Ended) as problem:
-            full = no_room(problem.finished) if isinstance(problem, Ended) else ""
+            full = lacked(problem.finished) if isinstance(problem, Ended) else ""
             if full:
                 raise MachineFault(
                     "this machine has not enough for Codex", where=self._environment.spec.id, why=full

@@ -18,7 +18,8 @@ from pytest_codexsandbox.doors.filling import (
     name_word,
     plan_word,
 )
-from pytest_codexsandbox.doors.spoken import Spoken, spoken
+from pytest_codexsandbox.doors.lacking import lacked
+from pytest_codexsandbox.doors.spoken import spoken
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Act, Call, DoneAct, Given, Look
 from pytest_codexsandbox.model.base import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
@@ -32,12 +33,6 @@ __all__ = ["look_key", "observe"]
 
 TEXT_LIMIT: Final = 64 * 1024
 ROW_DETAIL: Final = 2000
-NO_ROOM: Final = ("ENOSPC", "EDQUOT", "SQLITE_FULL")
-# Codex keeps SQLite's word for it to itself: what it says of its own database counts where no room was left.
-NO_ROOM_TEXTS: Final = (
-    b"No space left on device", b"database or disk is full", b"failed to initialize sqlite state runtime",
-)  # fmt: skip
-FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
 DISTURBED: Final = 3  # calls at most: what fails each time was not the machine's other work
 # bubblewrap reads the list of mounts and then goes through it; a container that ends meanwhile takes its mount along.
 VANISHED: Final = re.compile(
@@ -136,7 +131,8 @@ class _Take:
 
     def observation(self, ended: Finished) -> Observation:
         said = spoken(ended.stdout, self._nonce, self._asked())
-        of_probe, lacked = len(ended.stdout) - len(said.rest), _lacked(ended, said)
+        of_probe = len(ended.stdout) - len(said.rest)
+        lacking = lacked(ended, said.rest, errnos=[row.errno for row in said.rows.values()])
         survey = self._survey()
         litter, searched = self._left_behind(survey.litter)
         return Observation(
@@ -146,7 +142,7 @@ class _Take:
             stdout_sha256=hashlib.sha256(said.rest).hexdigest(),
             stdout_total=max(ended.stdout_total, len(ended.stdout)) - of_probe,
             stdout=_bounded(said.rest), stderr=_bounded(ended.stderr),
-            error=said.error or lacked or _machine_error(ended), lacked=lacked,
+            error=said.error or lacking or _machine_error(ended), lacked=lacking,
             ready=said.ready, finished=said.finished, rows={act: _clean(row) for act, row in said.rows.items()},
             before=self._before, after=self._shown(survey.looks),
             arrivals=tuple(f"{rig} {name}" for name, rigs in survey.arrivals.items() for rig in rigs),
@@ -233,23 +229,6 @@ def _companions(kind: str) -> tuple[str, ...]:
 def _machine_error(ended: Finished) -> str:
     """A call that took too long is an answer of the subject; one that was never started, or got lost, is none."""
     return ended.error if ended.ended in ("not-started", "lost") else ""
-
-
-def _lacked(ended: Finished, said: Spoken) -> str:
-    """Nor is it one that was ended by the kernel for want of memory, or that found no room on a full disk."""
-    if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:
-        return f"the environment's memory was full: the kernel ended {ended.oom_kills} of its processes"
-    by_name = any(row.errno in NO_ROOM for row in said.rows.values())
-    return no_room(ended, said.rest, found=by_name)
-
-
-def no_room(ended: Finished, *more: bytes, found: bool = False) -> str:
-    """Why what it said is no finding; "" where there was room, or nothing of it was said. `found`: it was, by name."""
-    if not 0 <= ended.room < FULL:
-        return ""
-    if not found and not any(words in text for words in NO_ROOM_TEXTS for text in (ended.stderr, *more)):
-        return ""
-    return f"the environment's disk is full: {ended.room >> 10} KiB were left when the call ended"
 
 
 def _shown(look: Look, path: str) -> Look:

@@ -14,6 +14,8 @@ from typing import Any, Callable, Final  # noqa: UP035
 READ: Final = selectors.EVENT_READ
 WRITE: Final = selectors.EVENT_WRITE
 CHUNK: Final = 1 << 16
+PULSE: Final = 1.0  # seconds that a wait lasts at most while it matters that we stood still
+_LATE: Final = 0.5
 
 
 class Timer:
@@ -34,6 +36,8 @@ class Loop:
         self._running = True
         self._children: dict[int, Callable[[int, Any], None]] = {}
         self.on_any_child: Callable[[], None] = lambda: None
+        self.beats = False  # whether it matters
+        self._stood_still = 0.0
 
     # ---- files
     def watch(self, fd: int, events: int, act: Callable[[], None]) -> None:
@@ -49,6 +53,11 @@ class Loop:
             pass
 
     # ---- time
+    def now(self) -> float:
+        """Seconds in which we ran, or could have: who is frozen (a paused container) is frozen with all that it has
+        started, and of nobody's time limit is that a part."""
+        return time.monotonic() - self._stood_still
+
     def after(self, seconds: float, act: Callable[[], None]) -> Timer:
         timer = Timer(act)
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), timer))
@@ -107,7 +116,13 @@ class Loop:
         """Wait once, and serve whatever came."""
         if self._timers:
             longest = min(longest, max(0.0, self._timers[0][0] - time.monotonic()))
-        for key, _ in self._selector.select(longest):
+        if self.beats:
+            longest = min(longest, PULSE)
+        asleep = time.monotonic()
+        ready = self._selector.select(longest)
+        late = time.monotonic() - asleep - longest
+        self._stood_still += late if late > _LATE else 0
+        for key, _ in ready:
             # An earlier callback of this turn may have closed it, and its number may be another file's by now.
             if self._selector.get_map().get(key.fd) is key:
                 key.data()

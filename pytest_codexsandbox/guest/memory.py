@@ -1,4 +1,4 @@
-"""Whether the kernel ended somebody here because the memory that this environment may use was full."""
+"""Whether the kernel ended somebody here, or let nobody begin, because this environment may have no more."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ from typing import Final
 
 # cgroup v2, v1; as they are seen from inside (a container sees its own).
 _FILES: Final = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+_PROCESSES: Final = ("/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events")
 EXPENDABLE: Final = 500
 
 
 def oom_kills() -> int:
-    """How often so far; 0 where nobody counts."""
-    for path in _FILES:
+    """How often it ended one for want of memory so far; 0 where nobody counts."""
+    return _counted("oom_kill", _FILES)
+
+
+def refused_processes() -> int:
+    """How often it refused one more process or thread so far; 0 where nobody counts."""
+    return _counted("max", _PROCESSES)
+
+
+def _counted(word: str, paths: tuple[str, ...]) -> int:
+    for path in paths:
         try:
             with open(path, encoding="ascii") as file:
                 counts = dict(line.split()[:2] for line in file if len(line.split()) >= 2)
         except (OSError, ValueError):
             continue
-        if "oom_kill" in counts:
-            return int(counts["oom_kill"])
+        if word in counts:
+            return int(counts[word])
     return 0
 
 

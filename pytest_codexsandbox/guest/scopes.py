@@ -12,7 +12,6 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -44,7 +43,7 @@ class Scope:
         self._survivors: list[str] = []
         self._status = 0
         self._usage: Any = None
-        self._oom_kills = memory.oom_kills()
+        self._oom_kills, self._refused = memory.oom_kills(), memory.refused_processes()
         self._timed_out = self._settling = self._gone = self._finished = self._kills = False
         self._next_look = Timer(lambda: None)
         self._pace = 0.001
@@ -56,7 +55,7 @@ class Scope:
     # ---- starting
     def start(self, *, pty: bool = False) -> str:
         """ "" or why it could not be started."""
-        self._started = time.monotonic()
+        self._started = self._loop.now()
         if not self._command["argv"]:
             return "no command was given"
         try:
@@ -173,13 +172,17 @@ class Scope:
         return orphan in self._seen or (one is not None and one.session == self.pid)
 
     def _leader_ended(self, status: int, usage: Any) -> None:
-        self._ended = time.monotonic()
+        self._ended = self._loop.now()
         self._usage = usage
         self._status, self.leader_alive = status, False
         self.settle()
 
     def _time_is_up(self) -> None:
         if self._finished:
+            return
+        left = self._started + self._command["timeout"] - self._loop.now()
+        if left > 0:  # it was frozen with us for so long
+            self._timers.append(self._loop.after(left, self._time_is_up))
             return
         if self.leader_alive:
             self._timed_out = True
@@ -200,7 +203,7 @@ class Scope:
     def settle(self) -> None:
         if not self._settling:
             self._settling = True
-            self._settle_since = self._quiet_since = time.monotonic()
+            self._settle_since = self._quiet_since = self._loop.now()
             self.look_again()
 
     def look_again(self) -> None:
@@ -209,9 +212,9 @@ class Scope:
             return
         self._next_look.cancel()
         left = self._alive() or self._alive()
-        if not left or not self._wait_for(left, time.monotonic()):
+        if not left or not self._wait_for(left, self._loop.now()):
             self._gone = True
-            self._await_the_output(time.monotonic() + (_EOF_WAIT if not left else 0))
+            self._await_the_output(self._loop.now() + (_EOF_WAIT if not left else 0))
             return
         self._next_look = self._loop.after(self._pace, self.look_again)
         self._pace = min(2 * self._pace, _LOOK_AGAIN)
@@ -239,10 +242,10 @@ class Scope:
     def _await_the_output(self, limit: float) -> None:
         self.out.flow()
         self.err.flow()
-        if (self.out.open or self.err.open) and time.monotonic() < limit:
+        if (self.out.open or self.err.open) and self._loop.now() < limit:
             self.out.listeners.append(self._output_changed)
             self.err.listeners.append(self._output_changed)
-            self._timers.append(self._loop.after(max(0.0, limit - time.monotonic()), self._finish))
+            self._timers.append(self._loop.after(max(0.0, limit - self._loop.now()), self._finish))
             return
         self._finish()
 
@@ -275,6 +278,7 @@ class Scope:
             "readings": self._readings,
             "survivors": self._survivors,
             "oom_kills": memory.oom_kills() - self._oom_kills,
+            "refused_processes": memory.refused_processes() - self._refused,
             "room": room.least((self._command["cwd"], "/tmp")),
             "cpu_seconds": self._usage.ru_utime + self._usage.ru_stime if self._usage else 0.0,
             "memory_kb": self._usage.ru_maxrss if self._usage else 0,
@@ -298,10 +302,12 @@ class Scopes:
         self._count += 1
         scope = make(self, self._count, command, stdin)
         self._live[scope.id] = scope
+        self.loop.beats = True
         return scope
 
     def over(self, scope: Scope) -> None:
         self._live.pop(scope.id, None)
+        self.loop.beats = bool(self._live)
 
     @property
     def live(self) -> list[Scope]:

@@ -7,7 +7,7 @@ What counts as asked for (`facts["bwrap_asked"]` of an environment; without it, 
 A Codex that confines by Landlock starts none: to it a release of bubblewrap means nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -46,11 +46,29 @@ def links_of(readings: Sequence[Reading]) -> tuple[Link, ...]:
     return tuple(link for link in links if link.name == "bwrap" or link.exe.rpartition("/")[2] == "bwrap")
 
 
+def strangers_of(readings: Sequence[Reading]) -> tuple[Link, ...]:
+    """Where a sandbox has mounts of its own: what stands between Codex and the probe and is no part of Codex. It is a
+    bubblewrap by whatever name (a wrapper's `bwrap.real`), and what Codex is then said to have compiled in was not
+    used."""
+    return tuple(link for reading in readings if _has_own_mounts(reading) for link in _strangers(reading.chain))
+
+
+def _strangers(chain: Sequence[Link]) -> Iterator[Link]:
+    """Codex starts itself again under other names: it is known by its file."""
+    begun = next((at for at, link in enumerate(chain) if _is_codex(link)), len(chain))
+    files = {link.exe for link in chain[begun:] if _is_codex(link)}
+    yield from (link for link in chain[begun:] if not _is_codex(link) and link.exe not in files)
+
+
+def _is_codex(link: Link) -> bool:
+    return link.name.startswith("codex") or link.exe.rpartition("/")[2].startswith("codex")
+
+
 def used(readings: Sequence[Reading], facts: Mapping[str, Any] | None = None) -> BwrapUsed | None:
     """None where nobody could look. `facts`: of the environment, for the version."""
     if not readings:
         return None
-    links = links_of(readings)
+    links = links_of(readings) or strangers_of(readings)
     if not links:
         return BwrapUsed(kind="compiled-in" if any(map(_has_own_mounts, readings)) else "none")
     known = [link for link in links if link.sha256] or list(links)  # the inner one of a set-uid pair is unreadable

@@ -33,6 +33,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""  # why it was not started or lost
     readings: tuple[Reading, ...] = ()
     oom_kills: int = 0  # processes that the kernel ended meanwhile because the environment's memory was full
+    refused_processes: int = 0  # and those that it did not let begin, because there may be no more
     room: int = -1  # bytes free where it ran or in /tmp, the less of both, when it had ended; -1: not known
     cpu_seconds: float = 0.0  # of the command and of those that it waited for
     memory_kb: int = 0  # the largest of them

@@ -154,14 +154,16 @@ def test_what_the_command_left_running_dies_with_the_call(trial: Trial) -> None:
     child, session = trial.row("child"), trial.row("session")
     survivors = [one.partition(":")[0] for one in trial.observed().survivors]
     outside = [one.partition(":")[0] for one in trial.controlled().survivors]
+    begun = child.ok and session.ok
+    saw = f"left running: {', '.join(survivors)}" if survivors else "no process was left"
     trial.says(
         "child",
-        claim="no process of the call is left",
-        saw=f"left running: {', '.join(survivors)}" if survivors else "no process was left",
-        held=child.ok and session.ok and not survivors,
+        claim="both processes are begun, and none of the call is left",
+        saw=saw if begun else f"{saw}; not begun: {child.detail or session.detail or child.errno or session.errno}",
+        held=begun and not survivors,
         control=f"left running: {', '.join(outside)}" if outside else "no process was left",
         control_held=len(outside) > 1,
-        direction="litter",
+        direction="litter" if survivors else "denied",
     )
 
 

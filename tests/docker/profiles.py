@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.backend import ContainerBackend, ContainerEnvironment
+from pytest_codexsandbox.environments.container.backend import ContainerBackend
+from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished

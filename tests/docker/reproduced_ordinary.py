@@ -197,6 +197,11 @@ ORDINARY: Final[dict[Place, tuple[Row, ...]]] = {
         Row("cp /dev/zero /dev/shm/x", "cp: error writing '/dev/shm/x': No space left on device", "no-space"),
         Row("touch /etc/x", "touch: cannot touch '/etc/x': Permission denied", "permission-denied"),
         Row(
+            python("import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)"),
+            "PermissionError: [Errno 1] Operation not permitted",
+            "python-socket-refused",
+        ),
+        Row(
             "chown root /etc/passwd",
             "chown: changing ownership of '/etc/passwd': Operation not permitted",
             "not-permitted",
@@ -251,5 +256,10 @@ ORDINARY: Final[dict[Place, tuple[Row, ...]]] = {
             "cannot open shared object file: No such file or directory",
             "library-missing",
         ),
+    ),
+    # words that are said in a sandbox as well
+    Place("read-only-rootfs", user="root"): (
+        Row("touch /etc/x", "touch: cannot touch '/etc/x': Read-only file system", "write-outside-roots"),
+        Row("touch /usr/.cache", "touch: cannot touch '/usr/.cache': Read-only file system", "write-outside-roots"),
     ),
 }

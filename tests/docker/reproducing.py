@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.backend import ContainerEnvironment
+from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished

@@ -200,7 +200,9 @@ def test_processes_that_run_out_are_the_commands_own_trouble(folder: Path) -> No
     with opened(container(pids_limit=24), folder) as environment:
         done = sh(environment, "i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i+1)); done; wait", timeout=30)
         assert b"fork" in done.stderr.lower() or b"resource" in done.stderr.lower()
-        assert sh(environment, "echo still here").stdout == b"still here\n"
+        assert done.refused_processes
+        after = sh(environment, "echo still here")
+        assert (after.stdout, after.refused_processes) == (b"still here\n", 0)
 
 
 def test_a_disk_that_is_full_is_the_commands_own_trouble(folder: Path) -> None:

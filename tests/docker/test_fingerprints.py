@@ -13,7 +13,7 @@ from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
 from pytest_codexsandbox.diagnosis.measured import told_of
 from pytest_codexsandbox.environments.bubblewrap.having import why_not
-from pytest_codexsandbox.environments.container.backend import ContainerEnvironment
+from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.model.container import SYNTHETIC
 from pytest_codexsandbox.ports import Subject

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,9 +16,11 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.environments.container import networks, runtime
-from pytest_codexsandbox.environments.container.backend import ContainerBackend, ContainerEnvironment
+from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.errors import Lost
 from pytest_codexsandbox.matrix import survey
 from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
 from pytest_codexsandbox.model.verdict import Verdict
@@ -160,6 +162,32 @@ def test_the_promises_about_names_are_measured_and_catch_who_breaks_them(codex: 
             applicable = {key.promise for key, record in found.items() if record.verdict is not Verdict.NOT_APPLICABLE}
             assert set(fake.caught_by) & applicable <= caught, {key.promise: one.reason for key, one in found.items()}
             assert caught
+
+
+def _killed(engine: Engine, name: str) -> None:
+    engine.api.kill(f"{name}-neighbour")
+
+
+def _cut_off(engine: Engine, name: str) -> None:
+    engine.api.disconnect_container_from_network(name, name)
+
+
+@pytest.mark.parametrize("gone", [_killed, _cut_off])
+def test_a_neighbour_that_is_gone_is_no_finding_about_a_sandbox(
+    gone: Callable[[Engine, str], None], tmp_path: Path
+) -> None:
+    """A sandbox that lets its name through would look like one that keeps it; one that does as it should, like none."""
+    with Engine() as engine:
+        others = {left.id for left in find(engine)}
+        with opened(profiled("own-network", "u1000"), tmp_path) as environment:
+            environment.clear(environment.world())
+            mine = [left for left in find(engine) if left.owner.is_me and left.id not in others]
+            (network,) = [left for left in mine if left.kind == "network"]
+            one, two = environment.world(), environment.world()
+            gone(engine, network.name)
+            environment.clear(one)  # once, when all of a call is over
+            with pytest.raises(Lost, match="has lost its neighbour"):
+                environment.clear(two)
 
 
 # ---- what is left

@@ -13,8 +13,8 @@ from pytest_codexsandbox import proc
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.repro import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.environments.container.backend import ContainerEnvironment
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command, Finished

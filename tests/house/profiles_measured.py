@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.backend import ContainerEnvironment
 from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.readback import expected, flat
 from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.model.command import Finished

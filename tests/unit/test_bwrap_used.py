@@ -13,7 +13,13 @@ THERE, BESIDE = "a" * 64, "b" * 64
 CODEX = Link(pid=1, exe="/opt/codex/bin/codex", name="codex")
 DISTRO = Link(pid=2, exe="/usr/bin/bwrap", name="bwrap", sha256=THERE)
 UNREADABLE = Link(pid=3, exe="", name="bwrap")  # as the inner one of a set-uid pair shows itself
+WRAPPED = Link(pid=2, exe="/usr/bin/bwrap.real", name="bwrap.real", sha256=THERE)  # started by a script called bwrap
 BROUGHT = Link(pid=2, exe="/opt/codex/codex-resources/bwrap", name="3", sha256=BESIDE)  # started by a handle
+
+
+MINE = Link(pid=1, exe="/build/mine", name="mine")  # a Codex by another name: that of its stages stays
+RENAMED = Link(pid=2, exe="/build/mine", name="codex-linux-san")
+DRIVER = Link(pid=1, exe="/opt/hand/bin/python3", name="python3")
 
 
 def facts(name: str, source: str, *, sha256: str = THERE, free: bool = False) -> dict[str, Any]:
@@ -48,7 +54,12 @@ ASKED = {
         (of(BROUGHT, BROUGHT), "brought", BROUGHT.exe, BESIDE),
         (of(DISTRO, BROUGHT), "mixed", "", ""),
         (COMPILED_IN, "compiled-in", "", ""),
+        (of(CODEX, WRAPPED, CODEX), "found", "/usr/bin/bwrap.real", THERE),
+        ((reading(chain=(MINE, RENAMED, WRAPPED, RENAMED)),), "found", "/usr/bin/bwrap.real", THERE),
+        ((reading(chain=(MINE, RENAMED, RENAMED)),), "compiled-in", "", ""),
+        ((reading(chain=(DRIVER, CODEX, CODEX)),), "compiled-in", "", ""),
         (LANDLOCK, "none", "", ""),
+        ((landlocked(chain=(CODEX, WRAPPED)),), "none", "", ""),  # it set no mounts up
     ],
 )
 def test_what_was_used_is_what_the_kernel_names(
@@ -90,6 +101,7 @@ def test_as_it_was_asked_for(asked: str, readings: tuple[Reading, ...]) -> None:
         ("none", of(DISTRO), "asked for bubblewrap none, used bwrap /usr/bin/bwrap (sha256 aaaaaaaaaaaa)"),
         ("0.8.0", of(BROUGHT), "asked for bubblewrap 0.8.0, used Codex' own bwrap (sha256 bbbbbbbbbbbb)"),
         ("0.8.0", COMPILED_IN, "asked for bubblewrap 0.8.0, used the bubblewrap that is compiled into Codex"),
+        ("none", of(WRAPPED), "asked for bubblewrap none, used bwrap /usr/bin/bwrap.real (sha256 aaaaaaaaaaaa)"),
         ("0.8.0", of(UNREADABLE), "asked for bubblewrap 0.8.0, used bwrap unreadable (its digest is not known)"),
         ("0.8.0", of(DISTRO, BROUGHT), "asked for bubblewrap 0.8.0, used several, one within the other"),
         ("distro", of(BROUGHT), "asked for distro (bubblewrap 0.8.0), used Codex' own bwrap (sha256 bbbbbbbbbbbb)"),

@@ -22,6 +22,7 @@ from pytest_codexsandbox.environments.container import (
 )
 from pytest_codexsandbox.environments.container.bwrap import Layer
 from pytest_codexsandbox.environments.container.engine import Engine, HostConfig, default_host
+from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.made_of import stock
 from pytest_codexsandbox.environments.container.provision.inquiry import inquire
@@ -32,8 +33,7 @@ from pytest_codexsandbox.environments.container.supplies import Supplier, Supply
 from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.environments.container.watching import Watchers
 from pytest_codexsandbox.environments.hand_client import HandClient
-from pytest_codexsandbox.environments.hand_environment import HandEnvironment
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.cell import EnvironmentSpec
@@ -107,7 +107,7 @@ class ContainerBackend:
     def open(
         self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = (),
         say: Say = silent,
-    ) -> Iterator["ContainerEnvironment"]:  # fmt: skip
+    ) -> Iterator[ContainerEnvironment]:  # fmt: skip
         asked = spec.container
         if asked is None:
             raise MachineFault("this environment is no container", where=spec.id)
@@ -209,7 +209,7 @@ class _Container:
     def started(
         self, config: HostConfig, places: dict[str, str], network: networks.Network,
         *, filters: Callable[..., HostConfig],
-    ) -> Iterator["ContainerEnvironment"]:  # fmt: skip
+    ) -> Iterator[ContainerEnvironment]:  # fmt: skip
         """`filters`: for Podman, puts the text of a filter where it reads one."""
         image = self._bwrap.image(self._image)
         self._entrance = self._way_in(image, config)
@@ -228,7 +228,7 @@ class _Container:
         attached = self._attach()
         try:
             self._engine.start(self._id)
-            yield from self._serving(attached, places, network.facts)
+            yield from self._serving(attached, places, network)
         finally:
             attached.close()
 
@@ -245,8 +245,8 @@ class _Container:
             return Attached(self._engine.api.attach_socket(self._id, words))
 
     def _serving(
-        self, attached: Attached, places: dict[str, str], more: Mapping[str, Any]
-    ) -> Iterator["ContainerEnvironment"]:
+        self, attached: Attached, places: dict[str, str], network: networks.Network
+    ) -> Iterator[ContainerEnvironment]:
         client = HandClient(
             attached.writing, attached.reading, name=self._spec.id, explain=lambda: self._explained(attached),
             silence=self._paused,
@@ -257,8 +257,13 @@ class _Container:
                 resolver=self._spec.resolver == readback.OURS,
             )  # fmt: skip
             readback.check(self._spec, body["facts"], nested=self._nested)
-            facts = {**body["facts"], **more, "image": self._image, **self._bwrap.facts(body["facts"], self._id)}
-            yield ContainerEnvironment(self._spec, client, facts, places, self._entrance)
+            facts = {
+                **body["facts"],
+                **network.facts,
+                "image": self._image,
+                **self._bwrap.facts(body["facts"], self._id),
+            }
+            yield ContainerEnvironment(self._spec, client, facts, places, self._entrance, network.neighbour)
         finally:
             client.farewell(_ENDING)
             client.close()
@@ -296,36 +301,3 @@ class _Container:
         """By its name, which is known also to who was interrupted before he was told the id."""
         if self._asked_for:
             self._engine.remove(self._name)
-
-
-class ContainerEnvironment(HandEnvironment):
-    """A hand in a container. Programs of this machine are found where they were brought to."""
-
-    turn_timeout = 0.0  # its /tmp is its own
-
-    def __init__(
-        self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], places: Mapping[str, str],
-        entrance: Entrance | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(spec, client, facts, folder=recipe.WORLDS)
-        self._places, self._entrance = dict(places), entrance
-
-    @property
-    def guest(self) -> tuple[str, str]:
-        return runtime.PYTHON, runtime.GUEST
-
-    @property
-    def entrance(self) -> Entrance | None:
-        return self._entrance
-
-    def bring(self, binary: str) -> str:
-        try:
-            place = self._places[binary]
-        except KeyError:
-            raise NotHad("this program was not brought along", where=f"{binary} in {self._spec.id}") from None
-        if not place:
-            raise MachineFault(
-                "this Codex is not the one that the run began with", where=binary,
-                why="it was built or installed anew meanwhile", next_step="run again",
-            )  # fmt: skip
-        return place

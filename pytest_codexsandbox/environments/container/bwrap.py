@@ -9,7 +9,7 @@ from pytest_codexsandbox.environments.bubblewrap.having import INSIDE, have
 from pytest_codexsandbox.environments.bubblewrap.laying import packed, wrong
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import MachineFault, NotAsAsked, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.container import ContainerSpec
 
@@ -54,7 +54,7 @@ class Layer:
         differs = wrong(self._spec, self._found, there)
         if differs:
             what = f"bubblewrap {self._spec.name} was asked for, and is not there"
-            raise MachineFault(what, where=INSIDE, why=differs)
+            raise NotAsAsked(what, where=INSIDE, why=differs)
         asked = {
             "name": self._spec.name, "source": self._spec.source, "free": self._spec.free,
             "sha256": there.get("sha256", ""), "version": there.get("version", ""),

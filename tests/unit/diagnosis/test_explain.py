@@ -7,8 +7,9 @@ from pytest_codexsandbox.model.act import DoneAct
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import Verdict
-from tests.unit.diagnosis.makers import died, observation, record, row
+from tests.unit.diagnosis.makers import OUTSIDE, died, observation, reading, record, row, unmarked
 
+BARE = observation(readings=(unmarked(),))
 WARNING = (
     "WARNING: proceeding, even though we could not update PATH: "
     'Refusing to create helper binaries under temporary dir "/t"'
@@ -115,9 +116,21 @@ def test_a_leak_that_is_known_of_the_release_says_so() -> None:
 
 def test_no_sandbox_although_asked_is_a_cause_of_its_own() -> None:
     red = record(promise="start.sandbox-is-on", direction="leak", evidence=(row(held=False, direction="leak"),))
-    assert why(red, observation()).fingerprint == "no-sandbox-was-on"
+    assert why(red, BARE).fingerprint == "no-sandbox-was-on"
     blocked = record(Verdict.BLOCKED, reason="no sandbox was on: a write went through")
-    assert why(blocked, observation()).fingerprint == "no-sandbox-was-on"
+    assert why(blocked, BARE).fingerprint == "no-sandbox-was-on"
+
+
+def test_a_sandbox_that_is_there_and_keeps_nothing_is_not_called_none() -> None:
+    """A bwrap that only starts its command, or mounts everything for writing: the kernel still shows what Codex did."""
+    rows = (row(held=False, direction="leak"),)
+    red = record(promise="start.sandbox-is-on", direction="leak", evidence=rows)
+    filtered = reading(namespaces=OUTSIDE, filters=1)
+    for seen in (reading(), filtered):
+        assert why(red, observation(readings=(seen,))).fingerprint == "half-a-sandbox-was-on"
+    assert why(red, BARE).fingerprint == "no-sandbox-was-on"
+    blocked = record(Verdict.BLOCKED, reason="no sandbox was on: a write went through")
+    assert why(blocked, observation(readings=(filtered,))).fingerprint == "half-a-sandbox-was-on"
 
 
 def test_litter_is_explained_by_the_release_that_leaves_it() -> None:
@@ -147,7 +160,7 @@ def test_fingerprints_of_ones_own_are_used() -> None:
 
 def test_a_call_that_ran_bare_beside_a_confined_battery_says_that_no_sandbox_was_on() -> None:
     red = record(direction="leak", evidence=(row(),), reason="no sandbox was on in this call, although it was")
-    assert why(red, observation()).fingerprint == "no-sandbox-was-on"
+    assert why(red, BARE).fingerprint == "no-sandbox-was-on"
 
 
 def test_a_call_that_took_too_long_says_how_to_tell_a_slow_machine_from_a_codex_that_hangs() -> None:

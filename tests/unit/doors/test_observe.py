@@ -84,6 +84,21 @@ def test_an_act_that_finds_no_room_on_a_full_disk_is_no_finding(errno: str) -> N
     assert "disk is full" in seen.lacked
 
 
+@pytest.mark.parametrize(
+    ("stderr", "refused", "told"),
+    [
+        (b"thread 'main' panicked: Resource temporarily unavailable (os error 11)\n", 3, "the kernel refused 3"),
+        (b"bwrap: Creating new namespace failed: Resource temporarily unavailable\n", 1, "the kernel refused 1"),
+        (b"Resource temporarily unavailable\n", 0, ""),  # of something else
+        (b"", 3, ""),  # whoever was refused could do without
+    ],
+)
+def test_processes_that_the_kernel_refuses_are_no_finding(stderr: bytes, refused: int, told: str) -> None:
+    seen = one(ScriptedEnvironment(good(stderr=stderr, refused_processes=refused)), {"a.b/w": WRITE})
+    assert told in seen.lacked
+    assert bool(seen.lacked) is bool(told) and seen.error == seen.lacked
+
+
 GONE = b'bwrap: Can\'t bind mount /oldroot/ on /newroot/: Unable to apply mount flags: remount "/newroot/run/x": '
 
 

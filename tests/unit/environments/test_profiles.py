@@ -10,7 +10,7 @@ import pytest
 
 from pytest_codexsandbox.environments.container import filters, recipe
 from pytest_codexsandbox.environments.container.readback import check, differences, expected, fits
-from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.errors import MachineFault, NotAsAsked, WrongInput
 from pytest_codexsandbox.matrix.axes import SHIPPED, Catalogue
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
@@ -72,7 +72,7 @@ def test_a_user_is_told_from_another(name: str) -> None:
 
 def test_a_wish_that_was_ignored_is_told_with_what_was_asked_and_what_was_found() -> None:
     facts = {**FACTS["docker-default", "root"], "apparmor_profile": ""}
-    with pytest.raises(MachineFault) as raised:
+    with pytest.raises(NotAsAsked) as raised:
         check(spec(Profile(name="mine", apparmor="nosuch")), facts, nested=lambda: False)
     assert "the profile mine did not take effect" in str(raised.value)
     assert "apparmor_profile: asked for nosuch (*), found nothing" in str(raised.value)

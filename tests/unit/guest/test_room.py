@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import room
+from pytest_codexsandbox.guest import memory, room
 
 
 def _told(monkeypatch: pytest.MonkeyPatch, **words: int) -> None:
@@ -30,3 +30,16 @@ def test_who_may_make_no_file_has_no_room(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_place_that_is_not_there_is_left_out(tmp_path: Path) -> None:
     assert room.least([str(tmp_path / "nowhere")]) == -1
     assert room.least([str(tmp_path / "nowhere"), str(tmp_path)]) > 0
+
+
+def test_how_often_the_kernel_refused_is_read_in_both_kinds_of_control_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = tmp_path / "pids.events", tmp_path / "memory.events"
+    one.write_text("max 7\n")
+    other.write_text("low 0\nhigh 0\nmax 4\noom 1\noom_kill 2\n")
+    monkeypatch.setattr(memory, "_PROCESSES", (str(tmp_path / "nowhere"), str(one)))
+    monkeypatch.setattr(memory, "_FILES", (str(other),))
+    assert (memory.refused_processes(), memory.oom_kills()) == (7, 2)
+    one.unlink()
+    assert memory.refused_processes() == 0

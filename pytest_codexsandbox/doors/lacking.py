@@ -1,0 +1,28 @@
+"""What the machine, or a container, had too little of for a call: how such a call ends is no answer of its subject."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pytest_codexsandbox.model.command import Finished
+
+NO_ROOM: Final = ("ENOSPC", "EDQUOT", "SQLITE_FULL")
+# Codex keeps SQLite's word for it to itself: what it says of its own database counts where no room was left.
+NO_ROOM_TEXTS: Final = (
+    b"No space left on device", b"database or disk is full", b"failed to initialize sqlite state runtime",
+)  # fmt: skip
+NO_PROCESS: Final = b"Resource temporarily unavailable"
+FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
+
+
+def lacked(ended: Finished, rest: bytes = b"", *, errnos: Sequence[str] = ()) -> str:
+    """ "" or what the kernel refused to a call for want of it. `rest`: what it printed; `errnos`: of its acts."""
+    said = (ended.stderr, rest)
+    if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:
+        return f"the environment's memory was full: the kernel ended {ended.oom_kills} of its processes"
+    if ended.refused_processes and ("EAGAIN" in errnos or any(NO_PROCESS in text for text in said)):
+        told = f"the kernel refused {ended.refused_processes} (pids_limit of the profile, --pids-limit)"
+        return f"the environment may have no more processes: {told}"
+    no_room = any(one in NO_ROOM for one in errnos) or any(words in text for words in NO_ROOM_TEXTS for text in said)
+    if no_room and 0 <= ended.room < FULL:
+        return f"the environment's disk is full: {ended.room >> 10} KiB were left when the call ended"
+    return ""

@@ -1,0 +1,85 @@
+"""The hand in a container, as the runner holds it."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pytest_codexsandbox.environments.container import recipe, runtime
+from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
+from pytest_codexsandbox.environments.hand_client import HandClient
+from pytest_codexsandbox.environments.hand_environment import HandEnvironment
+from pytest_codexsandbox.errors import Lost, MachineFault, NotHad
+from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.entrance import Entrance
+from pytest_codexsandbox.model.world import World
+
+_LOOKUP: Final = "import socket, sys; print(socket.getaddrinfo(sys.argv[1], None, socket.AF_INET)[0][4][0])"
+_TRIES: Final = 3
+_LONGEST: Final = 30.0  # for one of them
+
+
+class ContainerEnvironment(HandEnvironment):
+    """Programs of this machine are found where they were brought to.
+
+    `neighbour`: the address of another container of ours in its network, "" where there is none. A control has found
+    it once. When it is gone, a sandbox that keeps its name from a command and one that does not look alike; so it is
+    looked up again, without a sandbox, whenever a call has ended.
+    """
+
+    turn_timeout = 0.0  # its /tmp is its own
+
+    def __init__(
+        self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], places: Mapping[str, str],
+        entrance: Entrance | None = None, neighbour: str = "",
+    ) -> None:  # fmt: skip
+        super().__init__(spec, client, facts, folder=recipe.WORLDS)
+        self._places, self._entrance, self._neighbour = dict(places), entrance, neighbour
+        self._worlds: set[str] = set()
+        self._was_met = bool(neighbour) and self._met()  # where the image cannot look it up, the control says so
+
+    @property
+    def guest(self) -> tuple[str, str]:
+        return runtime.PYTHON, runtime.GUEST
+
+    @property
+    def entrance(self) -> Entrance | None:
+        return self._entrance
+
+    def bring(self, binary: str) -> str:
+        try:
+            place = self._places[binary]
+        except KeyError:
+            raise NotHad("this program was not brought along", where=f"{binary} in {self._spec.id}") from None
+        if not place:
+            raise MachineFault(
+                "this Codex is not the one that the run began with", where=binary,
+                why="it was built or installed anew meanwhile", next_step="run again",
+            )  # fmt: skip
+        return place
+
+    # ---- the neighbour
+    def world(self) -> World:
+        made = super().world()
+        self._worlds.add(made.id)
+        return made
+
+    def clear(self, world: World) -> None:
+        super().clear(world)
+        self._worlds.discard(world.id)
+        if self._was_met and not self._worlds and not self._met():
+            raise Lost(
+                "the environment has lost its neighbour", where=self._spec.id,
+                why=f"{NEIGHBOUR} was {self._neighbour}, and is not found there any more: its container has ended, or "
+                "somebody has changed the network",
+            )  # fmt: skip
+
+    def _met(self) -> bool:
+        return any(_address(self.run(self._lookup())) == self._neighbour for _ in range(_TRIES))
+
+    def _lookup(self) -> Command:
+        words = (runtime.PYTHON, "-I", "-S", "-c", _LOOKUP, NEIGHBOUR)
+        return Command(argv=words, cwd="/", env={}, timeout=_LONGEST, why="looking for the neighbour")
+
+
+def _address(ended: Finished) -> str:
+    return ended.stdout.decode("latin-1").strip() if ended.ended == "exit" and not ended.exit else ""
