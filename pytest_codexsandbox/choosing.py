@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.durations import Learned, asked, learn
+from pytest_codexsandbox.durations import Learned, learn, work_of
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.matrix.budget import Budget, within
 from pytest_codexsandbox.matrix.combine import Left
@@ -63,7 +63,7 @@ def expanded(
 
 def seconds_of(plan: Plan, known: Known) -> dict[str, float]:
     """What each cell is expected to take."""
-    told = asked(plan)
+    told = work_of(plan)
     return {cell.id: known.learned.expected(cell, told[cell.id]) for cell in plan.cells}
 
 

@@ -26,7 +26,7 @@ _END: Final = 16 << 20  # bytes of a journal that are searched for its last line
 _STANDING: Final = "trust."
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What a cell is asked for, as far as it takes time."""
 
     calls: int = 0  # of Codex
@@ -34,7 +34,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     strains: int = 0
 
 
-def asked(plan: Plan) -> dict[str, Asked]:
+def work_of(plan: Plan) -> dict[str, Work]:
     """By cell. What is known not to apply takes no time."""
     calls, over = calls_of(plan), _over(plan)
     stories: dict[str, set[str]] = {}
@@ -48,7 +48,7 @@ def asked(plan: Plan) -> dict[str, Asked]:
         elif kind == "strain":
             strains[key.cell] = strains.get(key.cell, 0) + 1
     return {
-        cell.id: Asked(
+        cell.id: Work(
             calls=calls.get(cell.id, 0), stories=len(stories.get(cell.id, ())), strains=strains.get(cell.id, 0)
         )
         for cell in plan.cells
@@ -77,13 +77,13 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     stories: dict[str, float] = {}
     strains: dict[str, float] = {}
 
-    def expected(self, cell: Cell, asked: Asked) -> float:
+    def expected(self, cell: Cell, work: Work) -> float:
         """By what is most like it: the cell itself, its environment, its Codex, whatever ran."""
         environment, subject = cell.environment.id, cell.subject.label
         known = (self.cells.get(cell.id), self.environments.get(environment), self.subjects.get(subject), self.any)
         call = next((seconds for seconds in known if seconds), GUESSED)
         story, strain = _like(self.stories, cell, GUESSED_STORY), _like(self.strains, cell, GUESSED_STRAIN)
-        return asked.calls * call + asked.stories * story + asked.strains * strain
+        return work.calls * call + work.stories * story + work.strains * strain
 
 
 def _like(rates: Mapping[str, float], cell: Cell, guessed: float) -> float:
@@ -120,19 +120,19 @@ class Times:
     def spent(self, plan: Plan) -> tuple[Spent, ...]:
         """Of the cells in which Codex was called, or a generator asked; of what was planned and never ran nothing."""
         done = tuple(key for key in plan.keys if key.case in self._done.get(key.cell, {}).get(key.promise, ()))
-        counted, over = asked(msgspec.structs.replace(plan, keys=done)), _over(plan)
+        counted, over = work_of(msgspec.structs.replace(plan, keys=done)), _over(plan)
         found = (self._spent(cell, counted[cell.id], over) for cell in plan.cells if cell.id in self._seconds)
         return tuple(one for one in found if one.calls or one.stories or one.strains)
 
-    def _spent(self, cell: Cell, asked: Asked, over: Mapping[str, str]) -> Spent:
+    def _spent(self, cell: Cell, work: Work, over: Mapping[str, str]) -> Spent:
         seconds = dict.fromkeys(("", "story", "strain", "standing"), 0.0)
         for promise, took in self._seconds[cell.id].items():
             seconds[_kind(promise, over)] += took
         return Spent(
             cell=cell.id, environment=cell.environment.id, subject=cell.subject.label,
             seconds=round(seconds[""], 3), calls=self._calls.get(cell.id, 0), generator=cell.subject.generator,
-            stories=asked.stories, story_seconds=round(seconds["story"], 3),
-            strains=asked.strains, strain_seconds=round(seconds["strain"], 3),
+            stories=work.stories, story_seconds=round(seconds["story"], 3),
+            strains=work.strains, strain_seconds=round(seconds["strain"], 3),
         )  # fmt: skip
 
 

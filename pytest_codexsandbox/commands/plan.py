@@ -17,7 +17,7 @@ import msgspec
 from pytest_codexsandbox.choosing import Known, here, seconds_of, stock
 from pytest_codexsandbox.commands import asked
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
-from pytest_codexsandbox.durations import asked as asked_of
+from pytest_codexsandbox.durations import work_of
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators.third_party.forecast import forecast_of
 from pytest_codexsandbox.matrix import generated, load, locked, survey
@@ -97,7 +97,7 @@ def as_json(shown: Shown) -> str:
         {"id": one.id, "title": one.title, "kind": one.kind, "severity": one.severity, "source": one.source}
         for one in plan.promises
     ]
-    coverage, told = plan.coverage, asked_of(plan)
+    coverage, told = plan.coverage, work_of(plan)
     document: dict[str, Any] = {
         "preset": plan.preset, "digest": digest(plan), "cells": cells, "promises": promises,
         "keys": plan.keys, "calls": calls(plan),
@@ -113,7 +113,7 @@ def as_json(shown: Shown) -> str:
 
 def calls(plan: Plan) -> int:
     """How often Codex would be started."""
-    return sum(one.calls for one in asked_of(plan).values())
+    return sum(one.calls for one in work_of(plan).values())
 
 
 # ---- the lock

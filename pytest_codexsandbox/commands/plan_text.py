@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN, Asked, asked, in_words
+from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN, Work, in_words, work_of
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.cell import Cell
@@ -46,7 +46,7 @@ def as_text(shown: Shown, *, verbose: bool = False) -> str:
 
 
 def _head(shown: Shown, verbose: bool) -> Iterator[str]:
-    plan, told = shown.plan, asked(shown.plan)
+    plan, told = shown.plan, work_of(shown.plan)
     head = (
         f"{plan.preset}: {many(len(plan.cells), 'cell')}, {many(len(plan.promises), 'promise')}, "
         f"{many(len(plan.keys), 'check')} in {many(sum(one.calls for one in told.values()), 'Codex call')}"
@@ -65,7 +65,7 @@ def _head(shown: Shown, verbose: bool) -> Iterator[str]:
         yield from _axes(plan, len(by_environment))
 
 
-def _of_generators(told: Iterable[Asked]) -> Iterator[str]:
+def _of_generators(told: Iterable[Work]) -> Iterator[str]:
     told = tuple(told)
     if stories := sum(one.stories for one in told):
         yield f", {many(stories, 'case')} of generators"
@@ -74,7 +74,7 @@ def _of_generators(told: Iterable[Asked]) -> Iterator[str]:
 
 
 def _time(shown: Shown) -> str:
-    told = asked(shown.plan).values()
+    told = work_of(shown.plan).values()
     guessed = [f"{GUESSED} s for each call"]
     guessed += [f"{GUESSED_STORY} s for each case of a generator"] if any(one.stories for one in told) else []
     guessed += [f"{GUESSED_STRAIN} s for each question under strain"] if any(one.strains for one in told) else []

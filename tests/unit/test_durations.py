@@ -9,12 +9,12 @@ from pytest_codexsandbox.durations import (
     GUESSED,
     GUESSED_STORY,
     GUESSED_STRAIN,
-    Asked,
     Learned,
     Times,
-    asked,
+    Work,
     in_words,
     learn,
+    work_of,
 )
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.journal import EndLine, Spent
@@ -43,7 +43,7 @@ def journal(folder: Path, name: str, *cells: Spent, text: str = "") -> None:
 def test_nothing_learned_is_a_guess(tmp_path: Path) -> None:
     found = learn(tmp_path / "none")
     assert found == Learned()
-    assert found.expected(cell(), Asked(calls=4)) == 4 * GUESSED
+    assert found.expected(cell(), Work(calls=4)) == 4 * GUESSED
 
 
 def test_a_call_takes_what_it_took_in_the_middle(tmp_path: Path) -> None:
@@ -62,10 +62,10 @@ def test_what_is_most_like_the_cell_is_believed(tmp_path: Path) -> None:
     )  # fmt: skip
     journal(tmp_path, "a", *cells)
     found = learn(tmp_path)
-    assert found.expected(ours, Asked(calls=2)) == 2.0
-    assert found.expected(cell("0.114.0"), Asked(calls=2)) == 4.0  # its environment: the middle of 1 and 3
-    assert found.expected(cell("0.163.0", id="other"), Asked(calls=1)) == 5.0  # its Codex
-    assert found.expected(cell("0.114.0", id="other"), Asked(calls=1)) == 3.0  # whatever ran
+    assert found.expected(ours, Work(calls=2)) == 2.0
+    assert found.expected(cell("0.114.0"), Work(calls=2)) == 4.0  # its environment: the middle of 1 and 3
+    assert found.expected(cell("0.163.0", id="other"), Work(calls=1)) == 5.0  # its Codex
+    assert found.expected(cell("0.114.0", id="other"), Work(calls=1)) == 3.0  # whatever ran
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ OTHER = "effective.grants-no-more"
 
 def test_of_a_generator_each_case_is_asked_once_whatever_is_promised_of_it() -> None:
     one = writing("g")
-    assert asked(of_generators(one)) == {one.id: Asked(calls=0, stories=3, strains=1)}
-    assert Learned().expected(one, Asked(stories=3, strains=1)) == 3 * GUESSED_STORY + GUESSED_STRAIN
+    assert work_of(of_generators(one)) == {one.id: Work(calls=0, stories=3, strains=1)}
+    assert Learned().expected(one, Work(stories=3, strains=1)) == 3 * GUESSED_STORY + GUESSED_STRAIN
 
 
 def test_a_run_teaches_what_a_case_of_this_generator_takes(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_run_teaches_what_a_case_of_this_generator_takes(tmp_path: Path) -> No
     journal(tmp_path, "a", msgspec.structs.replace(mine, story_seconds=9.0), theirs)
     found = learn(tmp_path)
     assert found.any == 0.0, "of calls of Codex nothing was learned"
-    wanted = Asked(stories=10, strains=2)
+    wanted = Work(stories=10, strains=2)
     assert found.expected(one, wanted) == 10 * 3.0 + 2 * 7.0
     assert found.expected(writing("g", "0.40.0"), wanted) == 10 * 3.0 + 2 * 7.0, "the same one beside another Codex"
     assert found.expected(writing("h"), wanted) == 10 * 2.0 + 2 * 7.0
@@ -162,7 +162,7 @@ def test_a_run_teaches_what_a_case_of_this_generator_takes(tmp_path: Path) -> No
 def test_cells_with_generators_do_not_make_calls_of_others_look_long(tmp_path: Path) -> None:
     slow = spent(seconds=3.0, calls=6)
     journal(tmp_path, "a", msgspec.structs.replace(slow, generator="g", stories=200, story_seconds=600.0))
-    assert learn(tmp_path).expected(cell(), Asked(calls=2)) == 1.0
+    assert learn(tmp_path).expected(cell(), Work(calls=2)) == 1.0
 
 
 @pytest.mark.parametrize(
