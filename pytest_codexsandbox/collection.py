@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Set
+from itertools import compress
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +22,7 @@ from pytest_codexsandbox.planfile import write_plan
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.running import Run, of, usage_errors
 from pytest_codexsandbox.session.standing import STANDING
+from pytest_codexsandbox.whose import is_ours, keep_ours
 
 KEY: Final = pytest.StashKey[Key]()
 ROOT: Final = "codex-scenarios"
@@ -28,6 +30,7 @@ MARKER: Final = "codex"
 DOOR: Final = "sandbox"
 TRIAL: Final = "trial"
 WRITING: Final = "codex_writing"
+SANDBOX: Final = "codex_sandbox"
 UNWANTED: Final = "not-selected"  # stands for the key of a test that --codex-only or --codex-skip leaves out
 
 
@@ -69,11 +72,12 @@ class Collection:
         with refusing.remembering(self.config):
             asked = next((name for name in (TRIAL, WRITING) if name in metafunc.fixturenames), "")
             if found is not None and asked and is_shipped(metafunc):
+                keep_ours(metafunc, asked)
                 parametrize(metafunc, asked, self.run.keys_of(found))
-            elif asks_for_a_trial(metafunc):
+            elif TRIAL in metafunc.fixturenames and is_ours(metafunc, TRIAL):
                 raise _not_yours(metafunc.definition.nodeid)
-            elif "codex_sandbox" in metafunc.fixturenames:
-                parametrize(metafunc, "codex_sandbox", list(user_keys(self.run, metafunc)))
+            elif SANDBOX in metafunc.fixturenames and is_ours(metafunc, SANDBOX):
+                parametrize(metafunc, SANDBOX, list(user_keys(self.run, metafunc)))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> Iterator[None]:
@@ -110,8 +114,10 @@ class Collection:
     def _settle(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         ours = [item for item in items if KEY in item.stash and not standing(item)]
         rest = [item for item in items if KEY not in item.stash]
-        left_out = [item for item in rest if self.run.settings.active or unwanted(item)]
-        others = [item for item in rest if not (self.run.settings.active or unwanted(item))]
+        active = self.run.settings.active
+        chosen = [not unwanted(item) and (not active or marked(item)) for item in rest]
+        others = list(compress(rest, chosen))
+        left_out = [item for item, one in zip(rest, chosen, strict=True) if not one]
         if left_out and not self._ours:
             self.config.hook.pytest_deselected(items=left_out)
         wanted = {place(item.stash[KEY]) for item in ours}
@@ -199,6 +205,11 @@ def own_case(item: pytest.Item, key: Key) -> str:
     return nameable(words.replace(key_id(key), "").strip("-"))
 
 
+def marked(item: pytest.Item) -> bool:
+    """Says of itself that it is about Codex's sandbox, without asking for the fixture: it runs, as any test does."""
+    return item.get_closest_marker(MARKER) is not None
+
+
 def standing(item: pytest.Item) -> bool:
     return KEY in item.stash and item.stash[KEY].promise.partition(".")[0] in STANDING
 
@@ -215,12 +226,6 @@ def parametrize(metafunc: pytest.Metafunc, name: str, keys: list[Key]) -> None:
 
 def is_shipped(metafunc: pytest.Metafunc) -> bool:
     return metafunc.definition.path.resolve().is_relative_to(shipped("scenarios").resolve())
-
-
-def asks_for_a_trial(metafunc: pytest.Metafunc) -> bool:
-    """For ours: a fixture of that name in the user's own files is the user's."""
-    fixtures = metafunc._arg2fixturedefs.get(TRIAL, ())
-    return bool(fixtures) and fixtures[-1].func.__module__ == "pytest_codexsandbox.plugin"
 
 
 def _not_yours(test: str) -> WrongInput:
