@@ -36,7 +36,7 @@ from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.options import base, dest
+from pytest_codexsandbox.options import base
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.registry import cache_folder, names, shipped
@@ -46,7 +46,7 @@ from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
-from pytest_codexsandbox.settings import Settings, settings
+from pytest_codexsandbox.settings import Settings, need_none, settings
 from pytest_codexsandbox.telling import tell
 
 if TYPE_CHECKING:
@@ -91,12 +91,8 @@ class Run:
     def generators(self) -> tuple[str, ...]:
         """As they were asked for: on the command line, else in the matrix file."""
         found = self.settings.generators or self.matrix.generators
-        idle = [name for name in ("generator-in", "generator-unconfined") if self.config.getoption(dest(name))]
-        if idle and not found:
-            raise WrongInput(
-                f"--codex-{idle[0]} says how generators run, and none was asked for",
-                next_step="name one: --codex-generator SPEC",
-            )
+        if not found:
+            need_none(self.config)
         return found
 
     @cached_property

@@ -67,6 +67,16 @@ def settings(config: pytest.Config) -> Settings:
     )
 
 
+def need_none(config: pytest.Config) -> None:
+    """How generators run is said of none; an ini says it for the runs that have some."""
+    for name in ("generator-in", "generator-unconfined"):
+        if config.getoption(dest(name)):
+            raise WrongInput(
+                f"--codex-{name} says how generators run, and none was asked for",
+                next_step="name one: --codex-generator SPEC",
+            )
+
+
 def _file_of_ini(config: pytest.Config, preset: str) -> str:
     """A matrix file that the ini names, wherever pytest was called."""
     path = base(config, "matrix") / preset
