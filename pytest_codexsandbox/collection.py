@@ -1,6 +1,7 @@
 """What is collected: the shipped scenarios, one item for each planned key, whatever the user's ini says."""
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Set
 from itertools import compress
 from typing import Any, Final
@@ -11,6 +12,7 @@ import pytest
 from pytest_codexsandbox import refusing
 from pytest_codexsandbox.declare import declared
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.matrix.select import USER, Names, Sieve, check_user, is_standing
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
@@ -144,6 +146,14 @@ class Collection:
         deselected = reporter.stats.get("deselected", []) if reporter else []
         deselected[:] = [item for item in deselected if item not in kept]
 
+    def _ruled_out(self, base: Plan, key: Key) -> str:
+        """By data: of a user's own test as well, which stands in no plan before it is collected."""
+        own = self.run.user_promises.get(key.promise)
+        if own is None:
+            return base.not_applicable.get(str(key), "")
+        place = next(cell.environment for cell in self.run.cells if cell.id == key.cell)
+        return why_not_applicable(own, place, platform=sys.platform)
+
     def _plan(self, ours: list[pytest.Item]) -> Plan:
         keys = tuple(item.stash[KEY] for item in ours)
         base = self.run.base_plan()
@@ -155,7 +165,7 @@ class Collection:
             cells=tuple(cell for cell in self.run.cells if cell.id in cells),
             promises=tuple(promise for promise in known if promise.id in chosen),
             keys=keys,
-            not_applicable={str(key): base.not_applicable[str(key)] for key in keys if str(key) in base.not_applicable},
+            not_applicable={str(key): why for key in keys if (why := self._ruled_out(base, key))},
             not_planned=base.not_planned,
             coverage=base.coverage,
             cases=base.cases,
