@@ -106,7 +106,9 @@ def ini(config: pytest.Config, name: str) -> Any:
     """pytest 9's native TOML insists on one type for each key; a list, a word, `true` and a number are welcome here."""
     try:
         return config.getini(dest(name))
-    except (TypeError, ValueError, pytest.UsageError):  # 8.3, 9.0 and 9.2 each raise another
+    except ValueError as fault:  # of a switch that is neither yes nor no, up to 9.0
+        raise pytest.UsageError(f"{dest(name)}: {fault}") from None
+    except (TypeError, pytest.UsageError):  # 9.0 raises the one, 9.2 the other
         held: Any = getattr(config, "_inicfg", None) or config.inicfg
         raw = held.get(dest(name))
         value = getattr(raw, "value", raw)

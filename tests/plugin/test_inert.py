@@ -35,7 +35,7 @@ def test_another_run_is_as_it_was(matrix: Matrix) -> None:
 def test_the_help_shows_every_option_in_one_group(matrix: Matrix) -> None:
     run = matrix.run("--help", matrix=False)
     group = run.out.partition("codexsandbox: the conformance matrix")[2].partition("\n\n")[0]
-    ini = run.out.partition("[pytest] configuration options")[2]
+    ini = run.out.partition("\n[pytest] ")[2]
     for name, *_ in options._OPTIONS:
         assert f"--codex-{name}" in group
         assert f"codex_{name.replace('-', '_')} (" in ini
