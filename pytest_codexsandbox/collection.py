@@ -155,7 +155,7 @@ class Collection:
         return why_not_applicable(own, place, platform=sys.platform)
 
     def _plan(self, ours: list[pytest.Item]) -> Plan:
-        keys = tuple(item.stash[KEY] for item in ours)
+        keys = tuple(once(item.stash[KEY] for item in ours))
         base = self.run.base_plan()
         chosen = {key.promise for key in keys}
         cells = {key.cell for key in keys}
@@ -222,6 +222,16 @@ def marked(item: pytest.Item) -> bool:
 
 def standing(item: pytest.Item) -> bool:
     return KEY in item.stash and item.stash[KEY].promise.partition(".")[0] in STANDING
+
+
+def once(keys: Iterable[Key]) -> Iterator[Key]:
+    """A shipped scenario that another plugin repeats is one key, and each time an attempt. Two tests of the user's own
+    under one key stay an error: nobody knows that they are the same."""
+    seen: set[Key] = set()
+    for key in keys:
+        if key not in seen or key.promise.startswith(USER):
+            yield key
+        seen.add(key)
 
 
 def place(key: Key) -> tuple[str, str, str]:

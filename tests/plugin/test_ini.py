@@ -63,6 +63,35 @@ def test_workers_that_are_named_and_not_asked_for_change_nothing(matrix: Matrix,
     assert _keys(matrix, ini="[pytest]\naddopts = --tx 2*popen\n", plugins=("xdist.plugin",)) == plain
 
 
+REPEATS = """
+import pytest
+
+def pytest_generate_tests(metafunc):
+    metafunc.fixturenames.append("turn")
+    metafunc.parametrize("turn", [1, 2], indirect=True)
+
+@pytest.fixture
+def turn(request):
+    return request.param
+
+def pytest_runtest_call(item):
+    if "exit_code" in item.nodeid and item.callspec.params["turn"] == 2:
+        item.obj = lambda **words: pytest.fail("the second time")
+"""
+
+
+def test_what_a_plugin_repeats_is_one_result_and_the_worst_time_counts(
+    matrix: Matrix, plain: dict[object, object]
+) -> None:
+    run = matrix.run(SHORT, files={"repeats.py": REPEATS}, plugins=("repeats",))
+    assert f"{2 * len(plain)} selected" in run.out, run.out
+    found = run.journal.states()
+    assert found.keys() == plain.keys()
+    differ = {key.promise for key, record in found.items() if record.verdict != plain[key]}
+    assert differ == {"process.exit-code-kept"}, run.out
+    assert run.code == 10, run.out
+
+
 def test_what_is_typed_selects_whatever_the_ini_says(matrix: Matrix, plain: dict[object, object]) -> None:
     found = _keys(matrix, "-k", "exit-code", ini="[pytest]\naddopts = -m unit -k mine\nmarkers = unit: the user's\n")
     assert found and found.keys() < plain.keys()
