@@ -64,7 +64,9 @@ def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) ->
 
 
 def _distributes(config: pytest.Config) -> bool:
-    return bool(config.getoption("tx", None)) and not config.getoption("collectonly", False)
+    """xdist with workers: `--tx` without `--dist` starts none."""
+    shared = config.getoption("tx", None) and config.getoption("dist", "no") != "no"
+    return bool(shared) and not config.getoption("collectonly", False)
 
 
 def _select_as_typed(config: pytest.Config) -> None:

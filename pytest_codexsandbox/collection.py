@@ -1,7 +1,9 @@
 """What is collected: the shipped scenarios, one item for each planned key, whatever the user's ini says."""
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Set
+from itertools import compress
 from typing import Any, Final
 
 import msgspec
@@ -10,6 +12,7 @@ import pytest
 from pytest_codexsandbox import refusing
 from pytest_codexsandbox.declare import declared
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.matrix.select import USER, Names, Sieve, check_user, is_standing
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
@@ -21,6 +24,7 @@ from pytest_codexsandbox.planfile import write_plan
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.running import Run, of, usage_errors
 from pytest_codexsandbox.session.standing import STANDING
+from pytest_codexsandbox.whose import is_ours, keep_ours
 
 KEY: Final = pytest.StashKey[Key]()
 ROOT: Final = "codex-scenarios"
@@ -28,6 +32,7 @@ MARKER: Final = "codex"
 DOOR: Final = "sandbox"
 TRIAL: Final = "trial"
 WRITING: Final = "codex_writing"
+SANDBOX: Final = "codex_sandbox"
 UNWANTED: Final = "not-selected"  # stands for the key of a test that --codex-only or --codex-skip leaves out
 
 
@@ -69,11 +74,12 @@ class Collection:
         with refusing.remembering(self.config):
             asked = next((name for name in (TRIAL, WRITING) if name in metafunc.fixturenames), "")
             if found is not None and asked and is_shipped(metafunc):
+                keep_ours(metafunc, asked)
                 parametrize(metafunc, asked, self.run.keys_of(found))
-            elif asks_for_a_trial(metafunc):
+            elif TRIAL in metafunc.fixturenames and is_ours(metafunc, TRIAL):
                 raise _not_yours(metafunc.definition.nodeid)
-            elif "codex_sandbox" in metafunc.fixturenames:
-                parametrize(metafunc, "codex_sandbox", list(user_keys(self.run, metafunc)))
+            elif SANDBOX in metafunc.fixturenames and is_ours(metafunc, SANDBOX):
+                parametrize(metafunc, SANDBOX, list(user_keys(self.run, metafunc)))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> Iterator[None]:
@@ -110,8 +116,10 @@ class Collection:
     def _settle(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         ours = [item for item in items if KEY in item.stash and not standing(item)]
         rest = [item for item in items if KEY not in item.stash]
-        left_out = [item for item in rest if self.run.settings.active or unwanted(item)]
-        others = [item for item in rest if not (self.run.settings.active or unwanted(item))]
+        active = self.run.settings.active
+        chosen = [not unwanted(item) and (not active or marked(item)) for item in rest]
+        others = list(compress(rest, chosen))
+        left_out = [item for item, one in zip(rest, chosen, strict=True) if not one]
         if left_out and not self._ours:
             self.config.hook.pytest_deselected(items=left_out)
         wanted = {place(item.stash[KEY]) for item in ours}
@@ -138,8 +146,16 @@ class Collection:
         deselected = reporter.stats.get("deselected", []) if reporter else []
         deselected[:] = [item for item in deselected if item not in kept]
 
+    def _ruled_out(self, base: Plan, key: Key) -> str:
+        """By data: of a user's own test as well, which stands in no plan before it is collected."""
+        own = self.run.user_promises.get(key.promise)
+        if own is None:
+            return base.not_applicable.get(str(key), "")
+        place = next(cell.environment for cell in self.run.cells if cell.id == key.cell)
+        return why_not_applicable(own, place, platform=sys.platform)
+
     def _plan(self, ours: list[pytest.Item]) -> Plan:
-        keys = tuple(item.stash[KEY] for item in ours)
+        keys = tuple(once(item.stash[KEY] for item in ours))
         base = self.run.base_plan()
         chosen = {key.promise for key in keys}
         cells = {key.cell for key in keys}
@@ -149,7 +165,7 @@ class Collection:
             cells=tuple(cell for cell in self.run.cells if cell.id in cells),
             promises=tuple(promise for promise in known if promise.id in chosen),
             keys=keys,
-            not_applicable={str(key): base.not_applicable[str(key)] for key in keys if str(key) in base.not_applicable},
+            not_applicable={str(key): why for key in keys if (why := self._ruled_out(base, key))},
             not_planned=base.not_planned,
             coverage=base.coverage,
             cases=base.cases,
@@ -199,8 +215,23 @@ def own_case(item: pytest.Item, key: Key) -> str:
     return nameable(words.replace(key_id(key), "").strip("-"))
 
 
+def marked(item: pytest.Item) -> bool:
+    """Says of itself that it is about Codex's sandbox, without asking for the fixture: it runs, as any test does."""
+    return item.get_closest_marker(MARKER) is not None
+
+
 def standing(item: pytest.Item) -> bool:
     return KEY in item.stash and item.stash[KEY].promise.partition(".")[0] in STANDING
+
+
+def once(keys: Iterable[Key]) -> Iterator[Key]:
+    """A shipped scenario that another plugin repeats is one key, and each time an attempt. Two tests of the user's own
+    under one key stay an error: nobody knows that they are the same."""
+    seen: set[Key] = set()
+    for key in keys:
+        if key not in seen or key.promise.startswith(USER):
+            yield key
+        seen.add(key)
 
 
 def place(key: Key) -> tuple[str, str, str]:
@@ -215,12 +246,6 @@ def parametrize(metafunc: pytest.Metafunc, name: str, keys: list[Key]) -> None:
 
 def is_shipped(metafunc: pytest.Metafunc) -> bool:
     return metafunc.definition.path.resolve().is_relative_to(shipped("scenarios").resolve())
-
-
-def asks_for_a_trial(metafunc: pytest.Metafunc) -> bool:
-    """For ours: a fixture of that name in the user's own files is the user's."""
-    fixtures = metafunc._arg2fixturedefs.get(TRIAL, ())
-    return bool(fixtures) and fixtures[-1].func.__module__ == "pytest_codexsandbox.plugin"
 
 
 def _not_yours(test: str) -> WrongInput:

@@ -3,7 +3,7 @@
 import base64
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import pytest
 
@@ -27,6 +27,11 @@ TRIAL = pytest.StashKey[RealTrial]()
 NOT_APPLICABLE = pytest.StashKey[str]()
 FAULT = pytest.StashKey[CodexSandboxError]()  # why there is no trial
 LOST = pytest.StashKey[str]()  # a capability that a candidate no longer has
+_NOT_YOURS: Final = "`{}` is for the promises that are shipped; a test of your own takes `codex_sandbox`"
+_FOUND_TOO_LATE: Final = (
+    "`codex_sandbox` was asked for while the test ran, and its cells are found while tests are collected: let it stand "
+    "among the arguments of the test or of a fixture, or in `usefixtures`"
+)
 
 
 def open_trial(request: pytest.FixtureRequest) -> RealTrial:
@@ -61,8 +66,8 @@ def _not_applicable(request: pytest.FixtureRequest, reason: str) -> NoReturn:
 
 def _key(request: pytest.FixtureRequest) -> Key:
     if not isinstance(getattr(request, "param", None), Key):
-        words = "`trial` is for the promises that are shipped; a test of your own takes `codex_sandbox`"
-        pytest.fail(words, pytrace=False)
+        name = request.fixturename
+        pytest.fail(_FOUND_TOO_LATE if name == "codex_sandbox" else _NOT_YOURS.format(name), pytrace=False)
     key: Key = request.param
     return key
 

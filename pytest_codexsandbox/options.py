@@ -7,8 +7,8 @@ import pytest
 
 FLAG: Final = "--codex-matrix"
 REPORT_DIR: Final = ".codexsandbox"
-_YES: Final = ("", "1", "true", "yes", "on")
-_NO: Final = ("0", "false", "no", "off")
+YES: Final = ("", "1", "true", "yes", "on")
+NO: Final = ("0", "false", "no", "off")
 _GROUP: Final = "codexsandbox: the conformance matrix of Codex's sandbox"
 # name, argparse words, ini type, help. The ini twin of `report-dir` is `codex_report_dir`.
 _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
@@ -85,21 +85,29 @@ def preset_of_ini(config: pytest.Config) -> str | None:
     value = ini(config, "matrix")
     value = value[0] if isinstance(value, list) and value else value
     word = str(value).strip().lower()
-    if value is None or word in _NO:
+    if value is None or word in NO:
         return None
-    return "" if word in _YES else str(value).strip()
+    return "" if word in YES else str(value).strip()
 
 
 def report_dir(config: pytest.Config) -> Path:
     given = config.getoption(dest("report-dir")) or ini(config, "report-dir")
     first = given[0] if isinstance(given, list) and given else given
-    return config.invocation_params.dir / (first or REPORT_DIR)
+    return base(config, "report-dir") / first if first else config.invocation_params.dir / REPORT_DIR
+
+
+def base(config: pytest.Config, name: str) -> Path:
+    """From where a relative path counts: that of an ini from the ini's folder, wherever pytest was called."""
+    typed = config.getoption(dest(name)) or config.inipath is None or ini(config, name) is None
+    return config.invocation_params.dir if typed or config.inipath is None else config.inipath.parent
 
 
 def ini(config: pytest.Config, name: str) -> Any:
     """pytest 9's native TOML insists on one type for each key; a list, a word, `true` and a number are welcome here."""
     try:
         return config.getini(dest(name))
+    except ValueError as fault:  # of a switch that is neither yes nor no, up to 9.0
+        raise pytest.UsageError(f"{dest(name)}: {fault}") from None
     except (TypeError, pytest.UsageError):  # 9.0 raises the one, 9.2 the other
         held: Any = getattr(config, "_inicfg", None) or config.inicfg
         raw = held.get(dest(name))

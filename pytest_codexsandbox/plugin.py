@@ -40,9 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The first test that asks for a fixture of ours wakes the plugin up."""
-    if {"trial", "codex_sandbox"} & set(metafunc.fixturenames) and not metafunc.config.pluginmanager.hasplugin(
-        _COLLECTION
-    ):
+    if not metafunc.config.pluginmanager.hasplugin(_COLLECTION) and _asks_for_us(metafunc):
         with refusing.remembering(metafunc.config):
             _activate(metafunc.config)
             plugin: Any = metafunc.config.pluginmanager.getplugin(_COLLECTION)
@@ -95,6 +93,15 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     refusing.of_worker(node)
+
+
+def _asks_for_us(metafunc: pytest.Metafunc) -> bool:
+    names = {"trial", "codex_sandbox"} & set(metafunc.fixturenames)
+    if not names:
+        return False
+    from pytest_codexsandbox.whose import is_ours
+
+    return any(is_ours(metafunc, name) for name in names)
 
 
 def _folder_of_a_later_run(config: pytest.Config) -> Path:

@@ -36,6 +36,7 @@ from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.options import base
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.registry import cache_folder, names, shipped
@@ -45,7 +46,7 @@ from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
-from pytest_codexsandbox.settings import Settings, settings, workers
+from pytest_codexsandbox.settings import Settings, need_none, settings, workers
 from pytest_codexsandbox.telling import tell
 
 if TYPE_CHECKING:
@@ -89,7 +90,10 @@ class Run:
     @cached_property
     def generators(self) -> tuple[str, ...]:
         """As they were asked for: on the command line, else in the matrix file."""
-        return self.settings.generators or self.matrix.generators
+        found = self.settings.generators or self.matrix.generators
+        if not found:
+            need_none(self.config)
+        return found
 
     @cached_property
     def promises(self) -> dict[str, Promise]:
@@ -97,8 +101,7 @@ class Run:
 
     @cached_property
     def writers(self) -> Writers:
-        base = self.config.invocation_params.dir if self.settings.generators else Path.cwd()
-        found = writers(self.generators, beside=self.matrix.catalogue.beside, base=base)
+        found = writers(self.generators, beside=self.matrix.catalogue.beside, base=base(self.config, "generator"))
         if not self.settings.generator_in:
             need_programs(found)
         return found
@@ -153,7 +156,7 @@ class Run:
         asked = self.settings
         if asked.releases or asked.binaries:
             named = (self._release(name) for name in asked.releases)
-            return (*named, *(candidate(text) for text in asked.binaries))
+            return (*named, *(candidate(text, base=base(self.config, "bin")) for text in asked.binaries))
         return tuple(self._release(name) for name in self.matrix.releases)
 
     def _release(self, name: str) -> SubjectSpec:
@@ -305,7 +308,7 @@ class Run:
 
     def _inside(self) -> EnvironmentSpec | None:
         """The environment of the cell that was named for generators to run in."""
-        name = self.settings.generator_in
+        name = self.settings.generator_in if self.generators else ""
         specs = {cell.environment.id: cell.environment for cell in self.cells}
         named = specs | {cell.id: cell.environment for cell in self.cells}
         if name and (name not in named or named[name].backend == "local"):

@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox import asking
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.budget import Budget
-from pytest_codexsandbox.options import FLAG, dest, ini, preset_of_ini, report_dir
+from pytest_codexsandbox.options import FLAG, NO, YES, base, dest, ini, preset_of_ini, report_dir
 
 FORMATS: Final = ("html", "markdown", "json")
 DEFAULT_PRESET: Final = "local"
@@ -46,26 +46,51 @@ def settings(config: pytest.Config) -> Settings:
         raise WrongInput(
             f"there is no report format {unknown[0]!r}", where="--codex-report", why=f"known: {', '.join(FORMATS)}"
         )
-    root = config.invocation_params.dir
     return Settings(
         active=matrix is not None,
-        preset=asked or from_ini or DEFAULT_PRESET,
+        preset=asked or _file_of_ini(config, from_ini or DEFAULT_PRESET),
         releases=_words(config, "release"),
         binaries=_lines(config, "bin"),
         only=_words(config, "only"),
         skip=_words(config, "skip"),
         reports=reports,
         report_dir=report_dir(config),
-        expectations=tuple(root / name for name in _lines(config, "expectations")),
-        strict=bool(_either(config, "strict")),
+        expectations=tuple(base(config, "expectations") / name for name in _lines(config, "expectations")),
+        strict=_switch(config, "strict"),
         timeout_scale=_scale(config),
         pairs=asking.pairs(_either(config, "pairs")),
         budget=asking.budget(_either(config, "budget")),
         docker_hosts=asking.hosts(_words(config, "docker-hosts")),
         generators=_lines(config, "generator"),
         generator_in=str(_either(config, "generator-in") or ""),
-        generator_unconfined=bool(_either(config, "generator-unconfined")),
+        generator_unconfined=_switch(config, "generator-unconfined"),
     )
+
+
+def need_none(config: pytest.Config) -> None:
+    """How generators run is said of none; an ini says it for the runs that have some."""
+    for name in ("generator-in", "generator-unconfined"):
+        if config.getoption(dest(name)):
+            raise WrongInput(
+                f"--codex-{name} says how generators run, and none was asked for",
+                next_step="name one: --codex-generator SPEC",
+            )
+
+
+def _file_of_ini(config: pytest.Config, preset: str) -> str:
+    """A matrix file that the ini names, wherever pytest was called."""
+    path = base(config, "matrix") / preset
+    return str(path) if path.parent != config.invocation_params.dir and path.is_file() else preset
+
+
+def _switch(config: pytest.Config, name: str) -> bool:
+    value = _either(config, name)
+    word = str(False if value is None else value).strip().lower()
+    if word not in (*YES, *NO):
+        raise WrongInput(
+            f"{value!r} is neither yes nor no", where=dest(name), why=f"as in {', '.join((*YES[1:], *NO))}"
+        )
+    return word in YES
 
 
 def _scale(config: pytest.Config) -> float:

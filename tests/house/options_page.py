@@ -16,7 +16,8 @@ _OPTIONS: Final = """## Options of pytest
 
 In `pytest --help` they are one group, codexsandbox. Each can also stand in the ini file (`pytest.ini`, `setup.cfg`,
 `tox.ini`, `[tool.pytest.ini_options]`, pytest 9's `[tool.pytest]`); the command line wins. `--codex-matrix` takes a
-value only with `=`, so a path may follow it. What may be given several times may also be one list with commas.
+value only with `=`, so a path may follow it. Where `[,…]` stands, one list with commas will do. A relative path of the
+ini counts from the ini's folder, one that is typed from where pytest is called.
 """
 _POLICIES: Final = """## Policies
 

@@ -39,6 +39,10 @@ def _script(folder: Path, text: str) -> str:
         (["--codex-budget=soon"], ["'soon'", "10m"]),
         (["--codex-docker-hosts=build2"], ["'build2'", "ssh://"]),
         (["-p", "no:codexsandbox-recording"], ["codexsandbox-recording"]),
+        (["--codex-only=sqlite.*", "--codex-skip=sqlite.*"], ["nothing is left to run", "--codex-skip took sqlite."]),
+        (["--codex-generator-in=mars"], ["--codex-generator-in", "none was asked for"]),
+        (["--codex-generator-unconfined"], ["--codex-generator-unconfined", "none was asked for"]),
+        (["-o", "codex_strict=perhaps"], ["'perhaps'", "codex_strict"]),
     ],
 )
 def test_a_wrong_word_is_a_usage_error(matrix: Matrix, words: list[str], said: list[str]) -> None:
@@ -68,24 +72,24 @@ def test_a_broken_matrix_file_is_an_error_with_its_place(matrix: Matrix, text: s
 
 @pytest.mark.live
 @pytest.mark.parametrize(
-    "text",
+    ("text", "said"),
     [
-        "not a program\n",
-        "#!/bin/sh\nkill -9 $$\n",
-        "#!/bin/sh\nhead -c 3000 /dev/urandom\n",
-        "#!/bin/sh\nexit 0\n",
+        ("not a program\n", "it is neither an ELF program nor a script"),
+        ("\x7fELF\x02\x01\x01" + "\0" * 9 + "\x02\0\x2b\0" + "\0" * 44, "this machine is"),
+        ("#!/bin/sh\nkill -9 $$\n", "`codex --version` died by signal 9"),
+        ("#!/bin/sh\nhead -c 3000 /dev/urandom\n", "`codex --version` printed '"),
+        ("#!/bin/sh\nexit 0\n", "`codex --version` printed ''"),
     ],
+    ids=["text", "another machine's", "dies", "garbage", "silent"],
 )
-def test_a_binary_that_is_no_codex_is_broken_or_refused_and_never_green(
-    matrix: Matrix, tmp_path: Path, text: str
+def test_a_binary_that_is_no_codex_is_one_error_with_the_reason(
+    matrix: Matrix, tmp_path: Path, text: str, said: str
 ) -> None:
     run = matrix.run(SHORT, f"--codex-bin={_script(tmp_path, text)}@0.170.0")
-    assert run.code != 0
+    assert run.code == 4, run.out
     assert "Traceback" not in run.out
-    if run.reports:
-        assert not [record for record in run.journal.states().values() if record.verdict is Verdict.CONFORMS]
-    if run.code == 4:
-        assert "never ran" not in run.out
+    assert said in run.out
+    assert "never ran" not in run.out
 
 
 @pytest.mark.live
@@ -95,8 +99,24 @@ def test_a_binary_that_hangs_ends_by_its_limit(matrix: Matrix, tmp_path: Path) -
         "--codex-timeout-scale=0.1",
         f"--codex-bin={_script(tmp_path, '#!/bin/sh' + chr(10) + 'exec sleep 600' + chr(10))}",
     )
-    assert run.code != 0
+    assert run.code == 4, run.out
     assert "Traceback" not in run.out
+    assert "`codex --version` did not end within " in run.out
+
+
+MEASURED_OTHERWISE = """
+from pytest_codexsandbox.releases import catalogue
+catalogue.disagreement = lambda version, found: "sandbox is 'sandbox', was 'sandbox-linux'"
+"""
+
+
+@pytest.mark.live
+def test_a_release_that_is_not_what_was_measured_of_it_is_red(matrix: Matrix) -> None:
+    run = matrix.run(SHORT, files={"otherwise.py": MEASURED_OTHERWISE}, plugins=("otherwise",))
+    assert run.code == 11, run.out
+    states = run.journal.states().values()
+    assert {record.verdict for record in states} == {Verdict.BROKEN}
+    assert "sandbox is 'sandbox', was 'sandbox-linux'" in run.out
 
 
 @pytest.mark.live

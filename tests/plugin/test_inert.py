@@ -3,6 +3,9 @@
 import subprocess
 import sys
 
+import pytest
+
+from pytest_codexsandbox import options
 from tests.plugin.conftest import Matrix
 
 HEAVY = ("docker", "pexpect", "allure", "xdist", "msgspec", "jinja2", "tomlkit", "rich")
@@ -31,18 +34,31 @@ def test_another_run_is_as_it_was(matrix: Matrix) -> None:
 
 def test_the_help_shows_every_option_in_one_group(matrix: Matrix) -> None:
     run = matrix.run("--help", matrix=False)
-    for name in (
-        "matrix",
-        "release",
-        "bin",
-        "only",
-        "skip",
-        "report",
-        "report-dir",
-        "expectations",
-        "strict",
-        "timeout-scale",
-    ):
-        assert f"--codex-{name}" in run.out
-        assert f"codex_{name.replace('-', '_')}" in run.out
+    group = run.out.partition("codexsandbox: the conformance matrix")[2].partition("\n\n")[0]
+    ini = run.out.partition("\n[pytest] ")[2]
+    for name, *_ in options._OPTIONS:
+        assert f"--codex-{name}" in group
+        assert f"codex_{name.replace('-', '_')} (" in ini
+    assert len(options._OPTIONS) > 10
     assert run.out.count("codexsandbox: the conformance matrix") == 1
+
+
+NO_CODEX = """
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure():
+    from pytest_codexsandbox import running
+    running.installed = lambda: None
+"""
+
+
+@pytest.mark.parametrize("name", ["trial", "codex_sandbox"])
+def test_a_fixture_of_the_users_own_that_is_called_as_ours_wakes_nothing(matrix: Matrix, name: str) -> None:
+    """Where no Codex is installed, for one: the plugin is there for another project."""
+    fixture = f"@pytest.fixture\ndef {name}():\n    return 1\n"
+    text = f"import pytest\n\n{fixture}\n\ndef test_mine({name}):\n    assert {name} == 1\n"
+    run = matrix.run(files={"test_mine.py": text, "nothing.py": NO_CODEX}, plugins=("nothing",), matrix=False)
+    assert run.code == 0, run.out
+    assert "codex" not in run.out.replace(name, "").replace("codexsandbox", "").lower(), run.out
+    assert not (run.folder / ".codexsandbox").exists()

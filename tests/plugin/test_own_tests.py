@@ -182,10 +182,34 @@ def test_one_that_takes_what_the_shipped_promises_take_is_told_what_to_take(
     assert run.reports == []
 
 
-def test_a_fixture_of_the_users_own_may_be_called_trial(matrix: Matrix) -> None:
-    text = (
-        "import pytest\n\n@pytest.fixture\ndef trial():\n    return 1\n\n\n"
-        "def test_mine(trial):\n    assert trial == 1\n"
-    )
-    run = matrix.run("test_mine.py", files={"test_mine.py": text}, matrix=False)
-    assert run.code == 0, run.out
+MARKED = """
+import pytest
+
+@pytest.fixture
+def codex_sandbox(codex_sandbox):
+    return codex_sandbox.run
+
+def test_built_on_ours(codex_sandbox):
+    assert codex_sandbox("true").code == 0
+
+@pytest.mark.codex
+def test_marked():
+    pass
+
+@pytest.mark.codex
+def test_too_late(request):
+    request.getfixturevalue("codex_sandbox")
+
+def test_neither():
+    pass
+"""
+
+
+def test_what_bears_the_marker_runs_and_what_asks_too_late_is_told(matrix: Matrix) -> None:
+    run = matrix.run("test_mine.py", files={"test_mine.py": MARKED})
+    assert "1 failed, 4 passed, 1 deselected" in run.out, run.out
+    assert "let it stand among the arguments of the test" in run.out
+    states = {key.promise: record.verdict.value for key, record in run.journal.states().items()}
+    assert states["user.test-mine-py-test-built-on-ours"] == "conforms", run.out
+    assert len(states) == 3
+    assert run.code == 1, run.out
