@@ -140,7 +140,12 @@ def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
     measured = ledger.measured_cells(records.values())
     refused = ledger.known_without_sandbox(records.values())
     empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured | refused))
-    return f"nothing was measured in {_list(empty)}" if empty else ""
+    some = {record.key.cell for record in records.values() if ledger.measures(record)}
+    told = {
+        "nothing was measured in": [cell for cell in empty if cell not in some],
+        "whether the sandbox that was asked for is on was not measured in": [cell for cell in empty if cell in some],
+    }
+    return "; ".join(f"{words} {_list(cells)}" for words, cells in told.items() if cells)
 
 
 def _never_on(records: Mapping[Key, Record]) -> str:

@@ -15,6 +15,7 @@ import msgspec
 from pytest_codexsandbox.model.observation import Link, Reading
 
 BLOCKED_BY: Final = "bwrap-as-asked"  # what `blocked_by` of a record says where another one was used
+_SHELLS: Final = ("sh", "bash", "dash", "ash", "zsh")
 _OWN_FILE: Final = "/codex-resources/bwrap"
 
 
@@ -47,17 +48,17 @@ def links_of(readings: Sequence[Reading]) -> tuple[Link, ...]:
 
 
 def strangers_of(readings: Sequence[Reading]) -> tuple[Link, ...]:
-    """Where a sandbox has mounts of its own: what stands between Codex and the probe and is no part of Codex. It is a
-    bubblewrap by whatever name (a wrapper's `bwrap.real`), and what Codex is then said to have compiled in was not
-    used."""
+    """Where a sandbox has mounts of its own: what stands between Codex and the command and is no part of Codex. It
+    is a bubblewrap by whatever name (a wrapper's `bwrap.real`), and none that Codex has compiled in."""
     return tuple(link for reading in readings if _has_own_mounts(reading) for link in _strangers(reading.chain))
 
 
 def _strangers(chain: Sequence[Link]) -> Iterator[Link]:
-    """Codex starts itself again under other names: it is known by its file."""
+    """Codex starts itself again under other names: it is known by its file. Behind its last stage stands the shell of
+    a command; older ones have no stage within the sandbox, and the bubblewrap is the last as well."""
+    known = {link.exe for link in chain if _is_codex(link)}
     begun = next((at for at, link in enumerate(chain) if _is_codex(link)), len(chain))
-    files = {link.exe for link in chain[begun:] if _is_codex(link)}
-    yield from (link for link in chain[begun:] if not _is_codex(link) and link.exe not in files)
+    yield from (link for link in chain[begun:] if link.exe not in known and link.name not in _SHELLS)
 
 
 def _is_codex(link: Link) -> bool:

@@ -45,9 +45,10 @@ The first that applies; the last lines of the screen and the journal's `end` nam
 _WHEN: Final[dict[int, str]] = {
     settling.VIOLATED: "a promise was violated, or a test of your own failed; with `--codex-strict` also: something is "
     "blocked, unconfined, or n/a by probe, or an image that was asked for cannot be had here",
-    settling.LEDGER: "the ledger does not add up: something planned has no state, nothing was measured in a cell "
-    "(and it is not known that every sandbox is refused there), sandboxes were asked for and none was on in the whole "
-    "run, the journal is incomplete, or a report that was asked for could not be written",
+    settling.LEDGER: "the ledger does not add up: something planned has no state, nothing was measured in a cell, or "
+    "not whether its sandbox is on (and it is not known that every sandbox is refused there), sandboxes were asked "
+    "for and none was on in the whole run, the journal is incomplete, or a report that was asked for could not be "
+    "written",
     settling.BROKEN: "something is `broken`: the harness could not tell",
     settling.STALE: "an expectation is stale, has expired, or fits nothing",
     settling.LEAK: "something of ours was left behind on the machine",

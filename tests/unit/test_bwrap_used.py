@@ -19,6 +19,7 @@ BROUGHT = Link(pid=2, exe="/opt/codex/codex-resources/bwrap", name="3", sha256=B
 
 MINE = Link(pid=1, exe="/build/mine", name="mine")  # a Codex by another name: that of its stages stays
 RENAMED = Link(pid=2, exe="/build/mine", name="codex-linux-san")
+SHELL = Link(pid=9, exe="/usr/bin/dash", name="sh", sha256=BESIDE)  # of the command
 DRIVER = Link(pid=1, exe="/opt/hand/bin/python3", name="python3")
 
 
@@ -58,6 +59,8 @@ ASKED = {
         ((reading(chain=(MINE, RENAMED, WRAPPED, RENAMED)),), "found", "/usr/bin/bwrap.real", THERE),
         ((reading(chain=(MINE, RENAMED, RENAMED)),), "compiled-in", "", ""),
         ((reading(chain=(DRIVER, CODEX, CODEX)),), "compiled-in", "", ""),
+        ((reading(chain=(DRIVER, CODEX, CODEX, SHELL)),), "compiled-in", "", ""),
+        ((reading(chain=(DRIVER, CODEX, WRAPPED, CODEX, SHELL)),), "found", "/usr/bin/bwrap.real", THERE),
         (LANDLOCK, "none", "", ""),
         ((landlocked(chain=(CODEX, WRAPPED)),), "none", "", ""),  # it set no mounts up
     ],

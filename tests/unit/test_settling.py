@@ -226,6 +226,15 @@ def test_what_is_known_of_another_bubblewrap_than_asked_for_measures_nothing() -
     assert "0.2.0" in outcome.reasons[0]
 
 
+def test_a_cell_whose_start_alone_was_lost_does_not_say_that_nothing_was_measured_there() -> None:
+    two = plan(promise("start.is-on"), promise("filesystem.x"), cells=(cell("0.1.0"),))
+    lost = {key: record(key, Verdict.BROKEN if key.promise == "start.is-on" else Verdict.CONFORMS) for key in two.keys}
+    outcome = exit_code(lost, planned=two.keys)
+    assert outcome.code == 11
+    assert outcome.reasons[0].startswith("11 whether the sandbox that was asked for is on was not measured in ")
+    assert "nothing was measured" not in outcome.reasons[0]
+
+
 FREE = "danger-full-access"
 ASKED = plan(promise("start.is-on", policies=("workspace-write", FREE)), cells=(cell("0.1.0"), cell("0.2.0")))
 
