@@ -325,3 +325,14 @@ def test_what_was_no_toml_and_is_none_now_is_told_once() -> None:
 )
 def test_the_cause_of_broken_toml_has_a_word(text: bytes, reason: str) -> None:
     assert reasons(parses(story(b"", text), ANY)) == {reason}
+
+
+def test_in_a_file_that_is_no_toml_no_key_is_at_its_place() -> None:
+    broken = b"sandbox_mode = 'workspace-write'\n[[torn\n"
+    found = own_place(story(USER, broken), ANY)
+    assert not any(one.held for one in found)
+    assert ["no key is anywhere" in one.saw for one in found] == [True]
+
+
+def test_where_a_key_belongs_is_not_asked_of_who_writes_no_toml_or_no_file() -> None:
+    assert "no TOML" in skips(own_place(story(USER, GOOD, alone=b"[[torn\n"), ANY))

@@ -96,3 +96,20 @@ def test_a_link_is_not_strained(kind: str) -> None:
     (one,) = STRAINS[kind](bench(PLAIN, Case(id="link", why="", config=OLD, link="symlink")))
     assert "a link" in one.skipped
     assert not one.held
+
+
+def test_the_new_file_that_no_codex_can_read_is_not_right_because_it_is_the_new_one() -> None:
+    torn = b"[[torn\n"
+    again = Play(outcome=Outcome(ended="exit"), config=torn)
+    known = Untroubled(old=OLD, new=torn)
+    (found,) = judged(known, [strike(torn, again=again)], [POINT])
+    assert (found.held, found.reason) == (False, "does-not-parse")
+    both = Untroubled(old=torn, new=torn + b"a = 1\n")
+    same = Play(outcome=Outcome(ended="exit"), config=both.new)
+    (found,) = judged(both, [strike(torn, again=same)], [POINT])
+    assert found.held, "it was the user's own, and broken before"
+
+
+def test_a_next_run_that_leaves_the_right_file_and_says_that_it_failed_has_not_recovered() -> None:
+    failed = Play(outcome=Outcome(ended="exit", code=1, stderr="locked"), config=NEW)
+    assert reasons(strike(OLD, again=failed)) == {"does-not-recover"}
