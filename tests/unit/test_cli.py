@@ -95,7 +95,8 @@ def test_options_are_not_guessed_from_their_beginning() -> None:
 
 @pytest.mark.parametrize("words", [
     ("plan", "--codex-bin="), ("plan", "--codex-release", ""), ("plan", "--codex-generator="),
-    ("doctor", "--codex-bin="), ("capabilities", "--codex-bin="), ("generator", "--codex-bin="), ("generator", "--codex-release= "),
+    ("doctor", "--codex-bin="), ("capabilities", "--codex-bin="), ("generator", "--codex-bin="),
+    ("generator", "--codex-release= "),
 ])  # fmt: skip
 def test_an_option_that_is_given_nothing_is_none_that_is_left_out(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
