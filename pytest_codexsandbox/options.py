@@ -1,5 +1,6 @@
 """The plugin's options: one table, one `--help` group, each with an ini twin."""
 
+import argparse
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,10 +52,19 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
 def add(parser: pytest.Parser) -> None:
     group = parser.getgroup("codexsandbox", _GROUP)
     for name, words, ini, text in _OPTIONS:
+        if "metavar" in words and words.get("nargs") != "?":
+            words = {"type": filled, **words}
         group.addoption(
             f"--codex-{name}", dest=dest(name), default=words.get("default"), help=text, **_without_default(words)
         )
         parser.addini(dest(name), help=f"as --codex-{name}: {text}", type=ini, default=None)  # type: ignore[arg-type]
+
+
+def filled(text: str) -> str:
+    """What an option is given. `--codex-bin "$BUILD"` without such a variable must not measure something else."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it was given nothing (a variable of the shell that is not set?)")
+    return text
 
 
 def dest(name: str) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import choosing, others, proc
+from pytest_codexsandbox import choosing, others, proc, runfolder
 from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
@@ -255,14 +255,14 @@ class Run:
             try:
                 Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as fault:
-                raise _no_folder(Path(given).parent, fault.strerror or str(fault)) from fault
+                raise runfolder.none(Path(given).parent, fault.strerror or str(fault)) from fault
             return Path(given)
-        return _fresh(self.settings.report_dir)
+        return runfolder.fresh(self.settings.report_dir)
 
     def adopt(self, folder: Path) -> None:
         """The folder that workers made before anybody kept a journal."""
         self.__dict__["folder"] = folder
-        _ignored(folder.parent)
+        runfolder.pass_over(folder.parent)
 
     @cached_property
     def worlds(self) -> Path:
@@ -353,33 +353,6 @@ class Run:
     def drain(self) -> list[Line]:
         lines, self.pending[:] = list(self.pending), []
         return lines
-
-
-def _fresh(parent: Path) -> Path:
-    """A new folder named by the time; a second run in the same second gets a number."""
-    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
-    for number in range(1000):
-        folder = parent / (stamp if not number else f"{stamp}-{number}")
-        try:
-            folder.mkdir(mode=0o700, parents=True)
-        except FileExistsError:
-            if not parent.is_dir():
-                break
-            continue
-        except OSError as fault:
-            raise _no_folder(parent, fault.strerror or str(fault)) from fault
-        _ignored(parent)
-        return folder
-    raise _no_folder(parent, "it is not a folder")
-
-
-def _no_folder(parent: Path, why: str) -> WrongInput:
-    return WrongInput(f"no report folder can be made in {parent}", why=why, next_step="--codex-report-dir DIR")
-
-
-def _ignored(parent: Path) -> None:
-    with suppress(OSError):
-        (parent / ".gitignore").write_text("*\n")
 
 
 def of(config: pytest.Config) -> Run:

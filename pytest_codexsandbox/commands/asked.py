@@ -16,7 +16,7 @@ from pytest_codexsandbox.matrix.plan import Sides
 from pytest_codexsandbox.matrix.select import Selection, split
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.options import REPORT_DIR
+from pytest_codexsandbox.options import REPORT_DIR, filled
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 
@@ -25,11 +25,11 @@ INSTALL: Final = "pip install 'pytest-codexsandbox[codex]', or name one: --codex
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("matrix", nargs="?", default="local", metavar="PRESET|FILE", help="default: local")
-    listed: dict[str, Any] = {"action": "append", "default": []}
+    listed: dict[str, Any] = {"action": "append", "default": [], "type": filled}
     parser.add_argument("--codex-release", **listed, metavar="V[,V…]", help="these releases, not the preset's")
     parser.add_argument("--codex-bin", **listed, metavar="[LABEL=]PATH[@AS-VERSION]", help="a binary of your own")
     parser.add_argument(
-        "--codex-generator", action="append", default=[], metavar="[NAME=]SPEC",
+        "--codex-generator", **listed, metavar="[NAME=]SPEC",
         help="a program that writes Codex's configuration (docs/reference/generators.md)",
     )  # fmt: skip
     parser.add_argument("--codex-only", **listed, metavar="GLOB[,GLOB…]", help="only these cells, promises, policies")
@@ -39,7 +39,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--codex-docker-hosts", **listed, metavar="URL[,URL…]", help="engines that share the containers"
     )
-    parser.add_argument("--codex-report-dir", metavar="DIR", help="whose journals durations are learned from")
+    parser.add_argument(
+        "--codex-report-dir", type=filled, metavar="DIR", help="whose journals durations are learned from"
+    )
 
 
 def selection(options: argparse.Namespace, matrix: MatrixFile) -> Selection:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.options import filled
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import catalogue, golden
 from pytest_codexsandbox.releases.candidates import candidate
@@ -45,7 +46,9 @@ _COMMANDS: Final = {
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("release", nargs="*", help="Codex releases, got when they are not here yet")
-    parser.add_argument("--codex-bin", action="append", default=[], metavar="[LABEL=]PATH", help="a binary of your own")
+    parser.add_argument(
+        "--codex-bin", action="append", default=[], type=filled, metavar="[LABEL=]PATH", help="a binary of your own"
+    )
     parser.add_argument("--offline", action="store_true", help="download nothing")
     parser.add_argument("--list", action="store_true", help="the releases that are known from data, and where from")
     parser.add_argument("--json", action="store_true", help="for programs")

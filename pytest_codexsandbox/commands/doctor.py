@@ -28,6 +28,7 @@ from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
 from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.options import filled
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import npm, pypi
 from pytest_codexsandbox.releases.candidates import candidate
@@ -48,7 +49,7 @@ _AGAIN: Final = "codexsandbox doctor   (once more; if it stays so, please report
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--codex-bin", default="", metavar="[LABEL=]PATH[@AS-VERSION]", help="not the installed Codex")
+    parser.add_argument("--codex-bin", type=filled, metavar="[LABEL=]PATH[@AS-VERSION]", help="not the installed Codex")
     parser.add_argument("--offline", action="store_true", help="do not ask pip and npm")
     parser.add_argument("--json", action="store_true", help="for programs")
 

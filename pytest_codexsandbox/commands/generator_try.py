@@ -31,7 +31,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.told import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.options import REPORT_DIR
+from pytest_codexsandbox.options import REPORT_DIR, filled
 from pytest_codexsandbox.registry import cache_folder, shipped
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
@@ -68,8 +68,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--config", metavar="FILE", help="try: a configuration of your own, which is copied")
     parser.add_argument("--wish", metavar="WORD[,WORD…]", help="try: what it is asked for: roots, network, or plain")
-    parser.add_argument("--codex-release", metavar="V", help="try: not the installed Codex")
-    parser.add_argument("--codex-bin", metavar="[LABEL=]PATH[@AS-VERSION]", help="try: a binary of your own")
+    parser.add_argument("--codex-release", type=filled, metavar="V", help="try: not the installed Codex")
+    parser.add_argument(
+        "--codex-bin", type=filled, metavar="[LABEL=]PATH[@AS-VERSION]", help="try: a binary of your own"
+    )
     parser.add_argument(
         "--codex-generator-in", metavar="CELL", help="try: in this cell's container, where it cannot be confined here"
     )

@@ -42,6 +42,9 @@ def _script(folder: Path, text: str) -> str:
         (["--codex-only=sqlite.*", "--codex-skip=sqlite.*"], ["nothing is left to run", "--codex-skip took sqlite."]),
         (["--codex-generator-in=mars"], ["--codex-generator-in", "none was asked for"]),
         (["--codex-generator-unconfined"], ["--codex-generator-unconfined", "none was asked for"]),
+        (["--codex-bin="], ["--codex-bin: it was given nothing"]),
+        (["--codex-release", ""], ["--codex-release: it was given nothing"]),
+        (["--codex-generator= "], ["--codex-generator: it was given nothing"]),
         (["-o", "codex_strict=perhaps"], ["'perhaps'", "codex_strict"]),
     ],
 )

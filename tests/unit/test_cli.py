@@ -93,6 +93,21 @@ def test_options_are_not_guessed_from_their_beginning() -> None:
     assert ended.value.code == 4
 
 
+@pytest.mark.parametrize("words", [
+    ("plan", "--codex-bin="), ("plan", "--codex-release", ""), ("plan", "--codex-generator="),
+    ("doctor", "--codex-bin="), ("capabilities", "--codex-bin="), ("generator", "--codex-bin="),
+    ("generator", "--codex-release= "),
+])  # fmt: skip
+def test_an_option_that_is_given_nothing_is_none_that_is_left_out(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--codex-bin "$BUILD"` without such a variable: the installed Codex is not what was asked about."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == 4
+    assert "it was given nothing" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", [WrongInput, MachineFault, CodexSandboxError])
 def test_an_error_of_ours_is_said_without_a_traceback(
     kind: type[CodexSandboxError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
