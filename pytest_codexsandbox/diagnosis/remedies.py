@@ -23,6 +23,15 @@ class At(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     user: str = "u1000"
     policy: str = "workspace-write"
 
+    @property
+    def words(self) -> str:
+        """Only what is not as usual."""
+        more = (name for name in ("bwrap", "user", "policy") if getattr(self, name) != getattr(_USUAL, name))
+        return "~".join((self.profile, *(getattr(self, name) for name in more)))
+
+
+_USUAL: Final = At(profile="")
+
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     before: At
@@ -32,6 +41,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str  # no fingerprint's and no profile's: a command takes all three
     do: str  # what to type or to change
     kind: Literal["container", "package", "codex", "user", "kernel", "host"]
     price: str  # for security, in one line
