@@ -41,11 +41,10 @@ def _of(remedy: Remedy, name: str) -> Choice | None:
         return Choice(remedy=remedy, causes=remedy.causes, proofs=remedy.proofs)
     causes = tuple(cause for cause in remedy.causes if fnmatchcase(cause, name))
     if causes:
-        proofs = tuple(proof for proof in remedy.proofs if proof.cause in ("", *causes))
+        proofs = tuple(proof for proof in remedy.proofs if set(proof.about) & set(causes))
         return Choice(remedy=remedy, causes=causes, proofs=proofs, asked=causes)
     proofs = tuple(proof for proof in remedy.proofs if fnmatchcase(proof.before.profile, name))
-    theirs = {proof.cause for proof in proofs}
-    causes = tuple(cause for cause in remedy.causes if theirs & {"", cause})
+    causes = tuple(cause for cause in remedy.causes if any(cause in proof.about for proof in proofs))
     return Choice(remedy=remedy, causes=causes, proofs=proofs) if proofs else None
 
 

@@ -18,7 +18,11 @@ from pytest_codexsandbox.session.proving import Outcome
 _WIDTH: Final = 100
 IN_A_VM: Final = "it changes the kernel or the host: proved only in a VM, never applied here"
 _TURNS: Final = {
-    "green": "helps", "no sandbox": "then there is no sandbox", "no better": "does not help", "leak": "a sandbox is off",
+    "green": "helps", "no sandbox": "then there is no sandbox", "no better": "does not help",
+}  # fmt: skip
+_AFTER: Final = {
+    "green": "green", "no sandbox": "no sandbox is asked for", "no better": "still red",
+    "leak": "no sandbox is on, and one was asked for", "": "",
 }  # fmt: skip
 _STATES: Final = {"as recorded": "as recorded", "differs": "NOT AS RECORDED", "not told": "NOT PROVED"}
 
@@ -41,9 +45,10 @@ def listed(choices: Sequence[Choice]) -> Iterator[str]:
 
 
 def _remedy(remedy: Remedy, cause: str, *, again: bool) -> Iterator[str]:
-    proofs = tuple(proof for proof in remedy.proofs if proof.cause in ("", cause))
+    proofs = remedy.proofs_for(cause)
     proved = bool(proofs or remedy.shown)
-    head = f"  {remedy.name}  ({remedy.kind}): {_TURNS[remedy.turns] if proved else 'not proved'}"
+    unproved = "not proved for this cause" if remedy.proofs else "not proved"
+    head = f"  {remedy.name}  ({remedy.kind}): {_TURNS[remedy.turns] if proved else unproved}"
     yield f"{head}; above" if again else head
     if not again:
         yield from _wrapped("    do      ", remedy.do)
@@ -85,10 +90,10 @@ def outcome_lines(one: Outcome) -> Iterator[str]:
     if one.state == "not told":
         yield from _wrapped(f"    {_STATES[one.state]}: ", visible(one.why))
         return
-    found = f"{one.found}: {_TURNS[one.found]}" + (f" (still red: {one.still})" if one.still else "")
-    recorded = "" if one.state == "as recorded" else f" (recorded: {_TURNS[one.recorded]})"
-    yield from _wrapped("    before  ", f"red: {one.causes[0]}")
-    yield from _wrapped("    after   ", f"{found}; {_STATES[one.state]}{recorded}")
+    recorded = "" if one.state == "as recorded" else f" (recorded: {_AFTER[one.recorded]})"
+    still = f": {one.still or 'not recognised'}" if one.found == "no better" else ""
+    yield from _wrapped("    before  ", f"red: {', '.join(filter(None, one.causes))}")
+    yield from _wrapped("    after   ", f"{_AFTER[one.found]}{still}; {_STATES[one.state]}{recorded}")
 
 
 def host_lines(remedies: Sequence[Remedy]) -> Iterator[str]:

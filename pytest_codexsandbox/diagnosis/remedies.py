@@ -1,7 +1,7 @@
 """What can be done about a cause, what it costs, and in which environment it was shown to help: remedies.toml.
 
 A proof is two places: one in which the sandbox does not start for this cause, and the same changed as the remedy says.
-A test goes to both. What changes a kernel or a host is not tried by a container's test, and says that it is not proved.
+session/proving goes to both. What changes a kernel or a host is not tried, and says that it is not proved.
 """
 
 import tomllib
@@ -37,7 +37,12 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     before: At
     after: At
     turns: Turns = "green"
-    cause: str = ""  # the only one of the remedy's causes that it is about
+    causes: tuple[str, ...]  # of the remedy's: what fails in `before`, each as diagnosed there or by the words alone
+    imitates: tuple[str, ...] = ()  # of the remedy's: what a synthetic profile stands in for
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return (*self.causes, *self.imitates)
 
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,12 +56,16 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def is_tried(self) -> bool:
-        """Whether a container's test can go there at all."""
+        """Whether a container can show it at all."""
         return self.kind not in ("kernel", "host")
 
     @property
     def turns(self) -> Turns | Literal["not proved"]:
         return self.proofs[0].turns if self.proofs else "green" if self.shown else "not proved"
+
+    def proofs_for(self, cause: str) -> tuple[Proof, ...]:
+        """What helps where one thing is refused need not help where another is."""
+        return tuple(proof for proof in self.proofs if cause in proof.about)
 
     def told(self, cause: str) -> str:
         return f"{self.do} ({self._proved(cause)}). Price: {self.price}"
@@ -64,7 +73,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def _proved(self, cause: str) -> str:
         if self.shown:
             return f"proved {self.shown}"
-        proofs = [proof for proof in self.proofs if proof.cause in ("", cause)]
+        proofs = self.proofs_for(cause)
         where = ", ".join(list(dict.fromkeys(proof.before.profile for proof in proofs))[:_NAMED])
         match self.turns if proofs else "not proved":
             case "green":
@@ -74,7 +83,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             case "no better":
                 return f"does not help: tried in {where}"
             case _:
-                return "not proved"
+                return "not proved for this cause" if self.proofs else "not proved"
 
 
 _NAMED: Final = 2

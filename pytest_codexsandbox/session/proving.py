@@ -108,7 +108,7 @@ def prove(remedy: Remedy, proof: Proof, starts: Starts) -> Outcome:
     )  # fmt: skip
     try:
         red = starts.at(proof.before)
-        if why := not_failing(red, remedy, proof):
+        if why := not_failing(red, proof):
             return msgspec.structs.replace(outcome, why=f"before: {why}")
         then = starts.at(proof.after)
     except CodexSandboxError as fault:
@@ -122,13 +122,13 @@ def prove(remedy: Remedy, proof: Proof, starts: Starts) -> Outcome:
     return msgspec.structs.replace(outcome, state=state, found=found, still=still)
 
 
-def not_failing(red: Record, remedy: Remedy, proof: Proof) -> str:
+def not_failing(red: Record, proof: Proof) -> str:
     """Why this is not the environment that the remedy is for; "" where it is."""
     found = became(red)
     if found != "no better":
         return f"the sandbox does not fail to start there ({found})" if found else _unmeasured(red)
     causes = _causes(red)
-    if not set(causes) & set(remedy.causes) or proof.cause not in ("", causes[0]):
+    if not set(proof.causes) <= set(causes):
         return f"it fails there for another cause: {causes[0] or 'not recognised'}"
     return ""
 
