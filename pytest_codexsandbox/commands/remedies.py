@@ -64,51 +64,34 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     choices = choose(options.names)
-    if not options.prove:
-        _refuse_of_proving(options)
-        print(json.dumps(listed_json(choices), indent=2) if options.json else "\n".join(listed(choices)))
-        return 0
-    if options.distro not in SHIPPED.values(DISTROS):
-        raise WrongInput(
-            f"there is no distribution {options.distro!r}", why=known(options.distro, SHIPPED.values(DISTROS))
-        )
-    started = time.monotonic()
-    here = _here(options) if any(choice.proofs for choice in choices) else {}
-    outcomes = []
-    if here and not options.json:
-        print(", ".join(f"{name} {value}" for name, value in here.items()), end="\n\n", flush=True)
-    for one in _proved(choices, options) if here else ():
-        outcomes.append(one)
-        if not options.json:
-            print("\n".join(outcome_lines(one)), end="\n\n", flush=True)
-    return _told(options, choices, outcomes, here, time.monotonic() - started)
-
-
-def _refuse_of_proving(options: argparse.Namespace) -> None:
-    """Words that mean nothing there are never dropped without one."""
+    if options.prove:
+        return _prove(options, choices)
     if options.codex_bin or options.distro != DISTRO:
         raise WrongInput("--codex-bin and --distro belong to `remedies --prove`")
+    print(json.dumps(listed_json(choices), indent=2) if options.json else "\n".join(listed(choices)))
+    return 0
 
 
-def _told(
-    options: argparse.Namespace,
-    choices: Sequence[Choice],
-    outcomes: Sequence[Outcome],
-    here: dict[str, str],
-    seconds: float,
-) -> int:
-    host = [choice.remedy for choice in choices if not choice.remedy.is_tried]
-    unshown = not_shown(choices, outcomes)
+def _prove(options: argparse.Namespace, choices: Sequence[Choice]) -> int:
+    """Each outcome is shown when it is there: whoever breaks off has what was found until then."""
+    if options.distro not in (distros := SHIPPED.values(DISTROS)):
+        raise WrongInput(f"there is no distribution {options.distro!r}", why=known(options.distro, distros))
+    started, outcomes, here = time.monotonic(), [], dict[str, str]()
+    if any(choice.proofs for choice in choices):
+        subject = _codex(options)
+        here = {**_engine(), "Codex": subject.capabilities.version, "image": options.distro}
+        if not options.json:
+            print(", ".join(f"{name} {value}" for name, value in here.items()), end="\n\n", flush=True)
+        for one in _proved(choices, subject, options.distro):
+            outcomes.append(one)
+            if not options.json:
+                print("\n".join(outcome_lines(one)), end="\n\n", flush=True)
+    host, unshown = tuple(one.remedy for one in choices if not one.remedy.is_tried), not_shown(choices, outcomes)
     if options.json:
         print(json.dumps(proved_json(outcomes, host, unshown, here), indent=2))
     else:
-        print(
-            "\n".join(
-                [*host_lines(host), "", closing(outcomes, host, unshown, seconds)]
-                if host
-                else [closing(outcomes, host, unshown, seconds)]
-            )
-        )
+        seconds = time.monotonic() - started
+        print("\n".join([*host_lines(host), *([""] if host else []), closing(outcomes, host, unshown, seconds)]))
     return code(outcomes, unshown)
 
 
@@ -123,15 +106,22 @@ def code(outcomes: Sequence[Outcome], unshown: Sequence[str]) -> int:
 def not_shown(choices: Sequence[Choice], outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """Causes that were named, and for which no environment failed that a remedy was tried in."""
     seen = {cause for one in outcomes if one.state != "not told" for cause in one.causes}
-    asked = dict.fromkeys(cause for choice in choices if choice.proofs for cause in choice.asked)
+    asked = dict.fromkeys(cause for choice in choices for cause in choice.asked)
     return tuple(cause for cause in asked if cause not in seen)
 
 
 # ---- proving
-def _here(options: argparse.Namespace) -> dict[str, str]:
-    """Where it is proved. Words of ours where nothing can be."""
+def _codex(options: argparse.Namespace) -> Subject:
     if not sys.platform.startswith("linux"):
         raise WrongInput(f"{_NOTHING_PROVED}this is {sys.platform}", why=NEEDS_LINUX)
+    spec = candidate(options.codex_bin) if options.codex_bin else installed()
+    if spec is None:
+        raise WrongInput(f"{_NOTHING_PROVED}no Codex is installed beside this Python", next_step=INSTALL)
+    return resolve(spec, cache=cache_folder())
+
+
+def _engine() -> dict[str, str]:
+    """Which, and its kernel. Words of ours where there is none."""
     try:
         from pytest_codexsandbox.environments.container.engine import Engine
     except ImportError as problem:
@@ -144,22 +134,12 @@ def _here(options: argparse.Namespace) -> dict[str, str]:
         raise MachineFault(
             f"{_NOTHING_PROVED}{fault.what}", where=fault.where, why=fault.why, next_step=fault.next_step
         ) from fault
-    return {
-        "kernel": str(about.get("KernelVersion", "")), name: str(about.get("EngineVersion", "")),
-        "Codex": _codex(options).capabilities.version, "image": options.distro,
-    }  # fmt: skip
+    return {"kernel": str(about.get("KernelVersion", "")), name: str(about.get("EngineVersion", ""))}
 
 
-def _codex(options: argparse.Namespace) -> Subject:
-    spec = candidate(options.codex_bin) if options.codex_bin else installed()
-    if spec is None:
-        raise WrongInput(f"{_NOTHING_PROVED}no Codex is installed beside this Python", next_step=INSTALL)
-    return resolve(spec, cache=cache_folder())
-
-
-def _proved(choices: Sequence[Choice], options: argparse.Namespace) -> Iterator[Outcome]:
+def _proved(choices: Sequence[Choice], subject: Subject, distro: str) -> Iterator[Outcome]:
     with workbench("remedies") as folder:
-        rehearsed = in_containers(_codex(options), folder, distro=options.distro, say=tell)
+        rehearsed = in_containers(subject, folder, distro=distro, say=tell)
         yield from proved(choices, Starts(rehearsed, [one for choice in choices for one in choice.proofs]), say=tell)
 
 

@@ -62,7 +62,7 @@ def _why(name: str) -> str:
     if name in {one.id for one in fingerprints()}:
         return "it is a cause; what can be done about it has no proof: codexsandbox diagnose --list"
     if name in SHIPPED.values("profiles"):
-        return "it is a profile; no remedy was tried on a sandbox that does not start in it"
+        return "it is a profile; no remedy was tried in it"
     every = remedies()
     profiles = (proof.before.profile for one in every for proof in one.proofs)
     return known(name, {*profiles, *(one.name for one in every), *(cause for one in every for cause in one.causes)})

@@ -16,7 +16,7 @@ from pytest_codexsandbox.reports.facts import many
 from pytest_codexsandbox.session.proving import Outcome
 
 _WIDTH: Final = 100
-IN_A_VM: Final = "it changes the kernel or the host: proved only in a VM, never applied here"
+IN_A_VM: Final = "it changes the kernel or the host, is proved only in a VM, and is never applied here"
 _TURNS: Final = {
     "green": "helps", "no sandbox": "then there is no sandbox", "no better": "does not help",
 }  # fmt: skip
@@ -105,10 +105,10 @@ def host_lines(remedies: Sequence[Remedy]) -> Iterator[str]:
 
 def closing(outcomes: Sequence[Outcome], host: Sequence[Remedy], unshown: Sequence[str], seconds: float) -> str:
     count = {state: sum(one.state == state for one in outcomes) for state in _STATES}
-    parts = [f"{count['as recorded']} of {many(len(outcomes), 'proof')} as recorded"]
+    parts = [f"{count['as recorded']} of {many(len(outcomes), 'proof')} as recorded" if outcomes else "nothing was proved"]
     parts += [f"{count['differs']} NOT AS RECORDED"] if count["differs"] else []
     parts += [f"{count['not told']} not proved here"] if count["not told"] else []
-    parts += [f"{_remedies(len(host))} not applied: proved only in a VM"] if host else []
+    parts += [f"{_remedies(len(host))} not applied"] if host else []
     parts += [f"nothing failed here for {', '.join(unshown)}: not proved for that"] if unshown else []
     return "\n".join(_wrapped("", f"{'; '.join(parts)}; {seconds:.0f} s"))
 
