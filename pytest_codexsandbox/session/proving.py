@@ -159,4 +159,4 @@ def _unmeasured(record: Record) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    return "; ".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
