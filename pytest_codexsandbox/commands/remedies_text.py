@@ -105,7 +105,9 @@ def host_lines(remedies: Sequence[Remedy]) -> Iterator[str]:
 
 def closing(outcomes: Sequence[Outcome], host: Sequence[Remedy], unshown: Sequence[str], seconds: float) -> str:
     count = {state: sum(one.state == state for one in outcomes) for state in _STATES}
-    parts = [f"{count['as recorded']} of {many(len(outcomes), 'proof')} as recorded" if outcomes else "nothing was proved"]
+    parts = [
+        f"{count['as recorded']} of {many(len(outcomes), 'proof')} as recorded" if outcomes else "nothing was proved"
+    ]
     parts += [f"{count['differs']} NOT AS RECORDED"] if count["differs"] else []
     parts += [f"{count['not told']} not proved here"] if count["not told"] else []
     parts += [f"{_remedies(len(host))} not applied"] if host else []

@@ -83,8 +83,8 @@ def test_what_still_fails_is_named() -> None:
     [
         (GREEN, "before: the sandbox does not fail to start there (green)"),
         (LEAK, "before: the sandbox does not fail to start there (leak)"),
-        (red("another"), "before: it fails there for another cause: another"),
-        (red(""), "before: it fails there for another cause: not recognised"),
+        (red("another"), f"before: it fails there for another; recorded is {CAUSE}"),
+        (red(""), f"before: it fails there for a cause that is not recognised; recorded is {CAUSE}"),
         (red(control_held=False), "before: violates"),
         (BROKEN, "before: broken: the engine is gone; why no such file"),
         (record(Verdict.NOT_APPLICABLE, reason="no such door"), "before: n/a: no such door"),
