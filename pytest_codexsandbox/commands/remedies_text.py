@@ -9,7 +9,7 @@ import msgspec
 
 from pytest_codexsandbox.commands.remedies_chosen import Choice
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.diagnosis.remedies import Proof, Remedy
+from pytest_codexsandbox.diagnosis.remedies import Proof, Remedy, proved_with
 from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.facts import many
@@ -41,7 +41,7 @@ def listed(choices: Sequence[Choice]) -> Iterator[str]:
                 yield from _remedy(choice.remedy, cause, again=choice.remedy.name in told)
                 told.add(choice.remedy.name)
         yield ""
-    yield from _wrapped("", _counted([choice.remedy for choice in choices]))
+    yield from _wrapped("", _counted(choices))
 
 
 def _remedy(remedy: Remedy, cause: str, *, again: bool) -> Iterator[str]:
@@ -56,7 +56,9 @@ def _remedy(remedy: Remedy, cause: str, *, again: bool) -> Iterator[str]:
     if remedy.shown:
         yield from _wrapped("    proved  ", remedy.shown)
     for proof in proofs:
-        yield from _wrapped("    proved  ", arrow(proof, synthetic=_is_synthetic(proof)))
+        imitated = "; that imitates it" if cause in proof.imitates else ""
+        head = "    proved  " if proof.turns == "green" else "    tried   "
+        yield from _wrapped(head, arrow(proof, synthetic=_is_synthetic(proof)) + imitated)
     if not remedy.is_tried:
         yield from _wrapped("    host    ", IN_A_VM)
 
@@ -69,14 +71,16 @@ def _is_synthetic(proof: Proof) -> bool:
     return SHIPPED.profile(proof.before.profile).synthetic
 
 
-def _counted(every: Sequence[Remedy]) -> str:
-    tried = [one for one in every if one.proofs]
+def _counted(choices: Sequence[Choice]) -> str:
+    tried = [choice.remedy for choice in choices if choice.proofs]
     helps = sum(one.turns == "green" for one in tried)
-    host = sum(not one.is_tried for one in every)
+    host = sum(not choice.remedy.is_tried for choice in choices)
+    rest = len(choices) - len(tried) - host
     parts = [f"{len(tried)} tried in containers, of which {helps} make the sandbox start"] if tried else []
     parts += [f"{host} would change the kernel or the host"] if host else []
-    again = "; once more here: codexsandbox remedies --prove" if tried else ""
-    return f"{_remedies(len(every))}: {', '.join(parts)}{again}"
+    parts += [f"{rest} not proved for this"] if rest else []
+    again = f" Tried with {proved_with().words}; --prove tries it here." if tried else ""
+    return f"{_remedies(len(choices))}: {', '.join(parts)}.{again}"
 
 
 def _remedies(count: int) -> str:
@@ -117,7 +121,7 @@ def closing(outcomes: Sequence[Outcome], host: Sequence[Remedy], unshown: Sequen
 
 # ---- for programs
 def listed_json(choices: Sequence[Choice]) -> dict[str, Any]:
-    return {"remedies": [_as_data(choice) for choice in choices]}
+    return {"proved_with": msgspec.to_builtins(proved_with()), "remedies": [_as_data(choice) for choice in choices]}
 
 
 def _as_data(choice: Choice) -> dict[str, Any]:

@@ -90,15 +90,37 @@ _NAMED: Final = 2
 _ORDER: Final = ("green", "not proved", "no sandbox", "no better")
 
 
+class ProvedWith(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where all proofs were last gone through; another kernel or engine may refuse other things."""
+
+    kernel: str
+    engine: str
+    codex: str
+    distro: str
+
+    @property
+    def words(self) -> str:
+        return f"Linux {self.kernel}, {self.engine}, Codex {self.codex}, {self.distro}"
+
+
 class _File(msgspec.Struct, forbid_unknown_fields=True):
+    proved_with: ProvedWith
     remedy: tuple[Remedy, ...]
+
+
+@cache
+def _file() -> _File:
+    return msgspec.convert(tomllib.loads(FILE.read_text(encoding="utf-8")), _File)
+
+
+def proved_with() -> ProvedWith:
+    return _file().proved_with
 
 
 @cache
 def remedies() -> tuple[Remedy, ...]:
     """The narrowest first among those that help."""
-    found = msgspec.convert(tomllib.loads(FILE.read_text(encoding="utf-8")), _File).remedy
-    return tuple(sorted(found, key=lambda one: _ORDER.index(one.turns)))
+    return tuple(sorted(_file().remedy, key=lambda one: _ORDER.index(one.turns)))
 
 
 def ways_of(fingerprint: str) -> tuple[str, ...]:

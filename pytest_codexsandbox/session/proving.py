@@ -129,8 +129,8 @@ def not_failing(red: Record, proof: Proof) -> str:
         return f"the sandbox does not fail to start there ({found})" if found else _unmeasured(red)
     causes = _causes(red)
     if not set(proof.causes) <= set(causes):
-        found = ", ".join(filter(None, causes)) or "a cause that is not recognised"
-        return f"it fails there for {found}; recorded is {', '.join(proof.causes)}"
+        seen = ", ".join(filter(None, causes)) or "a cause that is not recognised"
+        return f"it fails there for {seen}; recorded is {', '.join(proof.causes)}"
     return ""
 
 

@@ -11,7 +11,7 @@ import pytest
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands import remedies as command
 from pytest_codexsandbox.commands.remedies_chosen import choose
-from pytest_codexsandbox.diagnosis.remedies import At, remedies
+from pytest_codexsandbox.diagnosis.remedies import At, proved_with, remedies
 from pytest_codexsandbox.environments.container import engine as engines
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.record import Record
@@ -123,6 +123,7 @@ def test_each_remedy_is_listed_with_its_price_and_where_it_was_proved(run: Run) 
     for one in remedies():
         assert all(words in flat for words in (one.name, one.price, one.do, *one.causes))
         assert all(proof.before.words in flat and proof.after.words in flat for proof in one.proofs)
+    assert flat.endswith(f"Tried with {proved_with().words}; --prove tries it here.")
     assert flat.count("is never applied here") == sum(not one.is_tried for one in remedies() for _ in one.causes)
     assert max(map(len, out.splitlines())) <= 80
 
@@ -131,6 +132,10 @@ def test_of_a_cause_only_what_was_seen_for_it_is_called_proved(run: Run) -> None
     _, out, _ = run("fresh-proc-given-up")
     assert "systempaths-unconfined  (container): not proved for this cause" in out
     assert "proved  " not in out
+    assert out.endswith("1 remedy: 1 not proved for this.\n")
+    _, out, _ = run("apparmor-restricts-userns")
+    assert "that imitates it" in " ".join(out.split())
+    assert "proved  " not in out
     _, out, _ = run("mount-refused-by-seccomp")
     assert "docker-default" not in out
     assert "proved  seccomp-plus-userns → seccomp-unconfined\n" in out
@@ -138,7 +143,9 @@ def test_of_a_cause_only_what_was_seen_for_it_is_called_proved(run: Run) -> None
 
 def test_for_programs_there_is_all_of_it(run: Run) -> None:
     code, out, _ = run("--json", "synthetic-netlink-socket", "userns-sysctl-off")
-    found = {one["name"]: one for one in json.loads(out)["remedies"]}
+    told = json.loads(out)
+    found = {one["name"]: one for one in told["remedies"]}
+    assert set(told["proved_with"]) == {"kernel", "engine", "codex", "distro"}
     assert code == 0
     assert set(found) == {"no-filter-of-yours", "network-on", "userns-clone-sysctl"}
     assert found["network-on"]["causes"] == ["netlink-socket-refused"]
