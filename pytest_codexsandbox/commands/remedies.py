@@ -22,6 +22,7 @@ from pytest_codexsandbox.commands.images import DOCKER
 from pytest_codexsandbox.commands.remedies_chosen import Choice, choose
 from pytest_codexsandbox.commands.remedies_text import (
     closing,
+    here_line,
     host_lines,
     listed,
     listed_json,
@@ -81,7 +82,7 @@ def _prove(options: argparse.Namespace, choices: Sequence[Choice]) -> int:
         subject = _codex(options)
         here = {**_engine(), "Codex": subject.capabilities.version, "image": options.distro}
         if not options.json:
-            print(", ".join(f"{name} {value}" for name, value in here.items()), end="\n\n", flush=True)
+            print(here_line(here), end="\n\n", flush=True)
         for one in _proved(choices, subject, options.distro):
             outcomes.append(one)
             if not options.json:

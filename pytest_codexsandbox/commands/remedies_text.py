@@ -88,6 +88,10 @@ def _remedies(count: int) -> str:
 
 
 # ---- what was found here
+def here_line(here: Mapping[str, str]) -> str:
+    return "\n".join(_wrapped("", ", ".join(f"{name} {value}" for name, value in here.items())))
+
+
 def outcome_lines(one: Outcome) -> Iterator[str]:
     """From what to what, then what was found on either side."""
     yield from _wrapped(f"{one.remedy}  ", arrow(one, synthetic=one.synthetic))

@@ -21,7 +21,7 @@ Of several that fit, the most specific is said first: each letter of the words c
 
 _WAYS = """A test goes to both sides of each arrow, in containers. *green*: the sandbox starts there and is on.
 *no sandbox*: none is asked for any more. *no better*: it was tried and does not help.
-What changes a kernel or a host is not tried by it.
+What changes a kernel or a host is not tried by it. For which of the causes each was shown: `codexsandbox remedies`.
 """
 
 

@@ -58,7 +58,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         monkeypatch.setattr("pytest_codexsandbox.session.proving._causes", _all_causes)
         monkeypatch.setattr(command, "in_containers", lambda *_, **__: rehearsed)
         monkeypatch.setattr(command, "_codex", lambda options: CODEX)
-        monkeypatch.setattr(command, "_engine", lambda: {"kernel": "6.1", "Docker": "20.10"})
+        monkeypatch.setattr(command, "_engine", lambda: {"kernel": "6.1", "Docker": f"20.10{'+more' * 12}"})
         code = cli.main(["remedies", *words])
         said = capsys.readouterr()
         return code, said.out, said.err
