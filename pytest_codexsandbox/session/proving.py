@@ -73,7 +73,7 @@ class Starts:
     def at(self, at: At) -> Record:
         """NotHad where something that the place is made of cannot be had here."""
         place = place_of(at)
-        if place not in self._known:
+        if at.policy not in self._known.get(place, {}):
             if len(self._broken) >= IN_A_ROW:
                 raise NotHad(f"not tried: {IN_A_ROW} environments in a row did not start", why=self._broken[-1])
             policies = sorted({side.policy for side in self._sides if place_of(side) == place} | {at.policy})

@@ -3,6 +3,7 @@
 Nothing of the host is changed by any of them: what would do so is not tried here, and says that it is not proved.
 """
 
+import json
 import os
 import shlex
 import tempfile
@@ -12,6 +13,7 @@ from typing import Final
 
 import pytest
 
+from pytest_codexsandbox import cli
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.diagnosis.remedies import At, Proof, Remedy, Turns, remedies
 from pytest_codexsandbox.environments.bubblewrap.having import why_not
@@ -67,6 +69,38 @@ def test_a_remedy_does_what_it_says(pair: tuple[Remedy, Proof], starts: Starts) 
     found = prove(remedy, proof, starts)
     assert (found.state, found.found, found.why) == ("as recorded", proof.turns, "")
     assert set(proof.causes) <= set(found.causes) & set(remedy.causes)
+
+
+@pytest.mark.parametrize(
+    ("red", "then", "state", "found"),
+    [
+        (At(profile="docker-default"), At(profile="sys-admin"), "differs", "no better"),
+        (
+            At(profile="docker-default"),
+            At(profile="docker-default", policy="danger-full-access"),
+            "differs",
+            "no sandbox",
+        ),
+        (At(profile="seccomp-unconfined"), At(profile="seccomp-unconfined-systempaths"), "not told", ""),
+        (At(profile="sys-admin"), At(profile="seccomp-unconfined"), "not told", ""),
+    ],
+)
+def test_a_remedy_of_which_something_untrue_is_recorded_is_found_out(
+    red: At, then: At, state: str, found: str, starts: Starts
+) -> None:
+    """One that does not help, one that takes the sandbox away, nothing to mend, and another cause than is recorded."""
+    (remedy,) = [one for one in remedies() if one.name == "no-filter"]
+    proof = Proof(causes=("userns-refused-by-outer-filter",), before=red, after=then)
+    outcome = prove(remedy, proof, starts)
+    assert (outcome.state, outcome.found) == (state, found), outcome
+
+
+def test_the_command_goes_to_both_sides_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["remedies", "ordinary-user", "userns-clone-sysctl", "--prove", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (one,) = told["outcomes"]
+    assert (one["state"], one["found"], one["causes"]) == ("as recorded", "green", ["uid-map-needs-setfcap"])
+    assert told["not_applied"] == ["userns-clone-sysctl"]
 
 
 def test_a_limit_of_namespaces_that_is_raised_in_a_user_namespace_of_its_own(

@@ -157,6 +157,14 @@ def test_a_place_is_gone_to_once_for_every_policy_that_is_asked_there() -> None:
     ]  # fmt: skip
 
 
+def test_a_policy_that_no_proof_named_is_asked_for_then() -> None:
+    script = Script(docker_default=red())
+    starts = Starts(script, ())
+    for policy in ("workspace-write", "read-only", "read-only"):
+        starts.at(At(profile="docker-default", policy=policy))
+    assert [policies for _, policies in script.asked] == [("workspace-write",), ("read-only",)]
+
+
 def test_after_several_that_do_not_start_no_other_is_tried() -> None:
     script = Script(docker_default=BROKEN, seccomp_unconfined=GREEN)
     places = [At(profile="docker-default", user=f"u{number}") for number in range(IN_A_ROW)]
