@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
-from pytest_codexsandbox.diagnosis.remedies import At, Remedy, remedies
+from pytest_codexsandbox.diagnosis.remedies import Remedy, remedies
 
 WORDS = {"sandbox": "the sandbox", "not-sandbox": "not the sandbox", "undecided": "undecided"}
 _HEAD = """# Fingerprints
@@ -21,7 +21,7 @@ Of several that fit, the most specific is said first: each letter of the words c
 
 _WAYS = """A test goes to both sides of each arrow, in containers. *green*: the sandbox starts there and is on.
 *no sandbox*: none is asked for any more. *no better*: it was tried and does not help.
-What changes a kernel or a host is not tried by it.
+What changes a kernel or a host is not tried by it. For which of the causes each was shown: `codexsandbox remedies`.
 """
 
 
@@ -56,18 +56,9 @@ def _row(known: Fingerprint) -> tuple[str, ...]:
 
 
 def _way(remedy: Remedy) -> tuple[str, ...]:
-    shown = "<br>".join(f"{_at(one.before)} → {_at(one.after)}: {one.turns}" for one in remedy.proofs)
+    shown = "<br>".join(f"`{one.before.words}` → `{one.after.words}`: {one.turns}" for one in remedy.proofs)
     shown = shown or (f"{remedy.shown}: {remedy.turns}" if remedy.shown else remedy.turns)
     return (_cell(remedy.do), shown, _cell(remedy.price), ", ".join(f"`{cause}`" for cause in remedy.causes))
-
-
-def _at(place: At) -> str:
-    """Only what is not as usual."""
-    usual = At(profile="")
-    more = [place.bwrap] if place.bwrap != usual.bwrap else []
-    more += [place.user] if place.user != usual.user else []
-    more += [place.policy] if place.policy != usual.policy else []
-    return f"`{'~'.join((place.profile, *more))}`"
 
 
 def _words(known: Fingerprint) -> str:

@@ -123,8 +123,12 @@ def of_environments(asked: Containers) -> dict[str, tuple[str, ...]]:
 
 
 def environment(matrix: MatrixFile, names: Row, *, arch: str) -> EnvironmentSpec:
+    return of_values(matrix.catalogue, names, arch=arch)
+
+
+def of_values(catalogue: Catalogue, names: Row, *, arch: str) -> EnvironmentSpec:
     distro, bwrap, profile, user = names
-    found = [_value(matrix.catalogue, axis, name) for axis, name in zip(AXES, names, strict=False)]
+    found = [_value(catalogue, axis, name) for axis, name in zip(AXES, names, strict=False)]
     made = ContainerSpec(image=found[0], bwrap=found[1], profile=found[2], user=found[3])
     return EnvironmentSpec(
         id=_id(names), backend="docker", distro=distro, profile=profile, user=user, engine=ENGINE, arch=arch,

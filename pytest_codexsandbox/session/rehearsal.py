@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.ports import Door, Particular, Subject
+from pytest_codexsandbox.ports import Door, Particular, Say, Subject, silent
 from pytest_codexsandbox.session.batteries import SHARED, group_of
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.standing import STANDING, START, TRUST, control_evidence, start_evidence
@@ -150,6 +150,7 @@ def rehearse(
     exempt_from_start: bool = False,
     bench: Bench | None = None,
     wanted: Callable[[Key], bool] = lambda key: True,
+    say: Say = silent,
 ) -> dict[Key, Record]:
     """Every (promise, policy) against one subject, without pytest. `exempt_from_start`: for subjects that restrain
     themselves. `wanted` leaves keys out while the acts, and with them the controls of `bench`, stay what they are."""
@@ -167,7 +168,7 @@ def rehearse(
     )
     plan = Plan(preset="rehearsal", cells=(cell,), promises=tuple(promise for promise, _ in pairs), keys=keys)
     functions = {promise.id: function for promise, function in pairs}
-    own = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: subject)
+    own = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: subject, say=say)
     if bench is not None:
         own.adopt(bench)
     try:

@@ -3,6 +3,7 @@
 Nothing of the host is changed by any of them: what would do so is not tried here, and says that it is not proved.
 """
 
+import json
 import os
 import shlex
 import tempfile
@@ -12,19 +13,16 @@ from typing import Final
 
 import pytest
 
+from pytest_codexsandbox import cli
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.diagnosis.remedies import At, Proof, Remedy, Turns, remedies
 from pytest_codexsandbox.environments.bubblewrap.having import why_not
-from pytest_codexsandbox.matrix import survey
 from pytest_codexsandbox.matrix.axes import SHIPPED
-from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.ports import Subject
-from pytest_codexsandbox.registry import cache_folder, shipped
-from pytest_codexsandbox.session.bench import BenchOptions
-from pytest_codexsandbox.session.rehearsal import rehearse
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.session.proving import Starts, in_containers, prove
 from tests.docker.conftest import NEEDED
-from tests.docker.reproducing import Place, opened_at, run_line, spec_of, sysctls
+from tests.docker.reproducing import Place, opened_at, run_line, sysctls
 from tests.fakes.machine import installed_codex
 
 PROOFS: Final = [(remedy, proof) for remedy in remedies() for proof in remedy.proofs]
@@ -32,29 +30,6 @@ VERDICTS: Final[dict[Turns, Verdict]] = {
     "green": Verdict.CONFORMS, "no sandbox": Verdict.UNCONFINED, "no better": Verdict.VIOLATES,
 }  # fmt: skip
 LIMIT: Final = "/proc/sys/user/max_user_namespaces"
-
-
-class Starts:
-    """What start.sandbox-is-on says at a place; a container for each, once, for every policy that a proof wants."""
-
-    def __init__(self, codex: Subject, folder: Path) -> None:
-        self._codex, self._folder = codex, folder
-        self._known: dict[Place, dict[str, Record]] = {}
-
-    def at(self, at: At) -> Record:
-        place = Place(at.profile, at.bwrap, at.user)
-        if place not in self._known:
-            sides = [side for _, proof in PROOFS for side in (proof.before, proof.after)]
-            policies = {side.policy for side in sides if Place(side.profile, side.bwrap, side.user) == place}
-            self._known[place] = self._rehearsed(place, sorted(policies))
-        return self._known[place][at.policy]
-
-    def _rehearsed(self, place: Place, policies: list[str]) -> dict[str, Record]:
-        pairs = [pair for pair in survey.promises(shipped("scenarios")) if pair[0].id == "start.sandbox-is-on"]
-        folder = self._folder / "-".join(place)
-        options = BenchOptions(folder=folder, cache=cache_folder(), timeout_scale=3.0)
-        records = rehearse(pairs, policies, self._codex, environment=spec_of(place), options=options)
-        return {key.policy: record for key, record in records.items()}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +40,8 @@ def before() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def starts(before: dict[str, str]) -> Iterator[Starts]:
     with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
-        yield Starts(installed_codex(cache_folder()), Path(folder))
+        rehearsed = in_containers(installed_codex(cache_folder()), Path(folder))
+        yield Starts(rehearsed, [proof for _, proof in PROOFS])
 
 
 def named(pair: tuple[Remedy, Proof]) -> str:
@@ -86,14 +62,45 @@ def test_a_remedy_does_what_it_says(pair: tuple[Remedy, Proof], starts: Starts) 
             pytest.skip(f"bubblewrap {name} cannot be had here: {missing}")
     red, then = starts.at(proof.before), starts.at(proof.after)
     assert (red.verdict, red.direction) == (Verdict.VIOLATES, "denied"), red.reason
-    (row,) = red.evidence
-    pasted = match(row.saw)  # what the words alone would tell: the cause that a synthetic profile imitates
-    assert {row.reason, pasted.fingerprint if pasted else ""} & set(remedy.causes), row
-    assert proof.cause in ("", row.reason)
     assert then.verdict is VERDICTS[proof.turns], then.reason
     (row,) = then.evidence
     assert row.control_held
     assert row.held is (proof.turns != "no better")
+    found = prove(remedy, proof, starts)
+    assert (found.state, found.found, found.why) == ("as recorded", proof.turns, "")
+    assert set(proof.causes) <= set(found.causes) & set(remedy.causes)
+
+
+@pytest.mark.parametrize(
+    ("red", "then", "state", "found"),
+    [
+        (At(profile="docker-default"), At(profile="sys-admin"), "differs", "no better"),
+        (
+            At(profile="docker-default"),
+            At(profile="docker-default", policy="danger-full-access"),
+            "differs",
+            "no sandbox",
+        ),
+        (At(profile="seccomp-unconfined"), At(profile="seccomp-unconfined-systempaths"), "not told", ""),
+        (At(profile="sys-admin"), At(profile="seccomp-unconfined"), "not told", ""),
+    ],
+)
+def test_a_remedy_of_which_something_untrue_is_recorded_is_found_out(
+    red: At, then: At, state: str, found: str, starts: Starts
+) -> None:
+    """One that does not help, one that takes the sandbox away, nothing to mend, and another cause than is recorded."""
+    (remedy,) = [one for one in remedies() if one.name == "no-filter"]
+    proof = Proof(causes=("userns-refused-by-outer-filter",), before=red, after=then)
+    outcome = prove(remedy, proof, starts)
+    assert (outcome.state, outcome.found) == (state, found), outcome
+
+
+def test_the_command_goes_to_both_sides_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["remedies", "ordinary-user", "userns-clone-sysctl", "--prove", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (one,) = told["outcomes"]
+    assert (one["state"], one["found"], one["causes"]) == ("as recorded", "green", ["uid-map-needs-setfcap"])
+    assert told["not_applied"] == ["userns-clone-sysctl"]
 
 
 def test_a_limit_of_namespaces_that_is_raised_in_a_user_namespace_of_its_own(

@@ -5,6 +5,7 @@ import pytest
 from pytest_codexsandbox.diagnosis.match import fingerprints, match
 from pytest_codexsandbox.diagnosis.remedies import At, Remedy, remedies, ways_of
 from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.model.policy import POLICIES
 
 ALL = remedies()
@@ -28,7 +29,11 @@ def test_it_is_proved_or_says_that_it_is_not(remedy: Remedy) -> None:
     assert len({proof.turns for proof in remedy.proofs}) <= 1
     for proof in remedy.proofs:
         assert proof.before != proof.after
-        assert proof.cause in ("", *remedy.causes)
+        assert proof.causes
+        assert set(proof.about) <= set(remedy.causes)
+        assert len(set(proof.about)) == len(proof.about)
+        # What a filter of ours imitates was not seen to become green.
+        assert not proof.imitates or (SHIPPED.profile(proof.before.profile).synthetic and proof.turns != "green")
         for place in (proof.before, proof.after):
             assert _exists(place)
     told: dict[str, str] = {
@@ -37,8 +42,31 @@ def test_it_is_proved_or_says_that_it_is_not(remedy: Remedy) -> None:
         "no better": "(does not help",
     }
     for cause in remedy.causes:
-        assert told.get(remedy.turns, "(not proved)") in remedy.told(cause)
+        shown = remedy.shown or remedy.proofs_for(cause)
+        unproved = "(not proved for this cause)" if remedy.proofs else "(not proved)"
+        assert (told[remedy.turns] if shown else unproved) in remedy.told(cause)
         assert f"Price: {remedy.price}" in remedy.told(cause)
+
+
+def test_its_name_is_its_own() -> None:
+    """A command takes names of causes, of profiles and of remedies."""
+    names = [remedy.name for remedy in ALL]
+    assert len(set(names)) == len(names)
+    assert not {known.id for known in fingerprints()} & set(names)
+    assert not set(SHIPPED.values("profiles")) & set(names)
+    assert all(is_value(name) for name in names)
+
+
+def test_what_was_shown_for_one_cause_is_not_told_as_proof_for_another() -> None:
+    """Docker's own filter refuses another call than one that forgets mount."""
+    (remedy,) = [one for one in ALL if one.name == "no-filter"]
+    assert "(proved in docker-default)" in remedy.told("userns-refused-by-outer-filter")
+    assert "(proved in seccomp-plus-userns)" in remedy.told("mount-refused-by-seccomp")
+    unproved = [(one.name, cause) for one in ALL if one.proofs for cause in one.causes if not one.proofs_for(cause)]
+    assert unproved == [
+        ("systempaths-unconfined", "fresh-proc-given-up"),
+        ("cap-add-sys-admin", "namespace-refused-to-root"),
+    ]
 
 
 def _exists(place: At) -> bool:

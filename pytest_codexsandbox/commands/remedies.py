@@ -1,0 +1,152 @@
+"""What can be done where the sandbox does not start, what that costs, and whether it helps: proved here with --prove.
+
+Without --prove: by cause, each remedy, its price for security, and where it was proved; starts nothing. A name is a
+cause (as reports and `diagnose` say it), a profile in which the sandbox does not start, or a remedy; globs too.
+
+With --prove each remedy is applied to the environment that fails, in containers: red for this cause before, and green
+afterwards, or still red where that is recorded. What changes the kernel or the host is never applied.
+
+Exit code: 0 all as recorded; 1 a remedy did not do what is recorded of it; 10 something could not be told here;
+11 nothing was proved, for all of it would change the host; 4 without an engine.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from pytest_codexsandbox.commands.asked import INSTALL
+from pytest_codexsandbox.commands.images import DOCKER
+from pytest_codexsandbox.commands.remedies_chosen import Choice, choose
+from pytest_codexsandbox.commands.remedies_text import (
+    closing,
+    here_line,
+    host_lines,
+    listed,
+    listed_json,
+    outcome_lines,
+    proved_json,
+)
+from pytest_codexsandbox.commands.workbench import tell, workbench
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, WrongInput
+from pytest_codexsandbox.matrix.axes import DISTROS, SHIPPED
+from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
+from pytest_codexsandbox.ports import Say, Subject
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.releases.candidates import candidate
+from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.session.proving import DISTRO, Outcome, Starts, in_containers, prove
+
+EXAMPLES: Final = (
+    "codexsandbox remedies",
+    "codexsandbox remedies userns-refused-by-outer-filter",
+    "codexsandbox remedies docker-default --prove         what helps in Docker's default profile, tried here",
+    "codexsandbox remedies cap-add-sys-admin --prove --json",
+)
+_DIFFERS: Final = 1
+_NOT_TOLD: Final = 10
+_NOTHING: Final = 11
+_NOTHING_PROVED: Final = "no remedy can be proved here: "
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="CAUSE|PROFILE|REMEDY", help="only what is for these; default: all")
+    parser.add_argument("--prove", action="store_true", help="apply them here, in containers")
+    parser.add_argument("--distro", default=DISTRO, metavar="NAME", help=f"with --prove: another than {DISTRO}")
+    parser.add_argument(
+        "--codex-bin", default="", metavar="[LABEL=]PATH[@AS-VERSION]", help="with --prove: not the installed Codex"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    choices = choose(options.names)
+    if options.prove:
+        return _prove(options, choices)
+    if options.codex_bin or options.distro != DISTRO:
+        raise WrongInput("--codex-bin and --distro belong to `remedies --prove`")
+    print(json.dumps(listed_json(choices), indent=2) if options.json else "\n".join(listed(choices)))
+    return 0
+
+
+def _prove(options: argparse.Namespace, choices: Sequence[Choice]) -> int:
+    """Each outcome is shown when it is there: whoever breaks off has what was found until then."""
+    if options.distro not in (distros := SHIPPED.values(DISTROS)):
+        raise WrongInput(f"there is no distribution {options.distro!r}", why=known(options.distro, distros))
+    started, outcomes, here = time.monotonic(), [], dict[str, str]()
+    if any(choice.proofs for choice in choices):
+        subject = _codex(options)
+        here = {**_engine(), "Codex": subject.capabilities.version, "image": options.distro}
+        if not options.json:
+            print(here_line(here), end="\n\n", flush=True)
+        for one in _proved(choices, subject, options.distro):
+            outcomes.append(one)
+            if not options.json:
+                print("\n".join(outcome_lines(one)), end="\n\n", flush=True)
+    host, unshown = tuple(one.remedy for one in choices if not one.remedy.is_tried), not_shown(choices, outcomes)
+    if options.json:
+        print(json.dumps(proved_json(outcomes, host, unshown, here), indent=2))
+    else:
+        seconds = time.monotonic() - started
+        print("\n".join([*host_lines(host), *([""] if host else []), closing(outcomes, host, unshown, seconds)]))
+    return code(outcomes, unshown)
+
+
+def code(outcomes: Sequence[Outcome], unshown: Sequence[str]) -> int:
+    """The worst first: a remedy that does not do what people are told is worse than one of which nobody knows."""
+    if not outcomes:
+        return _NOTHING
+    states = {one.state for one in outcomes}
+    return _DIFFERS if "differs" in states else _NOT_TOLD if "not told" in states or unshown else 0
+
+
+def not_shown(choices: Sequence[Choice], outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """Causes that were named, and for which no environment failed that a remedy was tried in."""
+    seen = {cause for one in outcomes if one.state != "not told" for cause in one.causes}
+    asked = dict.fromkeys(cause for choice in choices for cause in choice.asked)
+    return tuple(cause for cause in asked if cause not in seen)
+
+
+# ---- proving
+def _codex(options: argparse.Namespace) -> Subject:
+    if not sys.platform.startswith("linux"):
+        raise WrongInput(f"{_NOTHING_PROVED}this is {sys.platform}", why=NEEDS_LINUX)
+    spec = candidate(options.codex_bin) if options.codex_bin else installed()
+    if spec is None:
+        raise WrongInput(f"{_NOTHING_PROVED}no Codex is installed beside this Python", next_step=INSTALL)
+    return resolve(spec, cache=cache_folder())
+
+
+def _engine() -> dict[str, str]:
+    """Which, and its kernel. Words of ours where there is none."""
+    try:
+        from pytest_codexsandbox.environments.container.engine import Engine
+    except ImportError as problem:
+        raise WrongInput(f"{_NOTHING_PROVED}the Python package of containers is missing", next_step=DOCKER) from problem
+    try:
+        with Engine() as engine:
+            about: dict[str, Any] = engine.about()
+            name = "Podman" if engine.podman else "Docker"
+    except CodexSandboxError as fault:
+        raise MachineFault(
+            f"{_NOTHING_PROVED}{fault.what}", where=fault.where, why=fault.why, next_step=fault.next_step
+        ) from fault
+    return {"kernel": str(about.get("KernelVersion", "")), name: str(about.get("EngineVersion", ""))}
+
+
+def _proved(choices: Sequence[Choice], subject: Subject, distro: str) -> Iterator[Outcome]:
+    with workbench("remedies") as folder:
+        rehearsed = in_containers(subject, folder, distro=distro, say=tell)
+        yield from proved(choices, Starts(rehearsed, [one for choice in choices for one in choice.proofs]), say=tell)
+
+
+def proved(choices: Sequence[Choice], starts: Starts, *, say: Say) -> Iterator[Outcome]:
+    """One after the other: whoever breaks off has what was found until then."""
+    pairs = [(choice.remedy, proof) for choice in choices for proof in choice.proofs]
+    for place, (remedy, proof) in enumerate(pairs, 1):
+        say(f"{place}/{len(pairs)} {remedy.name}: {proof.before.words} → {proof.after.words}")
+        yield prove(remedy, proof, starts)

@@ -1,0 +1,248 @@
+"""`codexsandbox remedies`: what is chosen, shown and said at the end. No engine is asked: environments are scripted."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+
+from pytest_codexsandbox import cli
+from pytest_codexsandbox.commands import remedies as command
+from pytest_codexsandbox.commands.remedies_chosen import choose
+from pytest_codexsandbox.diagnosis.remedies import At, proved_with, remedies
+from pytest_codexsandbox.environments.container import engine as engines
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.session.proving import Place, Records
+from tests.unit.diagnosis.makers import record, row
+
+GREEN = record(Verdict.CONFORMS, evidence=(row(),))
+FREE = record(Verdict.UNCONFINED, evidence=(row(),))
+BROKEN = record(Verdict.BROKEN, reason="it did not start")
+Run = Callable[..., tuple[int, str, str]]
+CODEX: Final = SimpleNamespace(capabilities=SimpleNamespace(version="0.163.0"))
+
+
+def red(causes: Sequence[str]) -> Record:
+    rows = (row(held=False, direction="denied", reason=causes[0], saw="it ended with 1"),)
+    return record(Verdict.VIOLATES, direction="denied", evidence=rows)
+
+
+def as_recorded(place: Place, policies: Sequence[str]) -> Records:
+    return {policy: _at(place, policy) for policy in policies}
+
+
+def _at(place: Place, policy: str) -> Record:
+    at = At(profile=place.profile, bwrap=place.bwrap, user=place.user, policy=policy)
+    proofs = [proof for one in remedies() for proof in one.proofs]
+    after = {"green": GREEN, "no sandbox": FREE, "no better": red(("another",))}
+    causes = [proof.causes for proof in proofs if proof.before == at]
+    return red(causes[0]) if causes else next(after[proof.turns] for proof in proofs if proof.after == at)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """The command, where each place says what is recorded of it, but for `changed`."""
+
+    def run(*words: str, changed: Mapping[str, Record | BaseException] = {}) -> tuple[int, str, str]:
+        def rehearsed(place: Place, policies: Sequence[str]) -> Records:
+            said = changed.get(place.profile)
+            if isinstance(said, BaseException):
+                raise said
+            return as_recorded(place, policies) if said is None else dict.fromkeys(policies, said)
+
+        # What the words alone tell is asked of a real text; here the diagnosis tells it.
+        monkeypatch.setattr("pytest_codexsandbox.session.proving._causes", _all_causes)
+        monkeypatch.setattr(command, "in_containers", lambda *_, **__: rehearsed)
+        monkeypatch.setattr(command, "_codex", lambda options: CODEX)
+        monkeypatch.setattr(command, "_engine", lambda: {"kernel": "6.1", "Docker": f"20.10{'+more' * 12}"})
+        code = cli.main(["remedies", *words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path))
+    return run
+
+
+def _all_causes(red: Record) -> tuple[str, ...]:
+    told = red.evidence[0].reason
+    every = [proof.causes for one in remedies() for proof in one.proofs if proof.causes[0] == told]
+    return tuple(dict.fromkeys((told, *(cause for causes in every for cause in causes))))
+
+
+# ---- choosing
+def test_a_name_is_a_remedy_a_cause_or_a_profile_in_which_nothing_starts() -> None:
+    every = [one.name for one in remedies()]
+    assert [one.remedy.name for one in choose(())] == every
+    (one,) = choose(["no-filter"])
+    assert (one.causes, one.proofs) == (one.remedy.causes, one.remedy.proofs)
+    by_cause = choose(["mount-refused-by-seccomp"])
+    assert {"no-filter", "full-access"} < {one.remedy.name for one in by_cause}
+    assert all(one.causes == one.asked == ("mount-refused-by-seccomp",) for one in by_cause)
+    assert {proof.before.profile for one in by_cause for proof in one.proofs} == {"seccomp-plus-userns"}
+    by_profile = choose(["drop-setfcap"])
+    assert [one.remedy.name for one in by_profile] == ["cap-add-setfcap", "ordinary-user"]
+
+
+def test_several_names_are_one_choice_each_in_the_order_of_all() -> None:
+    both = choose(["full-access", "mount-refused-by-seccomp", "no-*"])
+    names = [one.remedy.name for one in both]
+    assert len(set(names)) == len(names)
+    assert names == [one.name for one in remedies() if one.name in names]
+    (full,) = [one for one in both if one.remedy.name == "full-access"]
+    assert full.proofs == full.remedy.proofs
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["docker-defalt"], "did you mean 'docker-default'"),
+        (["bwrap-not-found"], "it is a cause; what can be done about it has no proof"),
+        (["read-only-rootfs"], "it is a profile; no remedy was tried in it"),
+        (["no-filter", "nobody-*"], "no remedy is known for 'nobody-*'"),
+        (["--distro", "alpine-3.22"], "belong to `remedies --prove`"),
+        (["--codex-bin", "codex"], "belong to `remedies --prove`"),
+        (["--prove", "--distro", "alpin"], "did you mean 'alpine"),
+    ],
+)
+def test_wrong_words_are_answered(words: list[str], told: str, run: Run) -> None:
+    code, out, said = run(*words)
+    assert (code, out) == (4, "")
+    assert told in said
+
+
+# ---- what is known
+def test_each_remedy_is_listed_with_its_price_and_where_it_was_proved(run: Run) -> None:
+    code, out, _ = run()
+    assert code == 0
+    flat = " ".join(out.split())
+    for one in remedies():
+        assert all(words in flat for words in (one.name, one.price, one.do, *one.causes))
+        assert all(proof.before.words in flat and proof.after.words in flat for proof in one.proofs)
+    assert flat.endswith(f"Tried with {proved_with().words}; --prove tries it here.")
+    assert flat.count("is never applied here") == sum(not one.is_tried for one in remedies() for _ in one.causes)
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_of_a_cause_only_what_was_seen_for_it_is_called_proved(run: Run) -> None:
+    _, out, _ = run("fresh-proc-given-up")
+    assert "systempaths-unconfined  (container): not proved for this cause" in out
+    assert "proved  " not in out
+    assert out.endswith("1 remedy: 1 not proved for this.\n")
+    _, out, _ = run("apparmor-restricts-userns")
+    assert "that imitates it" in " ".join(out.split())
+    assert "proved  " not in out
+    _, out, _ = run("mount-refused-by-seccomp")
+    assert "docker-default" not in out
+    assert "proved  seccomp-plus-userns → seccomp-unconfined\n" in out
+
+
+def test_for_programs_there_is_all_of_it(run: Run) -> None:
+    code, out, _ = run("--json", "synthetic-netlink-socket", "userns-sysctl-off")
+    told = json.loads(out)
+    found = {one["name"]: one for one in told["remedies"]}
+    assert set(told["proved_with"]) == {"kernel", "engine", "codex", "distro"}
+    assert code == 0
+    assert set(found) == {"no-filter-of-yours", "network-on", "userns-clone-sysctl"}
+    assert found["network-on"]["causes"] == ["netlink-socket-refused"]
+    assert [proof["synthetic"] for proof in found["network-on"]["proofs"]] == [True]
+    assert found["userns-clone-sysctl"]["changes_host"]
+    assert found["userns-clone-sysctl"]["turns"] == "not proved"
+
+
+# ---- proving
+def test_all_as_recorded_is_a_zero_and_what_changes_the_host_is_said(run: Run) -> None:
+    code, out, said = run("--prove")
+    proofs = sum(len(one.proofs) for one in remedies())
+    assert (code, out.count("as recorded\n")) == (0, proofs)
+    flat = " ".join(out.split())
+    assert f"{proofs} of {proofs} proofs as recorded; 5 remedies not applied" in flat
+    assert flat.count("not applied: it changes the kernel or the host") == 5
+    assert f"{proofs}/{proofs} " in said
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "told"),
+    [
+        ("no-filter", {"seccomp-unconfined": red(("pivot-root-refused",))}, "still red: pivot-root-refused; NOT AS"),
+        ("cap-add-sys-admin", {"sys-admin": GREEN}, "green; NOT AS RECORDED (recorded: still red)"),
+        ("no-filter", {"seccomp-unconfined": FREE}, "no sandbox is asked for; NOT AS RECORDED (recorded: green)"),
+    ],
+)
+def test_a_remedy_that_does_something_else_is_a_one(
+    name: str, changed: Mapping[str, Record], told: str, run: Run
+) -> None:
+    code, out, _ = run(name, "--prove", changed=changed)
+    assert code == 1
+    assert told in " ".join(out.split())
+    assert "NOT AS RECORDED;" in out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("profile", ["docker-default", "seccomp-unconfined"])
+def test_what_could_not_be_told_is_no_proof(profile: str, run: Run) -> None:
+    code, out, _ = run("docker-default", "--prove", changed={profile: BROKEN})
+    assert code == 10
+    assert "NOT PROVED: " in out
+    assert "not proved here" in out.splitlines()[-1]
+
+
+def test_a_remedy_that_differs_is_worse_than_one_of_which_nobody_knows(run: Run) -> None:
+    changed = {"seccomp-unconfined": FREE, "podman-default": BROKEN}
+    code, _, _ = run("docker-default", "--prove", changed=changed)
+    assert code == 1
+
+
+def test_a_cause_that_nothing_failed_for_is_not_proved_by_what_imitates_it(run: Run) -> None:
+    code, out, _ = run("apparmor-restricts-userns", "--prove")
+    assert code == 10
+    assert "2 of 2 proofs as recorded" in out
+    assert "nothing failed here for apparmor-restricts-userns" in " ".join(out.split())
+
+
+def test_where_all_would_change_the_host_nothing_was_proved_and_no_engine_is_asked(run: Run) -> None:
+    code, out, _ = run("userns-sysctl-off", "apparmor-unconfined", "--prove")
+    assert code == 11
+    assert "nothing was proved; 2 remedies not applied" in " ".join(out.split())
+
+
+def test_proving_for_programs(run: Run) -> None:
+    code, out, _ = run("loopback-newaddr-refused", "--prove", "--json")
+    found: dict[str, Any] = json.loads(out)
+    assert code == 0
+    assert {one["remedy"] for one in found["outcomes"]} == {"full-access", "network-on-uid-map-refused"}
+    assert all(one["synthetic"] and one["state"] == "as recorded" for one in found["outcomes"])
+    assert found["not_applied"] == ["apparmor-profile-for-bwrap", "apparmor-userns-sysctl"]
+    assert found["here"]["kernel"] == "6.1"
+
+
+def test_without_an_engine_it_is_said_that_nothing_can_be_proved(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise MachineFault("the container engine does not answer", where="unix:///gone", why="no such file")
+
+    monkeypatch.setattr(command, "_codex", lambda options: CODEX)
+    monkeypatch.setattr(engines, "Engine", gone)
+    assert cli.main(["remedies", "docker-default", "--prove"]) == 4
+    said = capsys.readouterr()
+    assert "no remedy can be proved here: the container engine does not answer" in said.err
+    assert said.out == ""
+
+
+def test_without_a_codex_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(command, "installed", lambda: None)
+    assert cli.main(["remedies", "docker-default", "--prove"]) == 4
+    assert "no remedy can be proved here: no Codex is installed" in capsys.readouterr().err
+
+
+def test_a_wait_that_is_broken_off_shows_what_was_found_until_then(run: Run) -> None:
+    code, out, said = run("docker-default", "--prove", changed={"podman-default": KeyboardInterrupt()})
+    assert code == 130
+    assert out.count("; as recorded\n") == 2
+    assert "proofs" not in out
+    assert "interrupted" in said
