@@ -31,6 +31,7 @@ from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.resolve import resolve
 
+BACKEND = ContainerBackend()  # one for the whole run, as in a run
 DISTRO, PROFILE = "debian-bookworm", "seccomp-unconfined-systempaths"
 
 
@@ -65,7 +66,7 @@ def seconds(act: Callable[[], object]) -> float:
 
 @contextmanager
 def opened(place: Path, subject: Subject) -> Iterator[Environment]:
-    with ContainerBackend().open(spec(), place, brought=(subject,)) as environment:
+    with BACKEND.open(spec(), place, brought=(subject,)) as environment:
         yield environment
 
 

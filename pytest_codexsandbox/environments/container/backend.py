@@ -29,7 +29,7 @@ from pytest_codexsandbox.environments.container.provision.inquiry import inquire
 from pytest_codexsandbox.environments.container.provision.wanted import wanted
 from pytest_codexsandbox.environments.container.shipping import ship
 from pytest_codexsandbox.environments.container.stream import Attached
-from pytest_codexsandbox.environments.container.supplies import Supplier, Supply, of_subject
+from pytest_codexsandbox.environments.container.supplies import Seen, Supplier, Supply, of_subject
 from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.environments.container.watching import Watchers
 from pytest_codexsandbox.environments.hand_client import HandClient
@@ -61,6 +61,7 @@ class ContainerBackend:
         self._host = host
         self._watchers = Watchers()
         self._hosts: set[str] = set()  # engines that were asked for anything
+        self._seen = Seen()
 
     @staticmethod
     def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Foreseen:
@@ -121,7 +122,7 @@ class ContainerBackend:
                 podman.refuse(asked, gives=engine.gives, where=engine.host)
             image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
             supplies, places = _supplies(brought, cache)
-            supplier = Supplier(engine, cache)
+            supplier = Supplier(engine, cache, self._seen)
             mounts = supplier.mounts(supplies, image)
             container = _Container(engine, spec, asked, image, Layer(engine, asked, cache))
             _open.add(container.word)
@@ -147,6 +148,7 @@ class ContainerBackend:
             except MachineFault as problem:
                 if time.monotonic() > limit:
                     raise
+                self._seen.forget(host or default_host())
                 if not waits:
                     say(f"{problem.what}: waiting for it, up to {_BACK:.0f} s")
                 waits = True

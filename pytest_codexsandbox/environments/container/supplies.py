@@ -34,6 +34,10 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     sample: str  # a file in it, by which it is known again
 
 
+Sample = tuple[int, int, int]
+"""Which file it is, and how large. Its time says when it was last used."""
+
+
 def of_subject(binary: str, digest: str, cache: Path) -> tuple[Supply, str]:
     """The folder that a Codex needs with its neighbours, and where its program is found inside."""
     folder, program = subjects.place_of(binary, digest, cache)
@@ -42,15 +46,50 @@ def of_subject(binary: str, digest: str, cache: Path) -> tuple[Supply, str]:
     return Supply(folder=str(folder), inside=inside, digest=whole, sample=program), f"{inside}/{program}"
 
 
+class Seen:
+    """What was proved of engines by this process, and need not be proved for each environment: of which folders they
+    read the very files, as long as those are the same, and which volumes are filled, as long as those are there. An
+    engine that has been gone proves all of it again."""
+
+    def __init__(self) -> None:
+        self._near: dict[str, dict[Supply, tuple[Sample, bool]]] = {}
+        self._filled: dict[tuple[str, str], str] = {}
+
+    def forget(self, host: str) -> None:
+        self._near.pop(host, None)
+        self._filled = {key: made for key, made in self._filled.items() if key[0] != host}
+
+    def near(self, host: str, supply: Supply) -> bool | None:
+        """None: nothing is known, or it is not the same folder any more."""
+        sample, near = self._near.get(host, {}).get(supply, (None, False))
+        return near if sample is not None and sample == _sample(supply) else None
+
+    def keep_near(self, host: str, supply: Supply, near: bool) -> None:
+        self._near.setdefault(host, {})[supply] = (_sample(supply), near)
+
+    def filled(self, host: str, volume: str, made: str) -> bool:
+        """`made`: when, as the engine says; of one that was removed and made anew that is another moment."""
+        return bool(made) and self._filled.get((host, volume)) == made
+
+    def keep_filled(self, host: str, volume: str, made: str) -> None:
+        self._filled[host, volume] = made
+
+
 class Supplier:
     """For one engine."""
 
-    def __init__(self, engine: Engine, cache: Path) -> None:
-        self._engine, self._cache = engine, cache
+    def __init__(self, engine: Engine, cache: Path, seen: Seen | None = None) -> None:
+        self._engine, self._cache, self._known = engine, cache, seen or Seen()
 
     def mounts(self, supplies: tuple[Supply, ...], image: str) -> list[dict[str, Any]]:
-        near = self._near(supplies, image)
-        return [_bind(supply) if supply in near else self._sent(supply, image) for supply in supplies]
+        host = self._engine.host
+        told = {supply: self._known.near(host, supply) for supply in supplies}
+        if None in told.values():
+            near = self._near(supplies, image)
+            for supply in supplies:
+                told[supply] = supply in near
+                self._known.keep_near(host, supply, supply in near)
+        return [_bind(supply) if told[supply] else self._sent(supply, image) for supply in supplies]
 
     def near(self, image: str) -> bool:
         """Whether the engine sees our cache."""
@@ -107,7 +146,9 @@ class Supplier:
         name = f"codexsandbox-{hashlib.sha256(f'{supply.inside} {supply.digest}'.encode()).hexdigest()[:24]}"
         mount = {"Type": "volume", "Source": name, "Target": "/opt/codexsandbox/volume"}
         with self._engine.asked(f"make the volume {name}"):
-            self._engine.api.create_volume(name, labels=labels.kept("supply"))
+            made = str(self._engine.api.create_volume(name, labels=labels.kept("supply")).get("CreatedAt", ""))
+        if self._known.filled(self._engine.host, name, made):
+            return name
         with self._engine.helper(image, [mount]) as helper:
             if not self._is_complete(helper):
                 # Whoever fills it a second time takes files away, for a moment, from those who run in it already.
@@ -115,6 +156,7 @@ class Supplier:
                 with alone(self._cache / "locks" / f"volume-{here}.lock", "a volume of our files"):
                     if not self._is_complete(helper):
                         self._fill(helper, Path(supply.folder))
+        self._known.keep_filled(self._engine.host, name, made)
         return name
 
     def _is_complete(self, helper: str) -> bool:
@@ -129,6 +171,11 @@ class Supplier:
             with self._engine.asked("take our files"):
                 if not self._engine.api.put_archive(helper, "/opt/codexsandbox/volume", _packed(pack)):
                     raise MachineFault("the container engine did not take our files", where=str(folder))
+
+
+def _sample(supply: Supply) -> Sample:
+    there = (Path(supply.folder) / supply.sample).lstat()
+    return there.st_dev, there.st_ino, there.st_size
 
 
 def _bind(supply: Supply) -> dict[str, Any]:
