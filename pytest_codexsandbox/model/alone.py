@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+DIRECTLY: Final = "Asked directly, this environment "  # how the sentence begins where it stands among others
 HELD: Final = "ok"  # what stands in a fact where the program ended as it should
 
 

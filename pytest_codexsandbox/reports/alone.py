@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.model.alone import Alone, Tried
+from pytest_codexsandbox.model.alone import DIRECTLY, Alone, Tried
 from pytest_codexsandbox.model.ledger import START, Journal
 from pytest_codexsandbox.model.policy import SANDBOXED
 from pytest_codexsandbox.model.record import Record
@@ -30,6 +30,16 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     fingerprint: str
     cause: str
+
+
+class _Notes:
+    """One of each: bubblewrap and Codex often say the same."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Note] = {}
+
+    def of(self, words: str, *, fingerprint: str, cause: str) -> Note:
+        return self._kept.setdefault((words, fingerprint), Note(words=words, fingerprint=fingerprint, cause=cause))
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,9 +79,11 @@ def view(journal: Journal, states: Mapping[Key, Record]) -> View | None:
     starts = _starts(journal, states)
     sides = tuple(dict.fromkeys(side for found in starts.values() for side in found))
     synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}  # what is made up stands by itself
+    notes = _Notes()
     alike: dict[tuple[object, ...], list[Row]] = {}
     for spec, found in told.items():
-        row = _row(names[spec], found, tuple(columns), [starts.get(spec, {}).get(side, []) for side in sides])
+        theirs = [starts.get(spec, {}).get(side, []) for side in sides]
+        row = _row(names[spec], found, tuple(columns), theirs, notes)
         alike.setdefault((spec in synthetic, row.tried, row.codex, row.asked), []).append(row)
     rows = [
         msgspec.structs.replace(same[0], names=tuple(name for row in same for name in row.names))
@@ -135,38 +147,41 @@ def _starts(journal: Journal, states: Mapping[Key, Record]) -> dict[str, dict[Si
     return found
 
 
-def _row(name: str, found: Alone, columns: Sequence[str], starts: Sequence[Sequence[Record]]) -> Row:
+def _row(
+    name: str, found: Alone, columns: Sequence[str], starts: Sequence[Sequence[Record]], notes: _Notes
+) -> Row:  # fmt: skip
     tried = {one.name: one for one in found.tried}
-    fields = tuple(_said(tried[column]) if column in tried else _nothing() for column in columns)
-    codex = tuple(tuple(dict.fromkeys(_start(record, found) for record in side)) for side in starts)
+    fields = tuple(_said(tried[column], notes) if column in tried else _nothing() for column in columns)
+    codex = tuple(tuple(dict.fromkeys(_start(record, found, notes) for record in side)) for side in starts)
     every = [record for side in starts for record in side if record.verdict not in _HELD]
     known = all(record.verdict is Verdict.EXPECTED for record in every)
     rank = (1 if known else 0) if every else (2 if any(field.note for field in fields) else 3)
-    return Row(names=(name,), tried=fields, codex=codex, asked=found.asked, rank=rank)
+    return Row(names=(name,), tried=fields, codex=codex, asked=found.asked.removeprefix(DIRECTLY), rank=rank)
 
 
 def _nothing() -> Field:
     return Field(sign=MISSING, word="not there")
 
 
-def _said(tried: Tried) -> Field:
+def _said(tried: Tried, notes: _Notes) -> Field:
     if tried.held:
         return Field(sign=OK, word="it worked")
     if not tried.said:
         return _nothing()
-    note = Note(words=tried.quote or tried.said, fingerprint=tried.fingerprint, cause=tried.cause)
+    note = notes.of(tried.quote or tried.said, fingerprint=tried.fingerprint, cause=tried.cause)
     return Field(sign="", word="it was refused", note=note)
 
 
-def _start(record: Record, found: Alone) -> Field:
+def _start(record: Record, found: Alone, notes: _Notes) -> Field:
     """Of Codex. What was measured there stands beside it once, not again in every cause."""
     sign, word, style = SIGNS[record.verdict], WORDS[record.verdict], CLASSES[record.verdict]
     diagnosis = record.diagnosis
     if record.verdict in _HELD:
         return Field(sign=sign, word=word, style=style)
-    if diagnosis is None:
-        note = Note(words=record.reason, fingerprint="", cause="")
-    else:
-        cause = diagnosis.cause.removesuffix(f" {found.asked}") if found.asked else diagnosis.cause
-        note = Note(words=diagnosis.quote or record.reason, fingerprint=diagnosis.fingerprint, cause=cause)
+    cause = diagnosis.cause if diagnosis else ""
+    note = notes.of(
+        (diagnosis.quote if diagnosis else "") or record.reason,
+        fingerprint=diagnosis.fingerprint if diagnosis else "",
+        cause=cause.removesuffix(f" {found.asked}") if found.asked else cause,
+    )
     return Field(sign=sign, word=word, style=style, note=note)

@@ -244,7 +244,7 @@ def _alone(found: View | None) -> Iterator[str]:
     yield ""
     for note, number in numbers.items():
         cause = f": {_text(note.cause)}" if note.cause else ""
-        yield f"- {number}: {markdown_code(clipped(note.words, _TEXT))} {_text(note.fingerprint or UNKNOWN)}{cause}"
+        yield f"- {number}: {markdown_code(clipped(note.words, _TEXT))}, {_text(note.fingerprint or UNKNOWN)}{cause}"
     if len(found.rows) > len(rows):
         yield f"- and {facts.many(sum(len(row.names) for row in found.rows[len(rows) :]), 'more environment')}"
     yield ""

@@ -58,7 +58,7 @@ def _line(fields: list[str], widths: list[int]) -> str:
 def _told(row: Row, tokens: list[str], widths: list[int], heads: list[str], paint: Paint, verbosity: int) -> list[str]:
     first = f"   {_line(tokens, widths)}"
     names = listed(row.names, len(row.names) if verbosity else _NAMES)
-    asked = [row.asked] if verbosity and row.asked else []
+    asked = [f"asked directly: {row.asked}"] if verbosity and row.asked else []
     if len(first) <= paint.width // 2:
         told = paint.wrapped(names, indent=" " * len(first), first=first)
         indent = " " * len(first)

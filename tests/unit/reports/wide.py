@@ -1,5 +1,6 @@
 """The journal of a run over many container axes."""
 
+from pytest_codexsandbox.explain import with_alone
 from pytest_codexsandbox.model.coverage import Coverage, Uncoverable
 from pytest_codexsandbox.model.journal import CellRow
 from pytest_codexsandbox.model.ledger import Journal
@@ -68,4 +69,9 @@ def contained(number: int) -> CellRow:
     )  # fmt: skip
 
 
-KINDS = journals.KINDS | {"pairs": pairs}
+def by_itself() -> Journal:
+    """As reports get it."""
+    return with_alone(journals.alone())
+
+
+KINDS = journals.KINDS | {"pairs": pairs, "by-itself": by_itself}
