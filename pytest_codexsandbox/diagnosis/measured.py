@@ -78,7 +78,7 @@ def refused(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _what(step: str, facts: Mapping[str, str]) -> str:
-    """It is asked with unshare(2). Where only that is refused, a bubblewrap that takes clone(2) may start all the same."""
+    """It is asked with unshare(2). Where only that is refused, a bubblewrap that takes clone(2) may start."""
     what = STEPS[step][0]
     return f"{what} by unshare(2), though not by clone(2)" if step == "userns" and _unshare_alone(facts) else what
 

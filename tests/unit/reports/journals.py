@@ -310,7 +310,8 @@ def alone() -> Journal:
     words = {
         "docker-default": Diagnosis(
             fingerprint="userns-not-permitted", quote="No permissions to create new namespace", verdict="sandbox",
-            cause="The kernel refuses a user namespace. Asked directly, this environment refuses a user namespace (EPERM).",
+            cause="The kernel refuses a user namespace. "
+            "Asked directly, this environment refuses a user namespace (EPERM).",
         ),
         "synthetic-rtm-newaddr": Diagnosis(
             fingerprint="loopback-newaddr-refused", quote="loopback: Failed RTM_NEWADDR: Operation not permitted",
