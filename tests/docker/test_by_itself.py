@@ -5,11 +5,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from pytest_codexsandbox.registry import cache_folder
 
@@ -42,25 +39,33 @@ class Ran:
         return {one["policy"]: (one["verdict"], one["fingerprint"]) for one in self.of(profile)["codex"]}
 
 
-@pytest.fixture(scope="module")
-def ran() -> Iterator[Ran]:
+def test_every_report_shows_what_each_program_did_in_each_profile() -> None:
+    """One test, for there is one run: workers that share a file would each make their own."""
     with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as name:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *WORDS], cwd=name, stdin=subprocess.DEVNULL, capture_output=True,
-            env={**os.environ, "CODEXSANDBOX_CACHE": str(cache_folder()), "COLUMNS": "140"}, text=True, timeout=LIMIT,
-            check=False,
-        )  # fmt: skip
-        yield Ran(Path(name), done.returncode, done.stdout + done.stderr)
+        ran = Ran(Path(name), *run("pytest", *WORDS, folder=name))
+        nothing_but_starts_and_canaries_is_measured(ran)
+        where_the_filter_refuses_all_of_them_say_so(ran)
+        where_the_network_alone_is_refused_the_others_start(ran)
+        where_a_fresh_proc_alone_is_refused_codex_starts_without(ran)
+        every_report_shows_it_and_an_old_journal_again(ran)
 
 
-def test_nothing_but_starts_and_canaries_is_measured(ran: Ran) -> None:
+def run(*words: str, folder: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        env={**os.environ, "CODEXSANDBOX_CACHE": str(cache_folder()), "COLUMNS": "140"}, timeout=LIMIT, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def nothing_but_starts_and_canaries_is_measured(ran: Ran) -> None:
     assert {one["promise"].partition(".")[0] for one in ran.json["results"]} == {"start", "trust"}, ran.out
     assert len(ran.json["results"]) == 3 * 2 * 2
     assert ran.json["counts"]["broken"] == ran.json["counts"]["blocked"] == 0, ran.out
     assert ran.code == 1  # the loopback that gets no address is known of another profile
 
 
-def test_where_the_filter_refuses_all_of_them_say_so(ran: Ran) -> None:
+def where_the_filter_refuses_all_of_them_say_so(ran: Ran) -> None:
     outer = "userns-refused-by-outer-filter"
     assert ran.tried("docker-default") == {
         "bwrap": outer, "bwrap-net": outer, "bwrap-proc": outer, "unshare": "unshare-refused",
@@ -69,7 +74,7 @@ def test_where_the_filter_refuses_all_of_them_say_so(ran: Ran) -> None:
     assert "a user namespace (EPERM, by a filter of system calls)" in ran.of("docker-default")["asked_directly"]
 
 
-def test_where_the_network_alone_is_refused_the_others_start(ran: Ran) -> None:
+def where_the_network_alone_is_refused_the_others_start(ran: Ran) -> None:
     quote, fingerprint = NEWADDR
     found = ran.tried("synthetic-rtm-newaddr")
     assert found == {"bwrap": "ok", "bwrap-net": fingerprint, "bwrap-proc": "ok", "unshare": "ok"}
@@ -80,18 +85,16 @@ def test_where_the_network_alone_is_refused_the_others_start(ran: Ran) -> None:
     assert ran.of("synthetic-rtm-newaddr")["synthetic"] and not ran.of("docker-default")["synthetic"]
 
 
-def test_where_a_fresh_proc_alone_is_refused_codex_starts_without(ran: Ran) -> None:
+def where_a_fresh_proc_alone_is_refused_codex_starts_without(ran: Ran) -> None:
     found = ran.tried("seccomp-unconfined")
     assert found == {"bwrap": "ok", "bwrap-net": "ok", "bwrap-proc": "proc-mount-refused", "unshare": "ok"}
     assert set(ran.starts("seccomp-unconfined").values()) == {("conforms", "")}
 
 
-def test_every_report_shows_it_and_an_old_journal_again(ran: Ran) -> None:
+def every_report_shows_it_and_an_old_journal_again(ran: Ran) -> None:
     quote, fingerprint = NEWADDR
-    again = subprocess.run(
-        [sys.executable, "-m", "pytest_codexsandbox", "report", str(ran.run), "-v"], capture_output=True, text=True,
-        timeout=LIMIT, check=True, env={**os.environ, "COLUMNS": "140"},
-    ).stdout  # fmt: skip
+    code, again = run("pytest_codexsandbox", "report", str(ran.run), "-v", folder=str(ran.run))
+    assert code == 0, again
     for text in (ran.out, again):
         block = text.partition("by itself: ")[2]
         assert f"{quote} ({fingerprint})" in block, text

@@ -7,6 +7,7 @@ from pytest_codexsandbox.explain import with_alone
 from pytest_codexsandbox.guest.bare import ASKED
 from tests.unit.diagnosis.test_measured import MAP_DENIED, NESTING, NEWADDR, NO_NAMESPACE, NO_PROC
 from tests.unit.reports import journals
+from tests.unit.reports.by_itself import as_written
 
 UNSHARE = "unshare: unshare failed: Operation not permitted"
 
@@ -68,6 +69,6 @@ def test_what_was_asked_directly_stands_beside_it() -> None:
 
 def test_a_journal_gets_what_its_facts_hold_and_nothing_for_the_others() -> None:
     assert with_alone(journals.green()).alone == {}
-    made = with_alone(journals.alone())
+    made = with_alone(as_written())
     assert set(made.alone) == {line.spec for line in made.environments if "bare" in line.facts}
     assert 0 < len(made.alone) < len(made.environments)

@@ -10,7 +10,8 @@ from pytest_codexsandbox.model.alone import Alone, Tried
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.reports import html, json_report, markdown
 from pytest_codexsandbox.reports.alone import Row, View, headings, numbered, token, view
-from tests.unit.reports import journals, wide
+from tests.unit.reports import journals
+from tests.unit.reports.by_itself import as_written, by_itself
 from tests.unit.reports.test_terminal import screen
 
 MOON = "bwrap: the moon is full"
@@ -42,7 +43,7 @@ def block(text: str) -> str:
 
 
 def test_what_bubblewrap_unshare_and_codex_say_stands_side_by_side() -> None:
-    found = seen(wide.by_itself())
+    found = seen(by_itself())
     assert headings(found) == ("bwrap", "-net", "-proc", "unshare")
     assert found.sides == ("workspace-write", "workspace-write-network")  # nothing starts where none is asked for
     assert tokens(found, "docker-default") == ["1", "1", "-", "2", "x1", "x1"]  # its words and Codex's are the same
@@ -52,14 +53,14 @@ def test_what_bubblewrap_unshare_and_codex_say_stands_side_by_side() -> None:
 
 
 def test_words_that_match_nothing_stand_there_as_they_are() -> None:
-    found = seen(wide.by_itself())
+    found = seen(by_itself())
     assert tokens(found, "odd") == ["1", "2", "-", "-", "F1", "F1"]
     assert fingerprints(found, "odd") == ["", ""]
-    assert f"{MOON} (no fingerprint fits)" in screen(wide.by_itself(), width=200)
+    assert f"{MOON} (no fingerprint fits)" in screen(by_itself(), width=200)
 
 
 def test_environments_that_are_alike_are_one_row_but_what_is_made_up_stands_by_itself() -> None:
-    made = wide.by_itself()
+    made = by_itself()
     assert row(seen(made), "open").names == ("open", "roomy")
     cells = [
         msgspec.structs.replace(cell, synthetic=cell.axes["profile"] in ("roomy", "synthetic-rtm-newaddr"))
@@ -72,18 +73,18 @@ def test_environments_that_are_alike_are_one_row_but_what_is_made_up_stands_by_i
 
 
 def test_where_a_start_fails_comes_first_and_what_is_known_after_it() -> None:
-    ranks = [row.rank for row in seen(wide.by_itself()).rows]
+    ranks = [row.rank for row in seen(by_itself()).rows]
     assert ranks == [0, 0, 1, 3]
 
 
 def test_of_whom_nobody_knows_is_named() -> None:
-    assert seen(wide.by_itself()).untold == ("untold",)
-    assert "of 1 environment nothing is known: untold" in screen(wide.by_itself(), verbosity=1)
-    assert "Nothing is known of untold" in html.render(wide.by_itself(), FOLDER)
+    assert seen(by_itself()).untold == ("untold",)
+    assert "of 1 environment nothing is known: untold" in screen(by_itself(), verbosity=1)
+    assert "Nothing is known of untold" in html.render(by_itself(), FOLDER)
 
 
 def test_where_nothing_was_tried_anywhere_no_report_speaks_of_it() -> None:
-    for make in (journals.green, journals.red, journals.alone):  # the last is as the file has it, without meanings
+    for make in (journals.green, journals.red, as_written):  # the last is as the file has it, without meanings
         made = make()
         assert view(made, made.states()) is None
         assert not block(screen(made, verbosity=1))
@@ -93,7 +94,7 @@ def test_where_nothing_was_tried_anywhere_no_report_speaks_of_it() -> None:
 
 
 def test_a_screen_tells_of_those_that_fail_and_with_v_of_all() -> None:
-    few, every = (block(screen(wide.by_itself(), width=120, verbosity=verbosity)) for verbosity in (0, 1))
+    few, every = (block(screen(by_itself(), width=120, verbosity=verbosity)) for verbosity in (0, 1))
     assert "docker-default" in few and "odd" in few and "open, roomy" not in few
     assert "and 2 more environments (-v)" in few
     assert "open, roomy" in every and "more environments" not in every
@@ -111,19 +112,19 @@ def test_a_green_run_tells_nothing_without_v() -> None:
 
 
 def test_what_programs_said_has_no_colour_of_a_verdict() -> None:
-    body = html.render(wide.by_itself(), FOLDER).partition('aria-labelledby="alone">')[2].partition("</table>")[0]
+    body = html.render(by_itself(), FOLDER).partition('aria-labelledby="alone">')[2].partition("</table>")[0]
     fields = re.findall(r"<td([^>]*)><span class=\"heard\">(?:it worked|it was refused|not there) </span>", body)
     assert len(fields) == 4 * 4 and not any(fields)
 
 
 def test_every_number_of_the_page_leads_to_its_words() -> None:
-    page = html.render(wide.by_itself(), FOLDER)
+    page = html.render(by_itself(), FOLDER)
     assert set(re.findall(r'href="#(said-\d+)"', page)) == set(re.findall(r'id="(said-\d+)"', page))
     assert len(re.findall(r'id="said-\d+"', page)) == 5
 
 
 def test_markdown_has_the_table_and_the_causes() -> None:
-    text = markdown.render(wide.by_itself(), FOLDER)
+    text = markdown.render(by_itself(), FOLDER)
     assert "| | bwrap | -net | -proc | unshare | Codex workspace-write | Codex workspace-write-network |" in text
     assert re.search(r"^\| docker-default \| \d \| \d \| - \| \d \| x\d \| x\d \|", text, re.MULTILINE)
     assert re.search(r"<code>unshare&#58; unshare failed&#58;|<code>unshare: unshare failed:", text)
@@ -131,7 +132,7 @@ def test_markdown_has_the_table_and_the_causes() -> None:
 
 
 def test_json_has_every_environment_and_nothing_folded() -> None:
-    told = {one["environment"]: one for one in json.loads(json_report.render(wide.by_itself(), FOLDER))["by_itself"]}
+    told = {one["environment"]: one for one in json.loads(json_report.render(by_itself(), FOLDER))["by_itself"]}
     assert len(told) == 5
     filtered = told["debian-12~bwrap-distro~docker-default~u1000"]
     assert [one["fingerprint"] for one in filtered["tried"]] == [
@@ -146,11 +147,11 @@ def test_json_has_every_environment_and_nothing_folded() -> None:
 
 def test_a_known_deviation_tells_what_was_measured() -> None:
     measured = "The kernel refuses a user namespace. Asked directly, this environment refuses a user namespace (EPERM)."
-    for text in (screen(wide.by_itself(), width=300, verbosity=1), html.render(wide.by_itself(), FOLDER),
-                 markdown.render(wide.by_itself(), FOLDER)):  # fmt: skip
+    for text in (screen(by_itself(), width=300, verbosity=1), html.render(by_itself(), FOLDER),
+                 markdown.render(by_itself(), FOLDER)):  # fmt: skip
         known = text[text.index("no-userns") :]
         assert f"userns-not-permitted: {measured}" in known
-    (quiet,) = [one for one in json.loads(json_report.render(wide.by_itself(), FOLDER))["causes"]
+    (quiet,) = [one for one in json.loads(json_report.render(by_itself(), FOLDER))["causes"]
                 if one["verdict"] == "expected"]  # fmt: skip
     assert quiet["measured"] == [f"userns-not-permitted: {measured}"]
 

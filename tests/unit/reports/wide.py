@@ -1,6 +1,5 @@
 """The journal of a run over many container axes."""
 
-from pytest_codexsandbox.explain import with_alone
 from pytest_codexsandbox.model.coverage import Coverage, Uncoverable
 from pytest_codexsandbox.model.journal import CellRow
 from pytest_codexsandbox.model.ledger import Journal
@@ -8,6 +7,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key, PlannedNothing
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.reports import journals
+from tests.unit.reports.by_itself import by_itself
 from tests.unit.reports.journals import journal, keys_of, record, usual, violation
 
 WIDE = {
@@ -67,11 +67,6 @@ def contained(number: int) -> CellRow:
         axes=axes | {"environment": environment, "engine": "docker", "kernel": "host"},
         synthetic=axes["profile"].startswith("synthetic-"),
     )  # fmt: skip
-
-
-def by_itself() -> Journal:
-    """As reports get it."""
-    return with_alone(journals.alone())
 
 
 KINDS = journals.KINDS | {"pairs": pairs, "by-itself": by_itself}
