@@ -8,6 +8,7 @@ import msgspec
 
 from pytest_codexsandbox.model.alone import Alone, Tried
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.reports import html, json_report, markdown
 from pytest_codexsandbox.reports.alone import Row, View, headings, numbered, token, view
 from tests.unit.reports import journals
@@ -167,3 +168,22 @@ def test_releases_that_differ_in_one_environment_are_both_told() -> None:
     (only,) = seen(made).rows
     assert [[field.sign for field in side] for side in only.codex] == [["F", "P"]]
     assert re.search(r"^ +ok +F1,P ", screen(made), re.MULTILINE)
+
+
+def test_what_was_measured_stands_in_its_column_and_not_in_a_cause_that_others_share() -> None:
+    """Two environments are refused by Codex alone, in the same words, and answered differently when they were asked."""
+    cells = [journals.cell(environment=f"debian-{number}~host~local") for number in (12, 13)]
+    asked = {
+        cells[0].environment: "Asked directly, this environment refuses Landlock (ENOSYS).",
+        cells[1].environment: "Asked directly, this environment refuses its uid_map (EPERM).",
+    }
+    keys = journals.keys_of(cells, promises=("start.sandbox-is-on",), policies=("read-only",))
+    records = [
+        journals.violation(key, "denied", diagnosis=Diagnosis(fingerprint="f", quote="no", cause=f"A cause. {told}"))
+        for key, told in zip(keys, asked.values(), strict=True)
+    ]
+    tried = (Tried(name="bwrap", command="bwrap true", said="ok"),)
+    alone = {spec: Alone(tried=tried, asked=told) for spec, told in asked.items()}
+    found = seen(msgspec.structs.replace(journals.journal(records, cells=cells), alone=alone))
+    assert [note.cause for note in numbered(found.rows)] == ["A cause."]
+    assert [row.asked for row in found.rows] == ["refuses Landlock (ENOSYS).", "refuses its uid_map (EPERM)."]
