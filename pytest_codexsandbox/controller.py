@@ -16,6 +16,7 @@ from pytest_codexsandbox import __version__, payload, settling
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
+from pytest_codexsandbox.explain import with_alone
 from pytest_codexsandbox.journal import Journal, read
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
@@ -230,7 +231,7 @@ class Controller:
     def _read_back(self, journal: Journal, records: Mapping[Key, Record]) -> str:
         """What is shown and told to others is the journal: it must say what this run has found."""
         try:
-            self.done = read(journal.path)
+            self.done = with_alone(read(journal.path), fingerprints=self.run.fingerprints)
         except CodexSandboxError as fault:
             return f"{fault.what}: {fault.why} ({fault.where})"
         states = self.done.states()

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.diagnosis.alone import alone
 from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.derived import (
     ANOTHER_BWRAP,
@@ -25,6 +26,7 @@ from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
 from pytest_codexsandbox.diagnosis.measured import with_measured
 from pytest_codexsandbox.diagnosis.start import proof_of
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY
+from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
@@ -63,6 +65,12 @@ def diagnose(
     found = _found(record, observations, facts, clues, known)
     start = record.key.promise.partition(".")[0] == START
     return with_measured(found, clues) if start and record.direction == "denied" else found
+
+
+def with_alone(journal: Journal, *, fingerprints: Sequence[Fingerprint] | None = None) -> Journal:
+    """The same, and of each environment what it is without Codex: its facts hold the words, not what they mean."""
+    found = {line.spec: alone(line.facts, fingerprints=fingerprints) for line in journal.environments}
+    return msgspec.structs.replace(journal, alone={spec: told for spec, told in found.items() if told is not None})
 
 
 def _found(

@@ -34,6 +34,7 @@ EXAMPLES: Final = (
     "codexsandbox plan",
     "codexsandbox plan releases",
     "codexsandbox plan pull-request --codex-budget 10m",
+    "codexsandbox plan profiles --codex-only '*~docker-default~*'",
     "codexsandbox plan --codex-release 0.136.0,0.163.0 --codex-only 'sqlite.*'",
     "codexsandbox plan ./my-matrix.toml --json",
     "codexsandbox plan ./my-matrix.toml --update-lock",

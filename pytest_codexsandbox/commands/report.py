@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.explain import with_alone
 from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.registry import plugged
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput(
             "several formats need a folder", where=f"--format {options.format}", next_step="add: -o reports/"
         )
-    journal = read(options.journal)
+    journal = with_alone(read(options.journal))
     folder = _folder(options.journal)
 
     def render(name: str, *, screen: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.model.alone import DIRECTLY
 from pytest_codexsandbox.model.record import Diagnosis
 
 OK: Final = "ok"
@@ -49,10 +50,10 @@ def told_of(facts: Mapping[str, str]) -> str:
     """One sentence; "" where nobody asked."""
     if "answers.userns" not in facts:
         return ""
-    found = [f"{_what(step)} ({errno}{_by(step, facts)})" for step, errno in refused(facts)]
+    found = [f"{_what(step, facts)} ({errno}{_by(step, facts)})" for step, errno in refused(facts)]
     if not found:
-        return f"Asked directly, this environment refuses nothing that a sandbox needs{_alone(facts)}."
-    return f"Asked directly, this environment refuses {', '.join(found)}."
+        return f"{DIRECTLY}refuses nothing that a sandbox needs{_alone(facts)}."
+    return f"{DIRECTLY}refuses {', '.join(found)}."
 
 
 def _alone(facts: Mapping[str, str]) -> str:
@@ -76,12 +77,22 @@ def refused(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield step, answer
 
 
-def _what(step: str) -> str:
-    return STEPS[step][0]
+def _what(step: str, facts: Mapping[str, str]) -> str:
+    """It is asked with unshare(2). Where only that is refused, a bubblewrap that takes clone(2) may start."""
+    what = STEPS[step][0]
+    return f"{what} by unshare(2), though not by clone(2)" if step == "userns" and _unshare_alone(facts) else what
+
+
+def _unshare_alone(facts: Mapping[str, str]) -> bool:
+    """The kernel refuses unshare(0) to nobody, and answers a clone(2) that it was let see with its own errno."""
+    question, usual = KERNEL_SAYS["userns"]
+    return facts.get("answers.unshare", OK) != OK and facts.get(f"answers.{question}") == usual
 
 
 def _by(step: str, facts: Mapping[str, str]) -> str:
     """Whether it was a filter, which answers before the kernel is asked."""
+    if step == "userns" and _unshare_alone(facts):
+        return ", by a filter of system calls"
     question, usual = KERNEL_SAYS.get(step, ("", ""))
     answer = facts.get(f"answers.{question}", usual)
     return ", by a filter of system calls" if answer not in (OK, usual) else ""

@@ -8,7 +8,7 @@ import subprocess
 from typing import Dict, Final  # noqa: UP035
 
 _LONGEST: Final = 5  # seconds
-_ASKED: Final = {
+ASKED: Final = {
     "bwrap": "bwrap --die-with-parent --unshare-user --unshare-pid --ro-bind / / true",
     "bwrap-net": "bwrap --die-with-parent --unshare-user --unshare-pid --unshare-net --ro-bind / / true",
     "bwrap-proc": "bwrap --die-with-parent --unshare-user --unshare-pid --ro-bind / / --proc /proc true",
@@ -19,7 +19,7 @@ _ASKED: Final = {
 def said(path: str) -> Dict[str, str]:  # noqa: UP006
     """`ok`, or its last words, for each of the two that is on this PATH."""
     found = {}
-    for name, line in _ASKED.items():
+    for name, line in ASKED.items():
         words = line.split()
         program = shutil.which(words[0], path=path)
         if program:

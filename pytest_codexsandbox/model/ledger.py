@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.model.alone import Alone
 from pytest_codexsandbox.model.journal import (
     CallLine,
     ClaimLine,
@@ -36,6 +37,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[Record, ...] = ()  # every attempt, in the order written
     end: EndLine | None = None
     torn: str = ""  # what was wrong with the last line, when the run died while it wrote
+    alone: dict[str, Alone] = {}  # EnvironmentSpec.id → what it is without Codex; no line: made of the facts (explain)
 
     def states(self) -> dict[Key, Record]:
         """One record for each planned key: the worst attempt; without any, what data knew of it, else `broken`."""

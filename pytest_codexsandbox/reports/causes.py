@@ -15,6 +15,7 @@ from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
 from pytest_codexsandbox.reports.generated import word_of
 
 _LOUD: Final = (Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED)
+_MEASURED: Final = 4  # of one deviation
 _QUIET: Final = (Verdict.EXPECTED, Verdict.NOT_APPLICABLE)
 
 
@@ -35,6 +36,13 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     def diagnosis(self) -> Diagnosis | None:
         blocker = (self.blocker,) if self.blocker else ()
         return next((record.diagnosis for record in (*blocker, *self.records) if record.diagnosis), None)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Of a known deviation: every cause that was found for it, with what its environment answered itself."""
+        found = [record.diagnosis for record in self.records if record.deviation and record.diagnosis]
+        told = dict.fromkeys(f"{one.fingerprint}: {one.cause}" if one.fingerprint else one.cause for one in found)
+        return tuple(told)[:_MEASURED]
 
     @property
     def what_blocks(self) -> str:

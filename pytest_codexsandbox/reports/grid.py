@@ -172,6 +172,19 @@ def names_of(cells: Iterable[CellRow]) -> dict[str, str]:
     return {cell.id: _labelled(cell, told[cell.id]) for cell in cells}
 
 
+def environments_of(cells: Iterable[CellRow]) -> dict[str, str]:
+    """Environment id → the same name without what stands behind it in those of cells."""
+    cells = tuple(cells)
+    same = common(cells)
+    found = {
+        cell.environment: "~".join(part for axis, part in _parts(cell).items() if axis not in same) for cell in cells
+    }
+    several = len(found) > 1
+    return {
+        cell.environment: _labelled(cell, (several and found[cell.environment]) or cell.environment) for cell in cells
+    }
+
+
 def _value(cell: CellRow, name: str) -> str:
     return cell.axes.get("generator", "") if name == "generator" else str(getattr(cell, name))
 

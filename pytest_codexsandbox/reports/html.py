@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS
-from pytest_codexsandbox.reports import breadth, causes, facts
+from pytest_codexsandbox.reports import alone, breadth, causes, facts
 from pytest_codexsandbox.reports.by_generator import blocks
 from pytest_codexsandbox.reports.escape import visible, visible_lines
 from pytest_codexsandbox.reports.generated import measured
@@ -42,6 +42,7 @@ def render(journal: Journal, folder: Path | None) -> str:
     return _template().render(
         style=style, style_hash=_hash(style), **_head(journal, states), **_told(journal, states, where, folder),
         **_matrix(journal, states, table, where), generators=_generators(journal, states),
+        alone=_alone(journal, states),
     )  # fmt: skip
 
 
@@ -129,6 +130,13 @@ def _generators(journal: Journal, states: Mapping[Key, Record]) -> list[Generato
     return texts(journal, found, blocks(journal)) if found else []
 
 
+def _alone(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any] | None:
+    found = alone.view(journal, states)
+    if found is None:
+        return None
+    return {"view": found, "headings": alone.headings(found), "numbers": alone.numbered(found.rows)}
+
+
 def _anchors(table: Grid) -> dict[str, str]:
     names = dict.fromkeys(row.promise for row in table.rows)
     return {promise: f"promise-{number}" for number, promise in enumerate(names, 1)}
@@ -148,6 +156,7 @@ def _told(journal: Journal, states: Mapping[Key, Record], where: Places, folder:
                 f"{len(cause.records):,}",
                 cause.first,
                 cause.promises,
+                cause.measured,
             )
             for cause in causes.quiet(states)
         ],

@@ -12,7 +12,7 @@ import msgspec
 from pytest_codexsandbox.model.ledger import Journal, count, known_without_sandbox
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.reports import breadth, causes, facts
+from pytest_codexsandbox.reports import alone, breadth, causes, facts
 from pytest_codexsandbox.reports.by_generator import as_data, blocks
 
 SCHEMA: Final = 1
@@ -56,6 +56,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         "cells_without_sandbox": sorted(known_without_sandbox(states.values())),  # known: nothing was measured there
         "promises": journal.plan.promises,
         "environments": journal.environments,
+        "by_itself": alone.as_data(journal, states),
         "subjects": journal.subjects,
         "posture": facts.posture(journal),
         "not_planned": journal.plan.not_planned,
@@ -96,6 +97,7 @@ def _causes(states: Mapping[Key, Record]) -> list[dict[str, Any]]:
         {
             "verdict": cause.verdict.value, "direction": cause.direction, "results": len(cause.records),
             "promises": cause.promises, "diagnosis": cause.diagnosis, "cases": cause.cases,
+            "measured": cause.measured,
         }
         for cause in (*causes.loud(states), *causes.quiet(states))
     ]  # fmt: skip

@@ -10,6 +10,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
 from pytest_codexsandbox.reports import breadth, causes, facts
 from pytest_codexsandbox.reports.alike import FEW
+from pytest_codexsandbox.reports.alone import UNKNOWN, Note, Row, View, headings, numbered, token, view
 from pytest_codexsandbox.reports.by_generator import blocks, marked
 from pytest_codexsandbox.reports.escape import clipped, markdown, markdown_block, markdown_code
 from pytest_codexsandbox.reports.folding import FoldedRow, folded
@@ -26,6 +27,8 @@ _TEXT: Final = 1_500  # characters of one text
 _CASES: Final = 3  # of one generator
 _RED: Final = frozenset(CLASSES[verdict] for verdict in RED)
 _IN_FULL: Final = 20  # causes
+_ENVIRONMENTS: Final = 30  # rows
+_REFUSES: Final = 2  # the last rank of a row in which anything is refused
 
 
 def render(journal: Journal, folder: Path | None) -> str:
@@ -39,6 +42,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         *_legend(states),
         *_causes(journal, found, where, folder),
         *_generators(journal, states),
+        *_alone(view(journal, states)),
         *_quiet(states),
     ]
     return "\n".join(parts).rstrip() + "\n"
@@ -223,11 +227,39 @@ def _case(case: CaseText) -> Iterator[str]:
         yield ""
 
 
+def _alone(found: View | None) -> Iterator[str]:
+    """Each environment by itself, where anything is refused in any of them."""
+    if found is None or not any(row.rank <= _REFUSES for row in found.rows):
+        return
+    rows = found.rows[:_ENVIRONMENTS]
+    numbers = numbered(rows)
+    heads = [*headings(found), *(f"Codex {side}" for side in found.sides)]
+    yield "### By themselves: bubblewrap and unshare without Codex, then Codex"
+    yield ""
+    yield f"| | {' | '.join(map(_text, heads))} | asked directly |"
+    yield "|---|" + ":-:|" * len(heads) + "---|"
+    for row in rows:
+        fields = [*(token(field, numbers) for field in row.tried), *_starts(row, numbers)]
+        yield f"| {_text(', '.join(row.names))} | {' | '.join(map(markdown, fields))} | {_text(row.asked)} |"
+    yield ""
+    for note, number in numbers.items():
+        cause = f": {_text(note.cause)}" if note.cause else ""
+        yield f"- {number}: {markdown_code(clipped(note.words, _TEXT))}, {_text(note.fingerprint or UNKNOWN)}{cause}"
+    if len(found.rows) > len(rows):
+        yield f"- and {facts.many(sum(len(row.names) for row in found.rows[len(rows) :]), 'more environment')}"
+    yield ""
+
+
+def _starts(row: Row, numbers: Mapping[Note, int]) -> list[str]:
+    return [" ".join(token(field, numbers) for field in side) or " " for side in row.codex]
+
+
 def _quiet(states: Mapping[Key, Record]) -> Iterator[str]:
     for cause in causes.quiet(states):
         deviation = f" [{cause.first.deviation}]" if cause.first.deviation else ""
         told = f"{cause.first.reason or 'no reason given'}{deviation}: {facts.listed(cause.promises)}"
         yield f"- {_sign(cause.verdict)} {len(cause.records):,}: {_text(told)}"
+        yield from (f"  - because {_text(because)}" for because in cause.measured)
 
 
 def _text(text: str) -> str:

@@ -9,7 +9,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
-from pytest_codexsandbox.reports import breadth, causes, facts
+from pytest_codexsandbox.reports import alone, breadth, causes, facts, screen_alone
 from pytest_codexsandbox.reports.escape import ascii_only, clipped
 from pytest_codexsandbox.reports.generated import measured, paste
 from pytest_codexsandbox.reports.grid import grid
@@ -54,6 +54,7 @@ def render(
         *_grey(causes.quiet(states), teller),
         *_attempts(journal, paint),
         *teller.blocks(found),
+        *screen_alone.block(alone.view(journal, states), paint, verbosity=verbosity),
         *_foot(journal, found, paint, folder, every=verbosity > 0),
     ]
     text = "\n".join(line.rstrip() for line in lines)
@@ -115,6 +116,8 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
         reason = clipped(whole, LONGEST) if teller.verbosity else clipped(whole.partition("; promised: ")[0], _GREY)
         told = f"{len(cause.records):,} {word}{name}: {promises}: {reason}"
         lines += teller.paint.wrapped(told, first=f"{SIGNS[cause.verdict]} ")
+        for because in cause.measured if teller.verbosity else ():
+            lines += teller.paint.labelled("because", because)
     more = len(others) - limit
     count = sum(len(cause.records) for cause in others) - sum(len(cause.records) for cause in shown)
     return [*lines, f"- {count:,} more n/a, for {facts.many(more, 'other reason')} (-v)"] if more else lines

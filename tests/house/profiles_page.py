@@ -39,7 +39,8 @@ _USERS: Final = """## Users
 _MEASURED: Final = """## What was let through
 
 {machine}.
-*yes*: it ended with 0. A number: what it said instead, below.
+*yes*: it ended with 0. A number: what it said instead, below. The same on your machine:
+`pytest --codex-matrix=profiles` ([how](../how-to/measure-in-containers.md#what-a-profile-lets-through)).
 
 As root bubblewrap makes no user namespace of its own accord, so that the first three columns ask root for SYS_ADMIN.
 `--unshare-all` includes one, and Codex always asks for one.

@@ -170,3 +170,20 @@ def test_a_pull_request_costs_at_most_120_cells_and_holds_every_pair_that_can_be
     assert found.picked is not None
     assert 80 <= len(found.cells) <= 120
     assert found.picked.coverage.covered(cell.axes for cell in found.cells) == found.picked.coverage.coverable
+
+
+# ---- the preset over all profiles
+def test_the_preset_over_profiles_has_all_that_are_shipped_but_what_needs_an_engine_of_its_own() -> None:
+    asked = load.load("profiles").containers
+    assert asked is not None
+    ordinary = {name for name in SHIPPED.values("profiles") if not SHIPPED.profile(name).userns}
+    assert set(asked.profiles) == ordinary
+
+
+def test_the_preset_over_profiles_asks_whether_a_sandbox_starts_and_nothing_else() -> None:
+    """A topic that is new is to be skipped there as well."""
+    matrix = load.load("profiles")
+    there = [promise for promise, _ in survey.promises(shipped("scenarios")) if not promise.of_generators]
+    kept = [promise.id for promise in there if not any(fnmatch.fnmatchcase(promise.id, glob) for glob in matrix.skip)]
+    assert {name.partition(".")[0] for name in kept} == {"start", "trust"}
+    assert all(any(fnmatch.fnmatchcase(promise.id, glob) for promise in there) for glob in matrix.skip)

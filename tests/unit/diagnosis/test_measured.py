@@ -50,6 +50,11 @@ def test_what_nobody_was_asked_is_not_told() -> None:
             {"landlock": "ENOSYS"},
             "Asked directly, this environment refuses Landlock, by which Codex before 0.115 confines (ENOSYS).",
         ),
+        (
+            {"unshare": "EPERM", "userns": "EPERM"},
+            "Asked directly, this environment refuses a user namespace by unshare(2), though not by clone(2) "
+            "(EPERM, by a filter of system calls).",
+        ),
         ({"userns": "ENOSPC"}, "Asked directly, this environment refuses a user namespace (ENOSPC)."),
         ({"uid_map": "EPERM"}, "Asked directly, this environment refuses its uid_map (EPERM)."),
         (

@@ -7,6 +7,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key, PlannedNothing
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.reports import journals
+from tests.unit.reports.by_itself import by_itself
 from tests.unit.reports.journals import journal, keys_of, record, usual, violation
 
 WIDE = {
@@ -68,4 +69,4 @@ def contained(number: int) -> CellRow:
     )  # fmt: skip
 
 
-KINDS = journals.KINDS | {"pairs": pairs}
+KINDS = journals.KINDS | {"pairs": pairs, "by-itself": by_itself}
