@@ -22,6 +22,8 @@ OK: Final = "ok"
 MISSING: Final = "-"
 UNKNOWN: Final = "no fingerprint fits"
 _HELD: Final = (Verdict.CONFORMS, Verdict.NOT_APPLICABLE, Verdict.UNCONFINED)
+# Of a Codex that could not be had, or a call that was lost, nobody knows how it starts; its own block says why.
+_TELLS_NOTHING: Final = (*_HELD, Verdict.BROKEN)
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +56,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     tried: tuple[Field, ...]
     codex: tuple[tuple[Field, ...], ...]  # of each side; where releases differ, each of their answers once
     asked: str
-    rank: int  # 0: a start is red or could not be told, 1: is known to fail, 2: something is refused, 3: nothing is
+    rank: int  # 0: a start is red, 1: is known to fail, 2: something is refused, 3: nothing is
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -153,7 +155,7 @@ def _row(
     tried = {one.name: one for one in found.tried}
     fields = tuple(_said(tried[column], notes) if column in tried else _nothing() for column in columns)
     codex = tuple(tuple(dict.fromkeys(_start(record, found, notes) for record in side)) for side in starts)
-    every = [record for side in starts for record in side if record.verdict not in _HELD]
+    every = [record for side in starts for record in side if record.verdict not in _TELLS_NOTHING]
     known = all(record.verdict is Verdict.EXPECTED for record in every)
     rank = (1 if known else 0) if every else (2 if any(field.note for field in fields) else 3)
     return Row(names=(name,), tried=fields, codex=codex, asked=found.asked.removeprefix(DIRECTLY), rank=rank)
@@ -176,7 +178,7 @@ def _start(record: Record, found: Alone, notes: _Notes) -> Field:
     """Of Codex. What was measured there stands beside it once, not again in every cause."""
     sign, word, style = SIGNS[record.verdict], WORDS[record.verdict], CLASSES[record.verdict]
     diagnosis = record.diagnosis
-    if record.verdict in _HELD:
+    if record.verdict in _TELLS_NOTHING:
         return Field(sign=sign, word=word, style=style)
     cause = diagnosis.cause if diagnosis else ""
     note = notes.of(

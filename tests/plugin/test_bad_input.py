@@ -80,7 +80,7 @@ def test_a_broken_matrix_file_is_an_error_with_its_place(matrix: Matrix, text: s
         ("not a program\n", "it is neither an ELF program nor a script"),
         ("\x7fELF\x02\x01\x01" + "\0" * 9 + "\x02\0\x2b\0" + "\0" * 44, "this machine is"),
         ("#!/bin/sh\nkill -9 $$\n", "`codex --version` died by signal 9"),
-        ("#!/bin/sh\nhead -c 3000 /dev/urandom\n", "`codex --version` printed '"),
+        ("#!/bin/sh\nhead -c 3000 /dev/urandom\n", "`codex --version` printed "),
         ("#!/bin/sh\nexit 0\n", "`codex --version` printed ''"),
     ],
     ids=["text", "another machine's", "dies", "garbage", "silent"],

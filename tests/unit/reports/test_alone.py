@@ -9,6 +9,7 @@ import msgspec
 from pytest_codexsandbox.model.alone import Alone, Tried
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Diagnosis
+from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import html, json_report, markdown
 from pytest_codexsandbox.reports.alone import Row, View, headings, numbered, token, view
 from tests.unit.reports import journals
@@ -187,3 +188,17 @@ def test_what_was_measured_stands_in_its_column_and_not_in_a_cause_that_others_s
     found = seen(msgspec.structs.replace(journals.journal(records, cells=cells), alone=alone))
     assert [note.cause for note in numbered(found.rows)] == ["A cause."]
     assert [row.asked for row in found.rows] == ["refuses Landlock (ENOSYS).", "refuses its uid_map (EPERM)."]
+
+
+def test_a_start_that_nobody_could_tell_is_no_sign_of_what_a_sandbox_meets_there() -> None:
+    """A Codex that could not be had: its own block says why, and says it once."""
+    made = by_itself()
+    states = {
+        key: msgspec.structs.replace(one, verdict=Verdict.BROKEN, reason="it cannot be had")
+        if key.promise == "start.sandbox-is-on" and "~roomy~" in key.cell else one
+        for key, one in made.states().items()
+    }  # fmt: skip
+    found = view(made, states)
+    assert found is not None
+    assert tokens(found, "roomy") == ["ok", "ok", "-", "ok", "E", "E"]
+    assert row(found, "roomy").rank == row(found, "open").rank
