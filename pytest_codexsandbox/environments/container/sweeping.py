@@ -27,8 +27,12 @@ def find(engine: Engine) -> Iterator[Remnant]:
     with engine.asked("list its networks"):
         networks = engine.api.networks(filters={"label": [labels.OWNER]})
     for found in containers:
-        name = (found.get("Names") or [found["Id"][:12]])[0].lstrip("/")
-        yield from _remnant(engine, "container", found, name)
+        names = found.get("Names") or ()
+        # Docker takes a container back into its list, without a name, when the news of its end comes after its removal
+        # (an engine that was killed and started again): listed for as long as the engine lives, and not to be removed.
+        if not names and not engine.state(found["Id"]):
+            continue
+        yield from _remnant(engine, "container", found, names[0].lstrip("/") if names else found["Id"][:12])
     for found in networks:
         yield from _remnant(engine, "network", found, found["Name"])
 
