@@ -1,7 +1,8 @@
 """What one whole run said of the tools that people use, put into their page:
 
-`python -m tests.house.real_page JOURNAL|FOLDER [--beside "Node.js 20.20"]`, after `pytest --codex-matrix
---codex-generator=real -n 2`. A run that was not whole, or in which something was broken, is refused.
+`python -m tests.house.real_page JOURNAL|FOLDER … [--beside "Node.js 20.20"]`, after `pytest --codex-matrix
+--codex-generator=real -n 2`. A later journal's generators stand in the place of the first one's, and are named. A run
+that was not whole, or in which something was broken, is refused.
 """
 
 import argparse
@@ -27,9 +28,12 @@ _HEADS: Final = (
 )  # fmt: skip
 
 
-def text(journal: Journal, *, beside: str = "") -> str:
-    found = measured(journal, journal.states())
-    return "\n".join([*_head(journal, found, beside), "", *_table(found)])
+def text(journal: Journal, *again: Journal, beside: str = "") -> str:
+    found = {one.row.name: one for one in measured(journal, journal.states())}
+    later = {one.row.name: one for each in again for one in measured(each, each.states())}
+    told = "".join(f" In a run of its own: `{name}`." for name in later)
+    head = [*_head(journal, list(found.values()), beside), *([told.strip()] if told else [])]
+    return "\n".join([*head, "", *_table(list((found | later).values()))])
 
 
 def put(page: str, told: str) -> str:
@@ -107,14 +111,14 @@ def _causes(every: tuple[Record, ...]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("journal", type=Path)
+    parser.add_argument("journal", type=Path, nargs="+")
     parser.add_argument("--beside", default="", help="what else is worth knowing of the machine")
     asked = parser.parse_args()
-    journal = read(asked.journal)
-    wrong = why_not(journal)
+    journals = [read(path) for path in asked.journal]
+    wrong = next(filter(None, map(why_not, journals)), "")
     if wrong:
         parser.error(wrong)
-    PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), text(journal, beside=asked.beside)), encoding="utf-8")
+    PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), text(*journals, beside=asked.beside)), encoding="utf-8")
     return 0
 
 

@@ -107,6 +107,12 @@ def test_what_the_table_says_of_a_run() -> None:
     assert "comment-lost" in row
 
 
+def test_what_was_measured_again_stands_in_its_place_and_is_named() -> None:
+    told = real_page.text(both(), good())
+    assert "In a run of its own: `good`." in told
+    assert [line.split("`")[1] for line in told.splitlines() if line.startswith("| `")] == ["good", "mytool"]
+
+
 def test_a_run_that_was_not_whole_is_not_shown() -> None:
     assert real_page.why_not(good()) == ""
     assert "broken" in real_page.why_not(bad())
