@@ -35,6 +35,10 @@ class Lost(MachineFault):
     """An environment has ended, or speaks no more: what is wanted of it next is wanted of a new one."""
 
 
+class Hangs(MachineFault):
+    """Somebody is there who does not answer: whoever asks again need not be as patient."""
+
+
 class NotAsAsked(MachineFault):
     """An environment that stands and is another one than was asked for. Whoever started it works."""
 

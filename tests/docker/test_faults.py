@@ -18,6 +18,7 @@ import pytest
 
 from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
 from pytest_codexsandbox.environments import hand_client
+from pytest_codexsandbox.environments.container import backend as containers
 from pytest_codexsandbox.environments.container import engine as engines
 from pytest_codexsandbox.environments.container import labels, networks, watching
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
@@ -25,7 +26,7 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.environments.folders import Owner
-from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Hangs, Lost, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
@@ -98,6 +99,25 @@ def test_an_engine_that_hangs_does_not_hang_us(folder: Path) -> None:
             Engine(f"unix://{folder}/deaf.sock", timeout=2)
     assert time.monotonic() - began < 20
     assert "timed out" in str(raised.value).lower()
+
+
+def test_one_that_hung_is_waited_for_less_when_the_next_environment_asks(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a minute for each of them, until so many have failed that no more are tried."""
+    monkeypatch.setattr(engines, "_FIRST", 4)
+    monkeypatch.setattr(containers, "_AGAIN", 1)
+    spec = msgspec.structs.replace(container(), engine_host=f"unix://{folder}/deaf.sock")
+    took, backend = [], ContainerBackend()
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(folder / "deaf.sock"))
+        deaf.listen(5)
+        for _ in range(2):
+            began = time.monotonic()
+            with pytest.raises(Hangs), backend.open(spec, folder / "e"):
+                pass
+            took.append(time.monotonic() - began)
+    assert took[0] >= 4 > took[1] >= 1, took
 
 
 def test_an_image_that_is_not_there_is_said(folder: Path) -> None:

@@ -33,7 +33,7 @@ from pytest_codexsandbox.environments.container.supplies import Seen, Supplier, 
 from pytest_codexsandbox.environments.container.sweeping import find
 from pytest_codexsandbox.environments.container.watching import Watchers
 from pytest_codexsandbox.environments.hand_client import HandClient
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.cell import EnvironmentSpec
@@ -49,6 +49,7 @@ _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING: Final = 5.0
 _GOING: Final = 3.0  # for what an engine is removing to be gone
 _BACK: Final = 20.0  # for an engine that was there to be there again
+_AGAIN: Final = 5  # for one that hung to be there again
 _HOSTNAME: Final = "codexsandbox"
 _open: set[str] = set()  # the words of environments that stand, of whatever backend in this process
 _UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by itself
@@ -62,6 +63,7 @@ class ContainerBackend:
         self._watchers = Watchers()
         self._hosts: set[str] = set()  # engines that were asked for anything
         self._seen = Seen()
+        self._silent: set[str] = set()  # engines that hung when they were asked last
 
     @staticmethod
     def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Foreseen:
@@ -96,7 +98,7 @@ class ContainerBackend:
         found: list[str] = []
         for host in sorted(self._hosts):
             try:
-                engine = Engine(host)
+                engine = self._asked(host)
             except MachineFault as problem:
                 found.append(f"what is left at {host} is unknown: {problem.why} (codexsandbox sweep)")
                 continue
@@ -144,7 +146,7 @@ class ContainerBackend:
         waits = False
         while True:
             try:
-                engine = Engine(host)
+                engine = self._asked(host or default_host())
             except MachineFault as problem:
                 if time.monotonic() > limit:
                     raise
@@ -156,6 +158,16 @@ class ContainerBackend:
                 continue
             self._hosts.add(engine.host)
             return engine
+
+    def _asked(self, host: str) -> Engine:
+        """With little patience for one that hung already: each environment in it would wait anew."""
+        try:
+            engine = Engine(host, contact=_AGAIN if host in self._silent else None)
+        except Hangs:
+            self._silent.add(host)
+            raise
+        self._silent.discard(host)
+        return engine
 
 
 def _left(engine: Engine) -> list[str]:

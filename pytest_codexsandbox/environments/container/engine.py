@@ -24,10 +24,11 @@ from docker.utils import kwargs_from_env
 from pytest_codexsandbox import environ
 from pytest_codexsandbox.environments.container import labels, tunnel
 from pytest_codexsandbox.environments.container.podman import is_podman
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
 
 _TIMEOUT: Final = 60  # for one answer of the engine
+_FIRST: Final = 20  # for it to say that it is there, which costs it nothing
 _BEING_MADE: Final = 2.0  # for a container that nobody waits for any more to appear
 _GOING: Final = 20.0  # for a container to go
 _OLDEST: Final = "1.40"
@@ -56,14 +57,17 @@ class _Client(docker.APIClient):  # type: ignore[misc]
 class Engine:
     """Not for threads: each environment that opens makes its own."""
 
-    def __init__(self, host: str = "", *, timeout: int = _TIMEOUT) -> None:
+    def __init__(self, host: str = "", *, timeout: int = _TIMEOUT, contact: int | None = None) -> None:
+        """`contact`: the patience until it has said that it is there."""
         self.host = host or default_host()
+        first = contact or min(timeout, _FIRST)
         with _in_words("the container engine does not answer", self.host), ExitStack() as way:
-            near = way.enter_context(tunnel.through(self.host, timeout)) if tunnel.is_far(self.host) else self.host
+            far = tunnel.is_far(self.host)
+            near = way.enter_context(tunnel.through(self.host, contact or timeout)) if far else self.host
             # Whoever names the host: what the environment says of TLS is for every engine over tcp, as with `docker`.
             settings = {**(kwargs_from_env() if near.startswith("tcp://") else {}), "base_url": near}
-            _answers(near, timeout)
-            told = _told(settings, timeout)
+            _answers(near, first)
+            told = _told(settings, first)
             self.podman = is_podman(told)
             self.api = _Client(version=_spoken(told), timeout=timeout, **settings)
             self._way = way.pop_all()
@@ -300,7 +304,7 @@ def _in_words(what: str, where: str) -> Iterator[None]:
     except docker.errors.APIError as problem:
         raise MachineFault(what, where=where, why=said(problem)) from problem
     except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError, TimeoutError) as problem:
-        raise MachineFault(what, where=where, why=f"it hangs: {problem}", next_step="restart the engine") from problem
+        raise Hangs(what, where=where, why=f"it hangs: {problem}", next_step="restart the engine") from problem
     except PermissionError as problem:
         raise MachineFault(what, where=where, why=said(problem), next_step=_MAY_NOT) from problem
     except _BROKEN as problem:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from pytest_codexsandbox import environ, proc
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.registry import cache_folder
 
 _THERE: Final = "/var/run/docker.sock"
@@ -81,7 +81,8 @@ def through(host: str, timeout: float) -> Iterator[str]:
 def _fault(host: str, said: IO[bytes]) -> MachineFault:
     said.seek(0)
     told = " ".join(said.read(4096).decode("utf-8", "replace").split())
-    return MachineFault(
+    kind = MachineFault if told else Hangs
+    return kind(
         "the container engine does not answer", where=host, why=f"ssh: {told or 'it hangs'}",
         next_step="these have to work by themselves: ssh -o BatchMode=yes HOST true; ssh HOST docker version",
     )  # fmt: skip
