@@ -33,6 +33,7 @@ class Call:
         """A root that is not there is skipped; a file is one; a folder that the user cannot write is harmless."""
         faults = {
             "root:missing-kills": not os.path.exists(root),
+            "root:missing-inside-kills": not os.path.exists(root) and root.startswith(os.getcwd() + os.sep),
             "root:file-kills": os.path.isfile(root),
             "root:foreign-kills": os.path.isdir(root) and not os.access(root, os.W_OK),
         }

@@ -13,12 +13,14 @@ from pytest_codexsandbox.generators.enforcing import ACTS, CLAIMS, PROMISE, perm
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Expect, Finding, Outcome, Story, Written
+from pytest_codexsandbox.model.generator_spec import FOLDERS
 from pytest_codexsandbox.model.journal import CallLine, Line
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import AS_ASKED, FULL_ACCESS, GENERATED, POLICIES
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.start import Started
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.told import anonymous
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import ConfiguredDoor, Door
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of
@@ -65,7 +67,7 @@ class Enforcement:
         start = _on(started, seen, control, sandboxed=sandboxed)
         # Of a command that never ran nothing else can be told than that.
         findings = (start, *_acts(cell, seen, control, expect)) if seen.ready else (start,)
-        return Enforced(findings=findings, by=seen.id, seen=(seen,))
+        return Enforced(findings=tuple(_for_people(one, seen) for one in findings), by=seen.id, seen=(seen,))
 
     def _control(self, cell: Cell) -> Observation:
         """The same acts with nothing around them: once for an environment."""
@@ -95,6 +97,12 @@ class Enforcement:
         if seen.lacked:
             raise MachineFault("this machine has not enough for the call", where=cell.environment.id, why=seen.lacked)
         return seen
+
+
+def _for_people(found: Finding, seen: Observation) -> Finding:
+    """With placeholders for the folders of the call: what Codex said names them."""
+    places = seen.world.values if seen.world else {}
+    return anonymous(found, {name: place for name, place in places.items() if name in FOLDERS})
 
 
 def _on(started: Started, seen: Observation, control: Observation, *, sandboxed: bool) -> Finding:

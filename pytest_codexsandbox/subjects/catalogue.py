@@ -149,6 +149,8 @@ FILESYSTEM: Final = (
            "sqlite.sibling-database-refused", flaws=("lets:sibling",), under=(ROOTS,)),
     mutant("missing-root-kills", "dies of a root that is not there", "filesystem.root-missing-is-harmless",
            flaws=("root:missing-kills",)),
+    mutant("missing-root-inside-kills", "dies of a root in the workspace that is not there yet",
+           "filesystem.root-missing-in-workspace-is-harmless", flaws=("root:missing-inside-kills",)),
     mutant("missing-root-made", "makes a root that is not there", "filesystem.root-missing-is-harmless",
            flaws=("root:missing-made",)),
     mutant("file-root-kills", "dies of a root that is a file", "filesystem.root-may-be-a-file",

@@ -109,6 +109,27 @@ def test_a_root_that_does_not_exist_neither_stops_the_call_nor_can_be_made(trial
 
 
 @promise(
+    "filesystem.root-missing-in-workspace-is-harmless",
+    kind="capability",
+    severity="medium",
+    source="https://github.com/openai/codex/pull/14890",
+    policies=(WORKSPACE_WRITE,),
+    acts={"work": WORK, "make-it": Act(verb="mkdir", path="@WORKSPACE@/yet-to-be-made")},
+    call=Call(roots=("@WORKSPACE@/yet-to-be-made",)),
+)
+def test_a_root_in_the_workspace_that_does_not_exist_yet_stops_nothing(trial: Trial) -> None:
+    """With a writable root that lies in the workspace and does not exist yet (a `build` folder of a fresh clone) the
+    command still runs, and can make that folder as it can make any other there.
+
+    Source: openai/codex#14890: missing writable roots are skipped.
+    Control: without a sandbox the same write works, and the same folder can be made.
+    """
+    trial.allowed("work")
+    ends_well(trial)
+    trial.allowed("make-it")
+
+
+@promise(
     "filesystem.root-may-be-a-file",
     kind="capability",
     severity="medium",

@@ -44,3 +44,19 @@ def test_one_that_is_missing_is_a_finding_and_no_crash(capsys: pytest.CaptureFix
     code, shown = tried(capsys, "--case", "01-empty", "--", "/nonexistent/tool", "@CONFIG@")
     assert code == 1
     assert "F generator.ends-by-itself wrong-claim (not-started)" in shown
+
+
+def test_a_root_that_is_not_there_below_another_is_named_as_what_keeps_codex_from_starting(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whoever writes the roots as they were asked for: the folder of the call is no news to anybody."""
+    write = (
+        "import sys; open(sys.argv[1], 'w').write('sandbox_mode = \"workspace-write\"\\n'"
+        "'[sandbox_workspace_write]\\nwritable_roots = ' + sys.argv[2] + '\\n')"
+    )
+    code, shown = tried(
+        capsys, "--case", "70-roots-nested", "--", sys.executable, "-c", write, "@CONFIG@", "@ROOTS_JSON@"
+    )
+    assert code == 1
+    assert "F effective.does-what-was-asked denied (writable-root-missing-in-another)" in shown
+    assert "on /newroot@ROOT0@/inner: Unable to mount" in " ".join(shown.split())
