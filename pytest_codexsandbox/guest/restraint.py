@@ -75,7 +75,7 @@ class Boundary:
         yield from (("workspace", self.cwd), ("parent", world), ("outside", os.path.join(world, "outside")))
         yield from (("sibling", os.path.join(world, "sibling")), ("tmp", "/tmp"), ("shm", SHM))
         yield "tmpdir", os.path.realpath(self.asked["tmpdir"] or "/tmp")
-        yield "home", os.path.realpath(self.asked["home"] or "/nonexistent")
+        yield "home", os.path.realpath(self.asked["home"] or "/proc/nowhere")
         yield from (("codex-home", os.path.join(world, "codex-home")), ("root0", os.path.join(world, "root0")))
         for root in self.extra:
             yield "root", root

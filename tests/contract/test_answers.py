@@ -83,6 +83,6 @@ def test_where_neither_is_there_nothing_is_said(tmp_path: Path) -> None:
 
 
 def test_one_that_cannot_be_started_says_why(tmp_path: Path) -> None:
-    (tmp_path / "unshare").write_text("#!/nonexistent\n")
+    (tmp_path / "unshare").write_text(f"#!{tmp_path}/not-there\n")
     (tmp_path / "unshare").chmod(0o755)
     assert "No such file or directory" in bare.said(str(tmp_path))["unshare"]

@@ -41,7 +41,7 @@ def test_a_bad_one_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_one_that_is_missing_is_a_finding_and_no_crash(capsys: pytest.CaptureFixture[str]) -> None:
-    code, shown = tried(capsys, "--case", "01-empty", "--", "/nonexistent/tool", "@CONFIG@")
+    code, shown = tried(capsys, "--case", "01-empty", "--", "/proc/nowhere/tool", "@CONFIG@")
     assert code == 1
     assert "F generator.ends-by-itself wrong-claim (not-started)" in shown
 
