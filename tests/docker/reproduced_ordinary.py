@@ -18,6 +18,10 @@ def python(code: str) -> str:
     return f'$PY -c "{code}"'
 
 
+def rooted(root: str) -> str:
+    return CODEX.removesuffix(" --") + f" -c 'sandbox_workspace_write.writable_roots=[\"'{root}'\"]' -- true"
+
+
 _SERVER: Final = "import socket; s=socket.create_server(('127.0.0.1',0),backlog=0); a=s.getsockname()"
 _FULL: Final = "k=[socket.socket() for _ in range(9)]; [(x.setblocking(False), x.connect_ex(a)) for x in k]"
 _TLS: Final = (
@@ -68,6 +72,19 @@ ORDINARY: Final[dict[Place, tuple[Row, ...]]] = {
             "No such file or directory (os error 2)",
             "tmpdir-missing",
         ),
+        Row(
+            f"{rooted('$WORKSPACE/build')} 2>&1 | sed 's/bindfile[^ ]*/bindfileXXXXXX/'; false",
+            "bwrap: Can't bind mount /bindfileXXXXXX on /newroot@WORKSPACE@/build: "
+            "Unable to mount source on destination: No such file or directory",
+            "writable-root-missing-in-another",
+        ),
+        Row(
+            f"ln -s $OUTSIDE out; {rooted('$WORKSPACE/out')}",
+            "error building bubblewrap command: Fatal error: cannot enforce sandbox read-only path "
+            "@WORKSPACE@/out/.git because it crosses writable symlink @WORKSPACE@/out",
+            "writable-symlink-crossed",
+        ),
+        Row(rooted("/sys"), "bwrap: Can't mkdir /sys/.git: Read-only file system", "mount-point-not-made"),
         Row(f"cd /; {CODEX} true", "bwrap: Can't mkdir /.git: Permission denied", "cwd-is-the-root-folder"),
         Row(f"cd /etc; {CODEX} true", "bwrap: Can't mkdir /etc/.git: Permission denied", "root-not-writable-by-user"),
         Row("$CODEX sandbox", "No command specified to execute.", "no-command-given"),
