@@ -11,7 +11,7 @@ from pytest_codexsandbox.generators.checks.agree import wanted
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
 from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, granted, layers, place
 from pytest_codexsandbox.generators.checks.overrides import Override, given, words
-from pytest_codexsandbox.model.generator import Declaration, Expect, Finding, Outcome, Story
+from pytest_codexsandbox.model.generator import FREE, Declaration, Expect, Finding, Outcome, Story
 
 CLAIM = "the arguments say what was asked, as Codex reads them"
 _TYPES = {
@@ -55,7 +55,7 @@ def misread(story: Story, run: Outcome, expect: Expect) -> Iterator[Fault]:
     if speaks(run):
         grants = granted(layers(run.files, run, story.world), story.world)
         yield from _policy(grants, expect)
-        yield from _roots(grants, expect, story.world) if expect.sandbox == "workspace-write" else ()
+        yield from _roots(grants, expect, story.world) if expect.sandbox != FREE else ()
 
 
 def _wrong(one: Override) -> Iterator[Fault]:
@@ -91,11 +91,12 @@ def _width(mode: str) -> int:
 def _roots(grants: Grants, expect: Expect, world: dict[str, str]) -> Iterator[Fault]:
     """As folders: byte for byte, but for a slash at the end and dots. What is not absolute may be declined."""
     wished = {seen.filled(root, world) for root in expect.roots or ()}
-    asked = {place(root, world) for root in wished if root} | {world.get("WORKSPACE", "/")}
+    workspace = {world.get("WORKSPACE", "/")} if expect.sandbox == "workspace-write" else set()
+    asked = {place(root, world) for root in wished if root} | workspace
     needed = {place(root, world) for root in wished if root.startswith("/")}
     there = {place(root, world) for root in grants.roots}
     for root in sorted(needed):
-        if not any(seen.is_inside(root, one) for one in there | {world.get("WORKSPACE", "/")}):
+        if not any(seen.is_inside(root, one) for one in there | workspace):
             yield Fault(
                 reason="root-missing", saw=f"{root!r} is not in {sorted(grants.roots)}"[:400], direction="denied"
             )

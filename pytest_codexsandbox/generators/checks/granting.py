@@ -5,7 +5,7 @@ The latest layer that speaks of a mode or of `default_permissions` decides; in o
 """
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +20,7 @@ _BUILT_IN: Final[Mapping[str, Mode]] = {
     ":danger-no-sandbox": "danger-full-access",
 }  # fmt: skip
 _MODES: Final[tuple[Mode, ...]] = ("read-only", "workspace-write", "danger-full-access")
+_FOLDERS: Final = {":root": "/", ":workspace_roots": ".", ":project_roots": "."}  # words for folders in a profile
 _DEPTH: Final = 8  # of profiles that extend each other
 SPEAKS: Final = ("sandbox_mode", "sandbox_workspace_write", "default_permissions", "permissions", "profile")
 
@@ -114,12 +115,21 @@ def _permitted(name: str, whole: Mapping[str, Any], layer: str) -> Grants:
             free = mode == "danger-full-access"
             return Grants(mode=mode, roots=roots, network=free or bool(network), by="default_permissions", layer=layer)
         profile = _at(whole, "permissions", name)
-        paths = _at(profile, "filesystem")
-        roots += tuple(path for path, how in paths.items() if how == "write") if isinstance(paths, dict) else ()
+        roots += tuple(_writable(_at(profile, "filesystem")))
         said = _at(profile, "network", "enabled")
         network = said if network is None and isinstance(said, bool) else network
         name = str(_at(profile, "extends") or ":read-only")
     return Grants(mode="", roots=roots, network=bool(network), by="default_permissions", layer=layer)
+
+
+def _writable(paths: Any) -> Iterator[str]:
+    """A folder may stand alone, or with a table of what lies in it (`.` is itself). Other words that begin with a colon
+    name places for temporary files, or nothing at all."""
+    for path, how in paths.items() if isinstance(paths, Mapping) else ():
+        top = _FOLDERS.get(path, "" if path.startswith(":") else path)
+        for below, access in how.items() if isinstance(how, Mapping) else ((".", how),):
+            if top and access == "write":
+                yield top if below == "." else posixpath.join(top, below)
 
 
 def _at(data: Any, *keys: str) -> Any:

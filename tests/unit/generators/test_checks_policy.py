@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
@@ -86,6 +87,67 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Wis
 )  # fmt: skip
 def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish: Wish, reason: str) -> None:
     assert reason in reasons(argv_as_codex_reads(ended_story(argv, wish), ANY))
+
+
+WHOLE_MACHINE = ('{"/"="write"}', '{":root"="write"}', '{":root"={"."="write"}}', '{"/"={"."="write"}}')
+READ_ONLY = Row(expect=Expect(sandbox="read-only"))
+
+
+def profile(filesystem: str, extends: str = ":workspace") -> tuple[str, ...]:
+    """Arguments that choose a permissions profile with these folders."""
+    said = ('default_permissions="p"', f'permissions.p.extends="{extends}"', f"permissions.p.filesystem={filesystem}")
+    return tuple(word for one in said for word in ("-c", one))
+
+
+@pytest.mark.parametrize("filesystem", WHOLE_MACHINE)
+@pytest.mark.parametrize("extends", [":workspace", ":read-only"])
+def test_a_profile_that_opens_the_whole_machine_is_a_leak_in_whatever_words(filesystem: str, extends: str) -> None:
+    """As the real Codex was seen to read them."""
+    asks = READ_ONLY if extends == ":read-only" else None
+    told = msgspec.structs.replace(ended_story(profile(filesystem, extends), asked()), row=asks)
+    for check, reason in ((argv_as_codex_reads, "root-added"), (grants_no_more, "whole-machine")):
+        found = check(told, ANY)
+        assert reasons(found) == {reason}, found
+        assert {one.direction for one in found} == {"leak"}
+
+
+@pytest.mark.parametrize(
+    "filesystem",
+    [
+        f'{{"{ROOT0}"="write"}}', f'{{"{ROOT0}"={{"."="write"}}}}', '{":root"="read"}', '{":nothing"="write"}',
+        '{":tmpdir"="write", ":slash_tmp"="write"}', '{":workspace_roots"={"."="write", "**/*.env"="none"}}',
+    ],
+)  # fmt: skip
+def test_a_profile_that_opens_what_was_asked_is_none(filesystem: str) -> None:
+    told = ended_story(profile(filesystem), asked("@ROOT0@") if ROOT0 in filesystem else asked())
+    assert held(argv_as_codex_reads(told, ANY))
+    assert held(grants_no_more(told, ANY))
+
+
+@pytest.mark.parametrize("filesystem", ['{":workspace_roots"="write"}', '{"/stage/workspace"={"."="write"}}'])
+def test_where_nothing_may_be_written_the_workspace_may_not_either(filesystem: str) -> None:
+    told = msgspec.structs.replace(ended_story(profile(filesystem, ":read-only"), asked()), row=READ_ONLY)
+    assert reasons(argv_as_codex_reads(told, ANY)) == {"root-added"}
+    assert reasons(grants_no_more(told, ANY)) == {"not-asked"}
+
+
+def test_a_workspace_that_can_be_written_is_more_than_nothing() -> None:
+    """Whoever asked for read-only and left, or wrote, workspace-write has granted a folder."""
+    bare = b'[mcp_servers.demo]\ncommand = "x"\n'
+    wide = story(b"", WW.encode(), row=READ_ONLY, alone=WW.encode())
+    assert reasons(grants_no_more(wide, ANY)) == {"another-mode"}
+    assert {one.direction for one in grants_no_more(wide, ANY)} == {"leak"}
+    left = story(WW.encode(), WW.encode(), row=READ_ONLY, alone=b'sandbox_mode = "read-only"\n')
+    assert reasons(grants_no_more(left, ANY)) == {"another-mode"}
+    assert held(grants_no_more(story(WW.encode(), WW.encode() + bare, row=READ_ONLY, alone=bare), ANY)), "the user's"
+    narrow = b'sandbox_mode = "read-only"\n'
+    assert held(grants_no_more(story(b"", narrow, row=READ_ONLY, alone=narrow), ANY))
+
+
+def test_a_sandbox_that_the_users_own_words_have_off_is_nothing_that_was_granted_as_asked() -> None:
+    free = b'default_permissions = ":danger-full-access"\n'
+    told = story(free, free + WW.encode(), wish=asked("@ROOT0@", network=None), alone=WW.encode())
+    assert "makes it danger-full-access" in skips(grants_no_more(told, ANY))
 
 
 def test_the_file_is_read_below_the_arguments() -> None:
