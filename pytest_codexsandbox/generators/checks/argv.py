@@ -1,7 +1,7 @@
 """P11: the arguments, read as Codex reads them, say what was asked: each root byte for byte, and nothing wider."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -11,11 +11,12 @@ from pytest_codexsandbox.generators.checks.agree import wanted
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
 from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, granted, layers, place
 from pytest_codexsandbox.generators.checks.overrides import Override, given, words
+from pytest_codexsandbox.generators.checks.reading import Path
 from pytest_codexsandbox.model.generator import FREE, Declaration, Expect, Finding, Outcome, Story
 
 CLAIM = "the arguments say what was asked, as Codex reads them"
-_TYPES = {
-    ("sandbox_mode",): str, ("approval_policy",): str, ("default_permissions",): str,
+_TYPES: Final[Mapping[Path, type | tuple[type, ...]]] = {
+    ("sandbox_mode",): str, ("approval_policy",): (str, dict), ("default_permissions",): str,
     ("sandbox_workspace_write",): dict,
     ("sandbox_workspace_write", "writable_roots"): list, ("sandbox_workspace_write", "network_access"): bool,
 }  # fmt: skip
@@ -66,10 +67,24 @@ def _wrong(one: Override) -> Iterator[Fault]:
     if any('"' in key or "'" in key for key in one.path):
         saw = f"{shown!r}: quotes in a key are no quotes for Codex: it sets {one.path}"
         yield Fault(reason="quoted-key", saw=saw, direction="denied")
-    wrong = one.path in _TYPES and not isinstance(one.value, _TYPES[one.path])
-    if wrong or (one.became_text and one.raw.strip()[:1] in ("[", "{")):
+    if _is_mistyped(one) or (one.became_text and one.raw.strip()[:1] in ("[", "{")):
         saw = f"{shown!r}: Codex reads {one.value!r}, a {type(one.value).__name__}, and ends at once"
         yield Fault(reason="becomes-a-string" if one.became_text else "wrong-type", saw=saw, direction="denied")
+
+
+def _is_mistyped(one: Override) -> bool:
+    """Itself, or in its table a setting that decides."""
+    there = [(path[len(one.path) :], type_) for path, type_ in _TYPES.items() if path[: len(one.path)] == one.path]
+    return any(not isinstance(here, type_) for rest, type_ in there for here in _below(one.value, rest))
+
+
+def _below(value: Any, rest: Path) -> tuple[Any, ...]:
+    """What stands at a path below a value, if anything does."""
+    for key in rest:
+        if not isinstance(value, dict) or key not in value:
+            return ()
+        value = value[key]
+    return (value,)
 
 
 def _policy(grants: Grants, expect: Expect) -> Iterator[Fault]:

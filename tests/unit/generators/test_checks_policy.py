@@ -56,6 +56,7 @@ def ended_story(argv: tuple[str, ...], wish: Wish, before: bytes | None = None) 
         ((*MODE, "-c", "sandbox_workspace_write.network_access=true"), asked(network=True)),
         (("-c", "sandbox_workspace_write={network_access=false}", "-c", "sandbox_mode=workspace-write"), asked()),
         (("-c", "mcp_servers.x.command=y"), asked()),
+        ((*MODE, "-c", "approval_policy={granular={rules=true}}"), asked()),
         (("--config=sandbox_mode='workspace-write'", "-c=model=x"), asked()),
     ],
 )
@@ -79,6 +80,22 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Wis
         ((*MODE, *OFF), asked(network=True), "another-network"),
         (("-c", 'sandbox_mode="danger-full-access"'), asked(), "another-mode"),
         (("--yolo",), asked(), "another-mode"),
+        (("-sdanger-full-access",), asked(), "another-mode"),
+        (("--sandbox", "danger-full-access"), asked(), "another-mode"),
+        (("--dangerously-bypass-approvals-and-sandbox",), asked(), "another-mode"),
+        (("--full-auto",), asked("@ROOT0@"), "root-missing"),
+        (("--approve-for-me",), asked("@ROOT0@"), "root-missing"),
+        (("--full-auto", "--add-dir", "/stage"), asked(), "root-added"),
+        (("--add-dir", "/stage"), asked(), "another-mode"),
+        ((*MODE, "-c", "sandbox_workspace_write={writable_roots={}}"), asked(), "wrong-type"),
+        ((*MODE, "-c", "sandbox_workspace_write={network_access='false'}"), asked(), "wrong-type"),
+        (("-c", "sandbox_mode=1"), asked(), "wrong-type"),
+        (("-c", "approval_policy=1"), asked(), "wrong-type"),
+        (("-c", "default_permissions=1"), asked(), "wrong-type"),
+        (("-c", "sandbox_workspace_write=1"), asked(), "wrong-type"),
+        (("-c", "sandbox_workspace_write.writable_roots=1"), asked(), "wrong-type"),
+        (("-c", "mcp_servers.x={a=b}"), asked(), "becomes-a-string"),
+        (("-c", "mcp_servers.'a.b'.command=x"), asked(), "quoted-key"),
         ((*MODE, "-c", 'default_permissions=":read-only"'), asked(), "another-mode"),
         (("-c", "sandbox_mode"), asked(), "no-override"),
         (("-c", "=1"), asked(), "no-override"),
@@ -193,7 +210,27 @@ def test_an_override_is_read_as_codex_reads_it(text: str, path: tuple[str, ...],
     assert (found.path, found.value) == (path, value)
 
 
+@pytest.mark.parametrize(
+    ("argv", "data"),
+    [
+        (("-sread-only",), {"sandbox_mode": "read-only"}), (("-s=read-only",), {"sandbox_mode": "read-only"}),
+        (("-a", "never"), {"approval_policy": "never"}), (("-anever",), {"approval_policy": "never"}),
+        (("--ask-for-approval=never",), {"approval_policy": "never"}), (("-m", "x"), {"model": "x"}),
+        (("--model", "x"), {"model": "x"}), (("--full-auto",), {"sandbox_mode": "workspace-write"}),
+        (("--approve-for-me",), {"sandbox_mode": "workspace-write"}),
+        (("--yolo",), {"sandbox_mode": "danger-full-access", "approval_policy": "never"}),
+        (("--dangerously-bypass-approvals-and-sandbox",),
+         {"sandbox_mode": "danger-full-access", "approval_policy": "never"}),
+        (("-c", "a={b=1}", "-c", "a.c=2"), {"a": {"b": 1, "c": 2}}), (("-c", "a=1", "-c", "a.c=2"), {"a": {"c": 2}}),
+        (("--search", "read-only", "-"), {}),
+    ],
+)  # fmt: skip
+def test_a_word_means_the_setting_that_it_stands_for(argv: tuple[str, ...], data: dict[str, Any]) -> None:
+    assert words(argv).layer == data
+
+
 def test_words_are_found_however_they_are_written() -> None:
+    assert words(("-px",)).profile == words(("-p=x",)).profile == words(("--profile", "x")).profile == "x"
     found = words(("app-server", "-ca=1", "--config", "b.c=2", "-c=b.d=3", "--profile", "p", "--", "-c", "e=5"))
     assert found.layer == {"a": 1, "b": {"c": 2, "d": 3}}
     assert found.profile == "p"
