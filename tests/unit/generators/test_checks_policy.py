@@ -106,6 +106,32 @@ def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish
     assert reason in reasons(argv_as_codex_reads(ended_story(argv, wish), ANY))
 
 
+@pytest.mark.parametrize(
+    ("argv", "wish", "directions"),
+    [
+        (("--yolo",), asked(), {"leak"}),
+        (("-s", "read-only"), asked(), {"denied"}),
+        (("-c", "sandbox_mode=nonsense"), asked(), {"denied"}),
+        ((*MODE, "-c", "sandbox_workspace_write.network_access=true"), asked(), {"leak"}),
+        ((*MODE, *OFF), asked(network=True), {"denied"}),
+        ((*MODE, *OFF), asked("@ROOT0@"), {"denied"}),
+        ((*MODE, *roots("/")), asked(), {"leak"}),
+        ((*MODE, *raw('"/stage/root0/x","/"')), asked('@ROOT0@/x","/'), {"leak"}),
+        ((*MODE, "-c", "x"), asked(), {"denied"}),
+        ((*MODE, "-c", "a.'b'=1"), asked(), {"denied"}),
+        ((*MODE, "-c", "a=[x]"), asked(), {"denied"}),
+    ],
+)
+def test_more_than_was_asked_is_a_leak_and_less_is_denied(
+    argv: tuple[str, ...], wish: Wish, directions: set[str]
+) -> None:
+    assert {one.direction for one in argv_as_codex_reads(ended_story(argv, wish), ANY)} == directions
+
+
+def test_one_that_says_no_arguments_at_its_end_is_asked_for_none() -> None:
+    assert "did not end by itself" in skips(argv_as_codex_reads(ended(b"", ended="timeout", argv=MODE), ANY))
+
+
 WHOLE_MACHINE = ('{"/"="write"}', '{":root"="write"}', '{":root"={"."="write"}}', '{"/"={"."="write"}}')
 READ_ONLY = Row(expect=Expect(sandbox="read-only"))
 
@@ -303,6 +329,17 @@ def test_one_that_has_nothing_to_do_with_policies_grants_nothing() -> None:
     server = b'[mcp_servers.demo]\ncommand = "x"\n'
     free = b'sandbox_mode = "danger-full-access"\n'
     assert held(grants_no_more(story(free, free + server, alone=server, wish=asked("@ROOT0@")), ANY))
+
+
+def test_who_changes_a_policy_of_the_users_has_made_it_its_business() -> None:
+    """Though it writes none where there is no file."""
+    server = b'[mcp_servers.demo]\ncommand = "x"\n'
+    before = table("/mine", more="network_access = true\n").encode()
+    touched = before.replace(b'"/mine"', b'"/mine", "/stage/workspace/x"')
+    assert held(grants_no_more(story(before, before + server, alone=server, wish=asked("@ROOT0@")), ANY))
+    told = grants_no_more(story(before, touched + server, alone=server, wish=asked("@ROOT0@")), ANY)
+    assert reasons(told) == {"root-missing", "network-left-on"}
+    assert {one.reason: one.direction for one in told} == {"root-missing": "denied", "network-left-on": "leak"}
 
 
 def test_a_trusted_project_and_the_arguments_are_later_layers() -> None:
