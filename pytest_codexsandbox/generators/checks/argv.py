@@ -9,7 +9,7 @@ import msgspec
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.agree import wanted
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
-from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, granted, layers, place
+from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, chosen, granted, layers, place
 from pytest_codexsandbox.generators.checks.overrides import Override, given, words
 from pytest_codexsandbox.generators.checks.reading import Path
 from pytest_codexsandbox.model.generator import FREE, Declaration, Expect, Finding, Outcome, Story
@@ -46,8 +46,10 @@ def argv_as_codex_reads(story: Story, declaration: Declaration) -> tuple[Finding
 
 
 def speaks(run: Outcome) -> bool:
-    """Whether its arguments say anything about a policy."""
-    return any(one.path and one.path[0] in SPEAKS for one in words(given(run)).overrides) or "--add-dir" in given(run)
+    """Whether its arguments say anything about a policy, or choose a profile that does."""
+    asked = words(given(run))
+    said = {one.path[0] for one in asked.overrides if one.path} | chosen(run.files, asked).keys()
+    return bool(asked.folders) or not said.isdisjoint(SPEAKS)
 
 
 def misread(story: Story, run: Outcome, expect: Expect) -> Iterator[Fault]:

@@ -46,12 +46,17 @@ def layers(files: Files, run: Outcome | None, world: Mapping[str, str]) -> tuple
     if project is not None and _trusted(user, world):
         found.append(Layer(name="project", data=read(project.content).data))
     asked = words(given(run)) if run is not None else Words()
-    profile = files.get(f"@CODEX_HOME@/{asked.profile}.config.toml") if asked.profile else None
-    if profile is not None:
-        found.append(Layer(name="profile", data=read(profile.content).data))
+    if asked.profile:
+        found.append(Layer(name="profile", data=chosen(files, asked)))
     if run is not None:
         found.append(Layer(name="arguments", data=_with_folders(asked, found)))
     return tuple(found)
+
+
+def chosen(files: Files, asked: Words) -> dict[str, Any]:
+    """What stands in the file of the profile that the arguments name."""
+    profile = files.get(f"@CODEX_HOME@/{asked.profile}.config.toml") if asked.profile else None
+    return {} if profile is None else read(profile.content).data
 
 
 def _with_folders(asked: Words, below: Sequence[Layer]) -> dict[str, Any]:

@@ -68,6 +68,10 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Wis
     ("argv", "wish", "reason"),
     [
         ((*MODE, *raw('"/stage/root0/x","/"')), asked('@ROOT0@/x","/'), "injected-root"),
+        ((*MODE, *raw('"/stage/root0", "/stage/root0/x","/stage/root0/y"')),
+         asked("@ROOT0@", '@ROOT0@/x","/stage/root0/y'), "injected-root"),
+        (("--add-dir=/stage",), asked(), "another-mode"),
+        (("-c", 'default_permissions=":danger-full-access"'), asked(), "another-mode"),
         ((*MODE, *raw('"/a"b"')), asked('/a"b'), "becomes-a-string"),
         ((*MODE, *raw('"C:\\Users\\x"')), asked("C:\\Users\\x"), "becomes-a-string"),
         ((*MODE, *raw('"\\ud83d\\ude80"')), asked("/🚀"), "becomes-a-string"),
@@ -126,6 +130,18 @@ def test_more_than_was_asked_is_a_leak_and_less_is_denied(
     argv: tuple[str, ...], wish: Wish, directions: set[str]
 ) -> None:
     assert {one.direction for one in argv_as_codex_reads(ended_story(argv, wish), ANY)} == directions
+
+
+def test_a_profile_that_the_arguments_choose_says_what_they_say() -> None:
+    def chosen(text: bytes, *argv: str) -> set[str]:
+        there = files(b"") | {"@CODEX_HOME@/mine.config.toml": state(text)}
+        told = story(b"", b"", runs=(run(None, files=there, argv=argv),), wish=asked(), alone=None)
+        return reasons(argv_as_codex_reads(told, ANY))
+
+    for key in (b'sandbox_mode = "danger-full-access"\n', b'default_permissions = ":danger-full-access"\n'):
+        assert chosen(key, "-p", "mine") == chosen(key, "-pmine") == {"another-mode"}
+        assert chosen(key, "-p", "other") == set()
+    assert chosen(b'model = "x"\n', "-p", "mine") == set(), "it chooses a model, and says nothing of a policy"
 
 
 def test_one_that_says_no_arguments_at_its_end_is_asked_for_none() -> None:
