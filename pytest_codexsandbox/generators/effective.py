@@ -53,8 +53,8 @@ def _rows(claim: Claim, expect: Expect, oracle: Oracle) -> Iterator[Finding]:
 
 
 def _roots(claim: Claim, wanted: tuple[str, ...], oracle: Oracle) -> Iterator[Finding]:
-    missing = [root for root in wanted if not _lies_in(root, claim.roots)]
-    more = [root for root in claim.roots if not _lies_in(root, wanted)]
+    missing = [root for root in wanted if not lies_in(root, claim.roots)]
+    more = [root for root in claim.roots if not lies_in(root, wanted)]
     yield _row(
         oracle, f"Codex grants {_listed(wanted)} beside the workspace", saw=f"it grants {_listed(claim.roots)}",
         held=not missing, leak=False, reason="root-missing",
@@ -65,9 +65,12 @@ def _roots(claim: Claim, wanted: tuple[str, ...], oracle: Oracle) -> Iterator[Fi
     )  # fmt: skip
 
 
-def _lies_in(root: str, others: Iterable[str]) -> bool:
-    """Who is granted a folder is granted what lies in it."""
-    return any(root == other or root.startswith(f"{other.rstrip('/')}/") for other in others)
+def lies_in(root: str, others: Iterable[str]) -> bool:
+    """Who is granted a folder is granted what lies in it; every placeholder lies in the whole machine."""
+    return any(
+        root == other or root.startswith(f"{other.rstrip('/')}/") or (other == "/" and root.startswith("@"))
+        for other in others
+    )
 
 
 def _row(oracle: Oracle, claim: str, *, saw: str, held: bool, leak: bool, reason: str) -> Finding:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from pytest_codexsandbox.generators.effective import lies_in
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.generator import Expect
 from pytest_codexsandbox.model.policy import AS_ASKED
@@ -9,8 +10,10 @@ from pytest_codexsandbox.model.promise import Promise
 
 INSERT: Final = ["INSERT INTO t VALUES('written inside')"]
 ROOT: Final = "@ROOT0@"
+SIBLING: Final = "@SIBLING@"
+HOME: Final = "@HOME@"
 BOARD: Final = f"{ROOT}/@NAME@.db"
-BESIDE: Final = "@SIBLING@/@NAME@.db"
+BESIDE: Final = f"{SIBLING}/@NAME@.db"
 
 
 def _write(place: str) -> Act:
@@ -26,9 +29,9 @@ ACTS: Final[dict[str, Act]] = {
     "workspace": _write("@WORKSPACE@"),
     "root": _write(ROOT),
     "board": _insert(BOARD),
-    "sibling": _write("@SIBLING@"),
+    "sibling": _write(SIBLING),
     "sibling-board": _insert(BESIDE),
-    "home": _write("@HOME@"),
+    "home": _write(HOME),
     "http": Act(verb="http", params={"port": "@HTTP@", "token": "@NAME@"}),
 }
 PROMISE: Final = Promise(
@@ -44,12 +47,16 @@ CLAIMS: Final = {
 
 
 def permitted(expect: Expect) -> dict[str, bool]:
-    """Act → whether it must work; what nobody has said anything about is left out."""
+    """Act → whether it must work; what nobody has said anything about is left out. A folder that lies in one that was
+    asked for was asked for, be it the home or the whole machine."""
     everything = expect.sandbox == "danger-full-access"
     writes = expect.sandbox == "workspace-write"
-    root = everything or (writes and ROOT in (expect.roots or ()))
+
+    def granted(folder: str) -> bool:
+        return everything or (writes and lies_in(folder, expect.roots or ()))
+
     network = {} if expect.network is None and not everything else {"http": everything or bool(expect.network)}
     return {
-        "workspace": everything or writes, "root": root, "board": root,
-        "sibling": everything, "sibling-board": everything, "home": everything, **network,
+        "workspace": everything or writes, "root": granted(ROOT), "board": granted(ROOT),
+        "sibling": granted(SIBLING), "sibling-board": granted(SIBLING), "home": granted(HOME), **network,
     }  # fmt: skip

@@ -155,11 +155,12 @@ def _with_import(first: Outcome, alone: Outcome) -> Outcome:
 
 
 def _joined(told: Sequence[Outcome]) -> Outcome:
-    """Of a chain: it ends as its last did, and says what all of them said."""
+    """Of a chain: it ends as its last did, says what all of them said, and is as wrong as each of them was."""
     last = told[-1]
     return msgspec.structs.replace(
         last,
         seconds=sum(one.seconds for one in told),
+        error="; ".join(one.error for one in told if one.error),
         argv=tuple(word for one in told for word in one.argv),
         env={name: value for one in told for name, value in one.env.items()},
         unset=tuple(dict.fromkeys(name for one in told for name in one.unset)),

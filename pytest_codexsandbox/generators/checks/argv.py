@@ -1,7 +1,7 @@
 """P11: the arguments, read as Codex reads them, say what was asked: each root byte for byte, and nothing wider."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -9,13 +9,14 @@ import msgspec
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.agree import wanted
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
-from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, granted, layers, place
+from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, chosen, granted, layers, place
 from pytest_codexsandbox.generators.checks.overrides import Override, given, words
-from pytest_codexsandbox.model.generator import Declaration, Expect, Finding, Outcome, Story
+from pytest_codexsandbox.generators.checks.reading import Path
+from pytest_codexsandbox.model.generator import FREE, Declaration, Expect, Finding, Outcome, Story
 
 CLAIM = "the arguments say what was asked, as Codex reads them"
-_TYPES = {
-    ("sandbox_mode",): str, ("approval_policy",): str, ("default_permissions",): str,
+_TYPES: Final[Mapping[Path, type | tuple[type, ...]]] = {
+    ("sandbox_mode",): str, ("approval_policy",): (str, dict), ("default_permissions",): str,
     ("sandbox_workspace_write",): dict,
     ("sandbox_workspace_write", "writable_roots"): list, ("sandbox_workspace_write", "network_access"): bool,
 }  # fmt: skip
@@ -45,8 +46,10 @@ def argv_as_codex_reads(story: Story, declaration: Declaration) -> tuple[Finding
 
 
 def speaks(run: Outcome) -> bool:
-    """Whether its arguments say anything about a policy."""
-    return any(one.path and one.path[0] in SPEAKS for one in words(given(run)).overrides) or "--add-dir" in given(run)
+    """Whether its arguments say anything about a policy, or choose a profile that does."""
+    asked = words(given(run))
+    said = {one.path[0] for one in asked.overrides if one.path} | chosen(run.files, asked).keys()
+    return bool(asked.folders) or not said.isdisjoint(SPEAKS)
 
 
 def misread(story: Story, run: Outcome, expect: Expect) -> Iterator[Fault]:
@@ -55,7 +58,7 @@ def misread(story: Story, run: Outcome, expect: Expect) -> Iterator[Fault]:
     if speaks(run):
         grants = granted(layers(run.files, run, story.world), story.world)
         yield from _policy(grants, expect)
-        yield from _roots(grants, expect, story.world) if expect.sandbox == "workspace-write" else ()
+        yield from _roots(grants, expect, story.world) if expect.sandbox != FREE else ()
 
 
 def _wrong(one: Override) -> Iterator[Fault]:
@@ -66,10 +69,24 @@ def _wrong(one: Override) -> Iterator[Fault]:
     if any('"' in key or "'" in key for key in one.path):
         saw = f"{shown!r}: quotes in a key are no quotes for Codex: it sets {one.path}"
         yield Fault(reason="quoted-key", saw=saw, direction="denied")
-    wrong = one.path in _TYPES and not isinstance(one.value, _TYPES[one.path])
-    if wrong or (one.became_text and one.raw.strip()[:1] in ("[", "{")):
+    if _is_mistyped(one) or (one.became_text and one.raw.strip()[:1] in ("[", "{")):
         saw = f"{shown!r}: Codex reads {one.value!r}, a {type(one.value).__name__}, and ends at once"
         yield Fault(reason="becomes-a-string" if one.became_text else "wrong-type", saw=saw, direction="denied")
+
+
+def _is_mistyped(one: Override) -> bool:
+    """Itself, or in its table a setting that decides."""
+    there = [(path[len(one.path) :], type_) for path, type_ in _TYPES.items() if path[: len(one.path)] == one.path]
+    return any(not isinstance(here, type_) for rest, type_ in there for here in _below(one.value, rest))
+
+
+def _below(value: Any, rest: Path) -> tuple[Any, ...]:
+    """What stands at a path below a value, if anything does."""
+    for key in rest:
+        if not isinstance(value, dict) or key not in value:
+            return ()
+        value = value[key]
+    return (value,)
 
 
 def _policy(grants: Grants, expect: Expect) -> Iterator[Fault]:
@@ -91,11 +108,12 @@ def _width(mode: str) -> int:
 def _roots(grants: Grants, expect: Expect, world: dict[str, str]) -> Iterator[Fault]:
     """As folders: byte for byte, but for a slash at the end and dots. What is not absolute may be declined."""
     wished = {seen.filled(root, world) for root in expect.roots or ()}
-    asked = {place(root, world) for root in wished if root} | {world.get("WORKSPACE", "/")}
+    workspace = {world.get("WORKSPACE", "/")} if expect.sandbox == "workspace-write" else set()
+    asked = {place(root, world) for root in wished if root} | workspace
     needed = {place(root, world) for root in wished if root.startswith("/")}
     there = {place(root, world) for root in grants.roots}
     for root in sorted(needed):
-        if not any(seen.is_inside(root, one) for one in there | {world.get("WORKSPACE", "/")}):
+        if not any(seen.is_inside(root, one) for one in there | workspace):
             yield Fault(
                 reason="root-missing", saw=f"{root!r} is not in {sorted(grants.roots)}"[:400], direction="denied"
             )

@@ -5,7 +5,7 @@ The latest layer that speaks of a mode or of `default_permissions` decides; in o
 """
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +20,7 @@ _BUILT_IN: Final[Mapping[str, Mode]] = {
     ":danger-no-sandbox": "danger-full-access",
 }  # fmt: skip
 _MODES: Final[tuple[Mode, ...]] = ("read-only", "workspace-write", "danger-full-access")
+_FOLDERS: Final = {":root": "/", ":workspace_roots": ".", ":project_roots": "."}  # words for folders in a profile
 _DEPTH: Final = 8  # of profiles that extend each other
 SPEAKS: Final = ("sandbox_mode", "sandbox_workspace_write", "default_permissions", "permissions", "profile")
 
@@ -45,12 +46,17 @@ def layers(files: Files, run: Outcome | None, world: Mapping[str, str]) -> tuple
     if project is not None and _trusted(user, world):
         found.append(Layer(name="project", data=read(project.content).data))
     asked = words(given(run)) if run is not None else Words()
-    profile = files.get(f"@CODEX_HOME@/{asked.profile}.config.toml") if asked.profile else None
-    if profile is not None:
-        found.append(Layer(name="profile", data=read(profile.content).data))
+    if asked.profile:
+        found.append(Layer(name="profile", data=chosen(files, asked)))
     if run is not None:
         found.append(Layer(name="arguments", data=_with_folders(asked, found)))
     return tuple(found)
+
+
+def chosen(files: Files, asked: Words) -> dict[str, Any]:
+    """What stands in the file of the profile that the arguments name."""
+    profile = files.get(f"@CODEX_HOME@/{asked.profile}.config.toml") if asked.profile else None
+    return {} if profile is None else read(profile.content).data
 
 
 def _with_folders(asked: Words, below: Sequence[Layer]) -> dict[str, Any]:
@@ -114,12 +120,21 @@ def _permitted(name: str, whole: Mapping[str, Any], layer: str) -> Grants:
             free = mode == "danger-full-access"
             return Grants(mode=mode, roots=roots, network=free or bool(network), by="default_permissions", layer=layer)
         profile = _at(whole, "permissions", name)
-        paths = _at(profile, "filesystem")
-        roots += tuple(path for path, how in paths.items() if how == "write") if isinstance(paths, dict) else ()
+        roots += tuple(_writable(_at(profile, "filesystem")))
         said = _at(profile, "network", "enabled")
         network = said if network is None and isinstance(said, bool) else network
         name = str(_at(profile, "extends") or ":read-only")
     return Grants(mode="", roots=roots, network=bool(network), by="default_permissions", layer=layer)
+
+
+def _writable(paths: Any) -> Iterator[str]:
+    """A folder may stand alone, or with a table of what lies in it (`.` is itself). Other words that begin with a colon
+    name places for temporary files, or nothing at all."""
+    for path, how in paths.items() if isinstance(paths, Mapping) else ():
+        top = _FOLDERS.get(path, "" if path.startswith(":") else path)
+        for below, access in how.items() if isinstance(how, Mapping) else ((".", how),):
+            if top and access == "write":
+                yield top if below == "." else posixpath.join(top, below)
 
 
 def _at(data: Any, *keys: str) -> Any:

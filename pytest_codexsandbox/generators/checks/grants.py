@@ -45,6 +45,8 @@ def exceeded(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: Expect
     if now.mode == "danger-full-access" != expect.sandbox and was.mode != "danger-full-access":
         yield Fault(reason="no-sandbox", saw=f"the sandbox is off; {expect.sandbox} was asked")
         return
+    if now.mode == "workspace-write" and expect.sandbox == "read-only" and (speaking or was.mode == "read-only"):
+        yield Fault(reason="another-mode", saw=f"{now.by} in the {now.layer} lets the workspace be written")
     users = said(before)
     if now.network and expect.network is not True and (not users.network or (speaking and story.wish.network is False)):
         word = "network-left-on" if users.network else "network-added"
@@ -56,7 +58,7 @@ def exceeded(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: Expect
 
 def _is_void(now: Grants, expect: Expect) -> bool:
     """Somebody else's word decides: nothing of what was written is in force."""
-    return expect.sandbox == "workspace-write" and now.mode not in ("workspace-write", "danger-full-access")
+    return expect.sandbox == "workspace-write" != now.mode
 
 
 def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: Story) -> bool:
@@ -70,7 +72,8 @@ def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: Story) -
 def _wider(users: Grants, now: Grants, expect: Expect, world: Mapping[str, str]) -> Iterator[Fault]:
     """A root that is neither the user's own, nor asked for, nor inside of one that is."""
     asked = [place(root, world) for root in _asked(expect, world)]
-    known = [*asked, world.get("WORKSPACE", "/"), *(place(root, world) for root in users.roots)]
+    workspace = [] if expect.sandbox == "read-only" else [world.get("WORKSPACE", "/")]
+    known = [*asked, *workspace, *(place(root, world) for root in users.roots)]
     for root in now.roots:
         at = place(root, world)
         if not any(seen.is_inside(at, one) for one in known):

@@ -24,6 +24,7 @@ CLAIM = "line ends, the mark of byte order and the end of the last line stay as 
 Line = tuple[bytes, bytes]  # what it says, how it ends
 _LINE: Final = re.compile(rb"(?P<text>[^\n]*?)(?P<end>\r?\n|\Z)", re.DOTALL)
 _NAMES: Final = {b"\r\n": "CRLF", b"\n": "LF", b"": "no line end"}
+_LOST: Final = {b"\r\n": "crlf-lost", b"\n": "lf-lost", b"": "final-newline-added"}
 
 
 def line_ends_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
@@ -71,15 +72,16 @@ def changed(
             continue
         if one[1] == other[1] or (not one[1] and other is not whole[-1]):
             continue  # the last line had no end: it needs one where something of the generator's follows
-        reason = {b"\r\n": "crlf-lost", b"\n": "lf-lost", b"": "final-newline-added"}[one[1]]
-        reason = "final-newline-lost" if not other[1] else reason
+        reason = "final-newline-lost" if not other[1] else _LOST[one[1]]
         saw = f"{name}: {_text(one[0])} ended with {_NAMES[one[1]]}, and now with {_NAMES[other[1]]}"
         yield Fault(reason=reason, saw=saw, diff=diff)
         return
     ends = {end for number, (_, end) in enumerate(lines(before)) if end and number not in block}
     now = {end for _, end in whole if end}
-    if ends == {b"\r\n"} and now == {b"\n"}:
-        yield Fault(reason="crlf-lost", saw=f"{name}: every line ended with CRLF, and none does now", diff=diff)
+    if len(ends) == len(now) == 1 and ends != now:  # though none of the user's lines is there as it was
+        (one,), (other,) = ends, now
+        saw = f"{name}: every line ended with {_NAMES[one]}, and each with {_NAMES[other]} now"
+        yield Fault(reason=_LOST[one], saw=saw, diff=diff)
 
 
 def _mark(before: bytes, after: bytes, name: str, diff: str) -> Iterator[Fault]:

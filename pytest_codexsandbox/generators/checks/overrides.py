@@ -85,13 +85,19 @@ def _pairs(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
         if word == "--":
             return
         config = _CONFIG.fullmatch(word)
-        name, equals, value = word.partition("=")
+        name, equals, value = _cut(word)
         if config and (config["with"] is not None or config["glued"] is not None):
             yield "-c", config["with"] if config["with"] is not None else config["glued"]
         elif config or name in (*_MEANS, *_PROFILE, _ADD):
             yield name, value if equals else next(rest, "")
         elif word in _SWITCHES:
             yield word, ""
+
+
+def _cut(word: str) -> tuple[str, str, str]:
+    """`--name=value`, `-n=value` or `-nvalue`; what is in the middle says whether there is a value."""
+    glued = word[:2] in (*_MEANS, *_PROFILE) and len(word) > 2 and word[2] != "="
+    return (word[:2], "=", word[2:]) if glued else word.partition("=")
 
 
 def override(text: str) -> Override:

@@ -140,6 +140,7 @@ def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
         return ()
     faults = first_of(after, lambda one: missing(there, one.content, one.name, move))
     controls = (
+        _older(move),
         Control("a file without them is noticed", bool(there) and any(missing(there, b"", "", move))),
         Control("the file that had them passes", not any(missing(there, _with_them(move), "", move))),
     )

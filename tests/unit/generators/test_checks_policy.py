@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
@@ -55,6 +56,7 @@ def ended_story(argv: tuple[str, ...], wish: Wish, before: bytes | None = None) 
         ((*MODE, "-c", "sandbox_workspace_write.network_access=true"), asked(network=True)),
         (("-c", "sandbox_workspace_write={network_access=false}", "-c", "sandbox_mode=workspace-write"), asked()),
         (("-c", "mcp_servers.x.command=y"), asked()),
+        ((*MODE, "-c", "approval_policy={granular={rules=true}}"), asked()),
         (("--config=sandbox_mode='workspace-write'", "-c=model=x"), asked()),
     ],
 )
@@ -66,6 +68,10 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Wis
     ("argv", "wish", "reason"),
     [
         ((*MODE, *raw('"/stage/root0/x","/"')), asked('@ROOT0@/x","/'), "injected-root"),
+        ((*MODE, *raw('"/stage/root0", "/stage/root0/x","/stage/root0/y"')),
+         asked("@ROOT0@", '@ROOT0@/x","/stage/root0/y'), "injected-root"),
+        (("--add-dir=/stage",), asked(), "another-mode"),
+        (("-c", 'default_permissions=":danger-full-access"'), asked(), "another-mode"),
         ((*MODE, *raw('"/a"b"')), asked('/a"b'), "becomes-a-string"),
         ((*MODE, *raw('"C:\\Users\\x"')), asked("C:\\Users\\x"), "becomes-a-string"),
         ((*MODE, *raw('"\\ud83d\\ude80"')), asked("/🚀"), "becomes-a-string"),
@@ -78,6 +84,22 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Wis
         ((*MODE, *OFF), asked(network=True), "another-network"),
         (("-c", 'sandbox_mode="danger-full-access"'), asked(), "another-mode"),
         (("--yolo",), asked(), "another-mode"),
+        (("-sdanger-full-access",), asked(), "another-mode"),
+        (("--sandbox", "danger-full-access"), asked(), "another-mode"),
+        (("--dangerously-bypass-approvals-and-sandbox",), asked(), "another-mode"),
+        (("--full-auto",), asked("@ROOT0@"), "root-missing"),
+        (("--approve-for-me",), asked("@ROOT0@"), "root-missing"),
+        (("--full-auto", "--add-dir", "/stage"), asked(), "root-added"),
+        (("--add-dir", "/stage"), asked(), "another-mode"),
+        ((*MODE, "-c", "sandbox_workspace_write={writable_roots={}}"), asked(), "wrong-type"),
+        ((*MODE, "-c", "sandbox_workspace_write={network_access='false'}"), asked(), "wrong-type"),
+        (("-c", "sandbox_mode=1"), asked(), "wrong-type"),
+        (("-c", "approval_policy=1"), asked(), "wrong-type"),
+        (("-c", "default_permissions=1"), asked(), "wrong-type"),
+        (("-c", "sandbox_workspace_write=1"), asked(), "wrong-type"),
+        (("-c", "sandbox_workspace_write.writable_roots=1"), asked(), "wrong-type"),
+        (("-c", "mcp_servers.x={a=b}"), asked(), "becomes-a-string"),
+        (("-c", "mcp_servers.'a.b'.command=x"), asked(), "quoted-key"),
         ((*MODE, "-c", 'default_permissions=":read-only"'), asked(), "another-mode"),
         (("-c", "sandbox_mode"), asked(), "no-override"),
         (("-c", "=1"), asked(), "no-override"),
@@ -86,6 +108,105 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Wis
 )  # fmt: skip
 def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish: Wish, reason: str) -> None:
     assert reason in reasons(argv_as_codex_reads(ended_story(argv, wish), ANY))
+
+
+@pytest.mark.parametrize(
+    ("argv", "wish", "directions"),
+    [
+        (("--yolo",), asked(), {"leak"}),
+        (("-s", "read-only"), asked(), {"denied"}),
+        (("-c", "sandbox_mode=nonsense"), asked(), {"denied"}),
+        ((*MODE, "-c", "sandbox_workspace_write.network_access=true"), asked(), {"leak"}),
+        ((*MODE, *OFF), asked(network=True), {"denied"}),
+        ((*MODE, *OFF), asked("@ROOT0@"), {"denied"}),
+        ((*MODE, *roots("/")), asked(), {"leak"}),
+        ((*MODE, *raw('"/stage/root0/x","/"')), asked('@ROOT0@/x","/'), {"leak"}),
+        ((*MODE, "-c", "x"), asked(), {"denied"}),
+        ((*MODE, "-c", "a.'b'=1"), asked(), {"denied"}),
+        ((*MODE, "-c", "a=[x]"), asked(), {"denied"}),
+    ],
+)
+def test_more_than_was_asked_is_a_leak_and_less_is_denied(
+    argv: tuple[str, ...], wish: Wish, directions: set[str]
+) -> None:
+    assert {one.direction for one in argv_as_codex_reads(ended_story(argv, wish), ANY)} == directions
+
+
+def test_a_profile_that_the_arguments_choose_says_what_they_say() -> None:
+    def chosen(text: bytes, *argv: str) -> set[str]:
+        there = files(b"") | {"@CODEX_HOME@/mine.config.toml": state(text)}
+        told = story(b"", b"", runs=(run(None, files=there, argv=argv),), wish=asked(), alone=None)
+        return reasons(argv_as_codex_reads(told, ANY))
+
+    for key in (b'sandbox_mode = "danger-full-access"\n', b'default_permissions = ":danger-full-access"\n'):
+        assert chosen(key, "-p", "mine") == chosen(key, "-pmine") == {"another-mode"}
+        assert chosen(key, "-p", "other") == set()
+    assert chosen(b'model = "x"\n', "-p", "mine") == set(), "it chooses a model, and says nothing of a policy"
+
+
+def test_one_that_says_no_arguments_at_its_end_is_asked_for_none() -> None:
+    assert "did not end by itself" in skips(argv_as_codex_reads(ended(b"", ended="timeout", argv=MODE), ANY))
+
+
+WHOLE_MACHINE = ('{"/"="write"}', '{":root"="write"}', '{":root"={"."="write"}}', '{"/"={"."="write"}}')
+READ_ONLY = Row(expect=Expect(sandbox="read-only"))
+
+
+def profile(filesystem: str, extends: str = ":workspace") -> tuple[str, ...]:
+    """Arguments that choose a permissions profile with these folders."""
+    said = ('default_permissions="p"', f'permissions.p.extends="{extends}"', f"permissions.p.filesystem={filesystem}")
+    return tuple(word for one in said for word in ("-c", one))
+
+
+@pytest.mark.parametrize("filesystem", WHOLE_MACHINE)
+@pytest.mark.parametrize("extends", [":workspace", ":read-only"])
+def test_a_profile_that_opens_the_whole_machine_is_a_leak_in_whatever_words(filesystem: str, extends: str) -> None:
+    """As the real Codex was seen to read them."""
+    asks = READ_ONLY if extends == ":read-only" else None
+    told = msgspec.structs.replace(ended_story(profile(filesystem, extends), asked()), row=asks)
+    for check, reason in ((argv_as_codex_reads, "root-added"), (grants_no_more, "whole-machine")):
+        found = check(told, ANY)
+        assert reasons(found) == {reason}, found
+        assert {one.direction for one in found} == {"leak"}
+
+
+@pytest.mark.parametrize(
+    "filesystem",
+    [
+        f'{{"{ROOT0}"="write"}}', f'{{"{ROOT0}"={{"."="write"}}}}', '{":root"="read"}', '{":nothing"="write"}',
+        '{":tmpdir"="write", ":slash_tmp"="write"}', '{":workspace_roots"={"."="write", "**/*.env"="none"}}',
+    ],
+)  # fmt: skip
+def test_a_profile_that_opens_what_was_asked_is_none(filesystem: str) -> None:
+    told = ended_story(profile(filesystem), asked("@ROOT0@") if ROOT0 in filesystem else asked())
+    assert held(argv_as_codex_reads(told, ANY))
+    assert held(grants_no_more(told, ANY))
+
+
+@pytest.mark.parametrize("filesystem", ['{":workspace_roots"="write"}', '{"/stage/workspace"={"."="write"}}'])
+def test_where_nothing_may_be_written_the_workspace_may_not_either(filesystem: str) -> None:
+    told = msgspec.structs.replace(ended_story(profile(filesystem, ":read-only"), asked()), row=READ_ONLY)
+    assert reasons(argv_as_codex_reads(told, ANY)) == {"root-added"}
+    assert reasons(grants_no_more(told, ANY)) == {"not-asked"}
+
+
+def test_a_workspace_that_can_be_written_is_more_than_nothing() -> None:
+    """Whoever asked for read-only and left, or wrote, workspace-write has granted a folder."""
+    bare = b'[mcp_servers.demo]\ncommand = "x"\n'
+    wide = story(b"", WW.encode(), row=READ_ONLY, alone=WW.encode())
+    assert reasons(grants_no_more(wide, ANY)) == {"another-mode"}
+    assert {one.direction for one in grants_no_more(wide, ANY)} == {"leak"}
+    left = story(WW.encode(), WW.encode(), row=READ_ONLY, alone=b'sandbox_mode = "read-only"\n')
+    assert reasons(grants_no_more(left, ANY)) == {"another-mode"}
+    assert held(grants_no_more(story(WW.encode(), WW.encode() + bare, row=READ_ONLY, alone=bare), ANY)), "the user's"
+    narrow = b'sandbox_mode = "read-only"\n'
+    assert held(grants_no_more(story(b"", narrow, row=READ_ONLY, alone=narrow), ANY))
+
+
+def test_a_sandbox_that_the_users_own_words_have_off_is_nothing_that_was_granted_as_asked() -> None:
+    free = b'default_permissions = ":danger-full-access"\n'
+    told = story(free, free + WW.encode(), wish=asked("@ROOT0@", network=None), alone=WW.encode())
+    assert "makes it danger-full-access" in skips(grants_no_more(told, ANY))
 
 
 def test_the_file_is_read_below_the_arguments() -> None:
@@ -131,7 +252,27 @@ def test_an_override_is_read_as_codex_reads_it(text: str, path: tuple[str, ...],
     assert (found.path, found.value) == (path, value)
 
 
+@pytest.mark.parametrize(
+    ("argv", "data"),
+    [
+        (("-sread-only",), {"sandbox_mode": "read-only"}), (("-s=read-only",), {"sandbox_mode": "read-only"}),
+        (("-a", "never"), {"approval_policy": "never"}), (("-anever",), {"approval_policy": "never"}),
+        (("--ask-for-approval=never",), {"approval_policy": "never"}), (("-m", "x"), {"model": "x"}),
+        (("--model", "x"), {"model": "x"}), (("--full-auto",), {"sandbox_mode": "workspace-write"}),
+        (("--approve-for-me",), {"sandbox_mode": "workspace-write"}),
+        (("--yolo",), {"sandbox_mode": "danger-full-access", "approval_policy": "never"}),
+        (("--dangerously-bypass-approvals-and-sandbox",),
+         {"sandbox_mode": "danger-full-access", "approval_policy": "never"}),
+        (("-c", "a={b=1}", "-c", "a.c=2"), {"a": {"b": 1, "c": 2}}), (("-c", "a=1", "-c", "a.c=2"), {"a": {"c": 2}}),
+        (("--search", "read-only", "-"), {}),
+    ],
+)  # fmt: skip
+def test_a_word_means_the_setting_that_it_stands_for(argv: tuple[str, ...], data: dict[str, Any]) -> None:
+    assert words(argv).layer == data
+
+
 def test_words_are_found_however_they_are_written() -> None:
+    assert words(("-px",)).profile == words(("-p=x",)).profile == words(("--profile", "x")).profile == "x"
     found = words(("app-server", "-ca=1", "--config", "b.c=2", "-c=b.d=3", "--profile", "p", "--", "-c", "e=5"))
     assert found.layer == {"a": 1, "b": {"c": 2, "d": 3}}
     assert found.profile == "p"
@@ -204,6 +345,17 @@ def test_one_that_has_nothing_to_do_with_policies_grants_nothing() -> None:
     server = b'[mcp_servers.demo]\ncommand = "x"\n'
     free = b'sandbox_mode = "danger-full-access"\n'
     assert held(grants_no_more(story(free, free + server, alone=server, wish=asked("@ROOT0@")), ANY))
+
+
+def test_who_changes_a_policy_of_the_users_has_made_it_its_business() -> None:
+    """Though it writes none where there is no file."""
+    server = b'[mcp_servers.demo]\ncommand = "x"\n'
+    before = table("/mine", more="network_access = true\n").encode()
+    touched = before.replace(b'"/mine"', b'"/mine", "/stage/workspace/x"')
+    assert held(grants_no_more(story(before, before + server, alone=server, wish=asked("@ROOT0@")), ANY))
+    told = grants_no_more(story(before, touched + server, alone=server, wish=asked("@ROOT0@")), ANY)
+    assert reasons(told) == {"root-missing", "network-left-on"}
+    assert {one.reason: one.direction for one in told} == {"root-missing": "denied", "network-left-on": "leak"}
 
 
 def test_a_trusted_project_and_the_arguments_are_later_layers() -> None:

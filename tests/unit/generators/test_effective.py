@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.generators.effective import Oracle, loads, oracle, says
-from pytest_codexsandbox.generators.enforcing import permitted
+from pytest_codexsandbox.generators.enforcing import ACTS, CLAIMS, PROMISE, permitted
 from pytest_codexsandbox.model.generator import Claim, Expect
 
 TOLD = Oracle(held=True, words="it does")
@@ -33,6 +33,7 @@ def test_what_was_asked_and_is_said_holds_word_by_word() -> None:
     ("words", "reason", "direction"),
     [
         ({"sandbox": "danger-full-access"}, "another-mode", "leak"),
+        ({"sandbox": "danger-full-access", "network": True, "roots": ()}, "another-mode", "leak"),
         ({"sandbox": "read-only"}, "another-mode", "denied"),
         ({"sandbox": ""}, "another-mode", "denied"),
         ({"network": True}, "another-network", "leak"),
@@ -58,6 +59,9 @@ def test_who_is_granted_a_folder_is_granted_what_lies_in_it() -> None:
     assert wrong(claim(), inner) == []
     assert wrong(claim(roots=("@ROOT0@", "@ROOT0@/inner"))) == []
     assert ("root-missing", "denied") in wrong(claim(roots=("@ROOT0@x",)))
+    assert wrong(claim(roots=("/",))) == [("root-too-many", "leak")]
+    whole = Expect(sandbox="workspace-write", roots=("/", "@ROOT0@"))
+    assert wrong(claim(roots=("/",)), whole) == wrong(claim(roots=("/", "@HOME@")), whole) == []
 
 
 def test_what_nobody_said_is_not_asked_and_what_a_mode_settles_neither() -> None:
@@ -87,6 +91,7 @@ def test_the_oracle_has_said_what_stands_in_files_of_ours_and_refused_a_torn_one
     right, torn = {mode: Claim(loads=True, sandbox=mode) for mode in modes}, Claim(loads=False, error="torn")
     assert oracle(right, torn).held
     assert not oracle(right, Claim(loads=True)).held
+    assert not oracle(right, Claim(loads=True, error="torn")).held
     assert not oracle(right, Claim(loads=False)).held, "without a word why"
     assert not oracle({**right, "read-only": right["workspace-write"]}, torn).held, "it says the same of all"
     assert not oracle({**right, "read-only": Claim(loads=False, sandbox="read-only")}, torn).held
@@ -101,6 +106,13 @@ def test_the_oracle_has_said_what_stands_in_files_of_ours_and_refused_a_torn_one
         (Expect(sandbox="read-only", roots=("@ROOT0@",)), set()),
         (Expect(sandbox="workspace-write", network=False), {"workspace"}),
         (Expect(sandbox="workspace-write", network=True, roots=("@ROOT0@",)), {"workspace", "root", "board", "http"}),
+        (Expect(sandbox="workspace-write", roots=("@ROOT0@/inner",)), {"workspace"}),
+        (Expect(sandbox="workspace-write", roots=("@HOME@", "@ROOT0@x")), {"workspace", "home"}),
+        (Expect(sandbox="workspace-write", roots=("@SIBLING@",)), {"workspace", "sibling", "sibling-board"}),
+        (
+            Expect(sandbox="workspace-write", roots=("/",)),
+            {"workspace", "root", "board", "sibling", "sibling-board", "home"},
+        ),
         (
             Expect(sandbox="danger-full-access"),
             {"workspace", "root", "board", "sibling", "sibling-board", "home", "http"},
@@ -112,3 +124,18 @@ def test_what_may_be_done_under_a_policy(asked: Expect, may: set[str]) -> None:
     assert {act for act, allowed in found.items() if allowed} == may
     assert ("http" in found) is (asked.network is not None or asked.sandbox == "danger-full-access")
     assert {"sibling", "sibling-board", "home"} <= found.keys()
+
+
+def test_every_act_is_done_judged_and_has_a_name_and_each_happens_where_its_name_says() -> None:
+    assert PROMISE.acts == ACTS
+    judged = permitted(Expect(sandbox="workspace-write", network=False))
+    assert list(ACTS) == list(CLAIMS) == list(judged)
+    places = {name: (act.verb, act.path.rpartition("/")[0]) for name, act in ACTS.items()}
+    assert places == {
+        "workspace": ("write", "@WORKSPACE@"), "root": ("write", "@ROOT0@"), "board": ("sqlite", "@ROOT0@"),
+        "sibling": ("write", "@SIBLING@"), "sibling-board": ("sqlite", "@SIBLING@"), "home": ("write", "@HOME@"),
+        "http": ("http", ""),
+    }  # fmt: skip
+    for act in ACTS.values():
+        if act.verb == "sqlite":
+            assert ([one.path for one in act.given], act.looks) == ([act.path], (f"{act.path}#rows",))

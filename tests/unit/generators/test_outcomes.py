@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pytest_codexsandbox.generators import placeholders
-from pytest_codexsandbox.generators.outcomes import outcome, overrides
+from pytest_codexsandbox.generators.outcomes import RESULT_LIMIT, SAID, outcome, overrides
 from pytest_codexsandbox.generators.proof import Proof, Tried, excuse_of
 from pytest_codexsandbox.generators.surroundings import environment, request
 from pytest_codexsandbox.model.command import Finished
@@ -42,6 +42,41 @@ def test_a_word_that_cannot_be_is_said_and_none_of_it_is_taken(result: object) -
     told = of(result, launches=({"argv": ["-c", "x=y"]},))
     assert told.error.startswith("its result ")
     assert (told.told, told.argv) == (False, ("-c", "x=y"))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"argv": ["a\0b"]}, {"env": {"A": "a\0b"}}, {"env": {"A\0": "b"}}, {"unset": ["A\0"]}, {"unset": [""]},
+        {"env": {"A=B": "c"}},
+    ],
+)  # fmt: skip
+def test_words_that_no_program_can_be_given_are_none(result: object) -> None:
+    assert "that no program can be given" in of(result).error
+
+
+def test_a_result_that_is_no_file_or_too_large_is_none() -> None:
+    for state in (FileState(kind="symlink", target="/x"), FileState(kind="file", content=b"{}", size=RESULT_LIMIT + 1)):
+        told = outcome(DONE, state, (), declaration=Declaration(), given=GIVEN, folders=("/s/home",), files={})
+        assert told.error.startswith("its result ")
+        assert not told.told
+    assert of({"files": ["/s/home", "/s/own/x"]}).told
+    assert not of().told
+
+
+def test_how_it_ended_is_how_it_ended_and_what_was_cut_is_said() -> None:
+    assert (of().ended, of().error) == ("exit", "")
+    assert of(done=Finished(ended="timeout")).ended == "timeout"
+    files = {"@…@": FileState(kind="other")}
+    cut = outcome(DONE, None, (), declaration=Declaration(), given=GIVEN, folders=(), files=files)
+    assert cut.error == "more was written than anybody looks at"
+    loud = of(done=Finished(ended="exit", stdout=b"x" * (SAID + 1), stderr=b"y" * (SAID + 1)))
+    assert (len(loud.stdout), len(loud.stderr)) == (SAID, SAID)
+
+
+def test_what_the_stub_itself_sets_is_no_word_of_the_generators() -> None:
+    env = {name: value for name, value in GIVEN.items() if not name.startswith("CXG_")}
+    assert of(launches=({"argv": ["exec"], "env": env},)).unset == ()
 
 
 def test_a_refusal_is_its_word_or_a_declared_exit_code() -> None:
@@ -93,6 +128,31 @@ def test_one_that_was_ended_for_what_it_wrote_died_by_a_signal() -> None:
         (["exec", "--", "-c", "a=b"], ()),
         (["-c"], ("-c",)),
         (["--skip-git-repo-check", "--json", "--color", "never"], ()),
+        *(
+            (["exec", name, "x y", "hi"], (name, "x y"))
+            for name in (
+                "-c",
+                "--config",
+                "-s",
+                "--sandbox",
+                "-a",
+                "--ask-for-approval",
+                "-p",
+                "--profile",
+                "--add-dir",
+                "--enable",
+                "--disable",
+            )
+        ),
+        *(
+            (["exec", name, "hi"], (name,))
+            for name in (
+                "--full-auto",
+                "--approve-for-me",
+                "--yolo",
+                "--dangerously-bypass-approvals-and-sandbox",
+            )
+        ),
     ],
 )
 def test_the_words_that_say_what_codex_may_do(argv: list[str], found: tuple[str, ...]) -> None:

@@ -2,17 +2,19 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.strain.bench import Play
-from pytest_codexsandbox.generators.strain.others import Visit, kept, marker_of, right
+from pytest_codexsandbox.generators.strain.others import THEIRS as THEIRS_CLAIM
+from pytest_codexsandbox.generators.strain.others import Visit, comments_of_others, kept, marker_of, right
 from pytest_codexsandbox.generators.writers import NEEDS_MARKS, WRITERS
 from pytest_codexsandbox.generators.writers.adding import _appended, _key, _table
 from pytest_codexsandbox.generators.writers.marks import _uncommented, _without
 from pytest_codexsandbox.generators.writers.rewriting import _crlf, _reserialised
 from pytest_codexsandbox.matrix.generated import OURS as OURS_OF_THE_PLAN
-from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Outcome
-from tests.unit.generators.makers import BLOCK, ended, files, story
+from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Finding, Marker, Outcome
+from tests.unit.generators.makers import BLOCK, ended, files, state, story
 
 USER = b'model = "x"  # mine\n\n[tui]\nnotifications = false\n'
 OURS = BLOCK + USER
@@ -85,6 +87,54 @@ def test_what_the_other_one_has_spoilt_may_be_left_alone() -> None:
     for judge in (right, kept):
         assert reasons(judge(declined(broken), DECLARED)) == set()
         assert reasons(judge(declined(broken, after=OURS), DECLARED)) == {"declined-and-wrote"}
+
+
+def test_who_declines_what_is_spoilt_leaves_every_byte_in_every_run() -> None:
+    broken = THEIRS.replace(b"# END x", b"END x")
+    first, second = ended(broken, code=3, stderr="no").first, ended(broken, after=OURS, code=3, stderr="no").first
+    told = msgspec.structs.replace(declined(broken), story=story(broken, broken, runs=(first, second)))
+    assert reasons(right(told, DECLARED)) == reasons(kept(told, DECLARED)) == {"declined-and-wrote"}
+    (one,) = right(declined(broken), DECLARED)
+    assert (one.held, one.reason) == (True, "")
+    (one,) = kept(declined(broken), DECLARED)
+    assert one.claim == THEIRS_CLAIM
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        ((state(THEIRS.replace(b"\n", b"\r\n")),), "lf-lost"),
+        ((state(THEIRS, mode=0o100666),), "mode-changed"),
+        ((state(THEIRS), state(THEIRS.replace(b"[tui]", b"[ tui ]"))), "grew"),
+    ],
+)
+def test_all_that_is_asked_of_a_run_is_asked_of_the_one_after_others(after: Any, reason: str) -> None:
+    runs = tuple(Outcome(ended="exit", files={CONFIG: one}) for one in (*after, after[-1])[:2])
+    told = msgspec.structs.replace(visit(THEIRS), story=story(THEIRS, THEIRS, runs=runs))
+    assert reason in reasons(right(told, DECLARED))
+
+
+def test_what_is_left_behind_after_others_is_found() -> None:
+    one = Outcome(ended="exit", files={**files(THEIRS), "@CODEX_HOME@/config.toml.tmp": state(b"x")})
+    told = msgspec.structs.replace(visit(THEIRS), story=story(THEIRS, THEIRS, runs=(one, one)))
+    assert reasons(right(told, DECLARED))
+
+
+def test_of_what_cannot_be_told_nothing_is_held() -> None:
+    unknown = Declaration()
+    changed = THEIRS.replace(b'model = "x"', b'model = "y"')
+    (one,) = kept(visit(changed, alone=None), unknown)
+    assert one.skipped
+    assert not one.held
+
+
+def test_the_comments_of_others_are_neither_marks_nor_what_the_generator_wrote() -> None:
+    theirs = b"# BEGIN x\n# by x\na = 1\n# END x\n# END x (kept)\n# mine\n# old of x\n# new\n"
+    alone = b"# BEGIN x\n# by x\na = 1\n# END x\n"
+    case = Case(id="c", why="w", config=b"# mine\n")
+    ours = b"# BEGIN x\n# by x\na = 1\n# END x\n# mine\n# old of x\n"
+    told = visit(theirs, theirs=theirs, ours=ours, alone=alone, case=case)
+    assert comments_of_others(told, DECLARED) == ("# mine", "# new")
 
 
 def test_a_writer_that_changed_nothing_proves_nothing() -> None:

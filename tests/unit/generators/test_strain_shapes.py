@@ -2,7 +2,12 @@
 
 from typing import Any
 
+import msgspec
+import pytest
+
+from pytest_codexsandbox.generators.checks.found import Fault
 from pytest_codexsandbox.generators.checks.owning import Own
+from pytest_codexsandbox.generators.strain import shapes
 from pytest_codexsandbox.generators.strain.shapes import Move, judged, placed
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker
 from tests.unit.generators.makers import BLOCK, ended, story
@@ -69,6 +74,67 @@ def test_a_shape_that_it_takes_over_is_not_declined() -> None:
     assert reasons(judged(refused, DECLARED)) == {"declines-older-shape"}
 
 
+def test_who_declines_a_shape_touches_no_byte_of_it() -> None:
+    for older in (OLDER, OLDER + b"= 1\n"):
+        told = ended(older, after=USER, code=3, stderr="not mine")
+        refused = Move(name="older", users=USER, older=older, story=told, older_owns=OLDER_OWNS)
+        found = judged(refused, DECLARED)
+        assert reasons(found) - {"declines-older-shape"} == {"declined-and-wrote"}
+        assert {one.direction for one in found if one.reason == "declines-older-shape"} <= {"denied"}
+
+
+@pytest.mark.parametrize(
+    ("after", "wrong"),
+    [
+        (GOOD.replace(b'model = "x"', b'model = "y"'), {"key-lost"}),
+        (GOOD.replace(b'model = "x"', b'other = "x"'), {"key-lost", "not-declared"}),
+        (GOOD.replace(b"notifications = false", b"notifications = true"), {"key-lost"}),
+        (BLOCK + USER.replace(b'model = "x"\n', b"") + b'[x]\nmodel = "x"\n', {"key-lost", "captured"}),
+        (GOOD + b"[[torn\n", {"does-not-parse"}),
+        (GOOD + b"# BEGIN x\n", {"orphan-mark"}),
+        (USER, {"not-there", "no-marks", "value-changed"}),
+    ],
+)
+def test_what_the_new_one_makes_of_an_older_shape_is_judged_word_by_word(after: bytes, wrong: set[str]) -> None:
+    assert reasons(judged(move(after), DECLARED)) == wrong
+
+
+def test_what_happens_only_in_a_later_run_is_told() -> None:
+    two = msgspec.structs.replace(move(GOOD), story=story(OLDER, GOOD, LOSES, GOOD))
+    assert {"key-lost", "changed-again"} <= {one.reason for one in judged(two, DECLARED)}
+
+
+@pytest.mark.parametrize("seen", [(), (Fault(reason="anything", saw=""),)])
+def test_who_sees_no_loss_or_one_in_everything_proves_nothing(
+    seen: tuple[Fault, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shapes, "missing", lambda *given: iter(seen))
+    rows = {one.claim.partition(": ")[2]: one for one in judged(move(GOOD), DECLARED)}
+    assert not rows["the user's words that it had left stay"].control_held
+
+
+def test_without_knowing_what_the_new_one_writes_nothing_is_said_of_its_migration() -> None:
+    (one,) = judged(move(GOOD, alone=None), DECLARED)
+    assert one.skipped
+    assert not one.held
+
+
+def test_what_the_user_had_set_otherwise_before_any_of_it_may_stay() -> None:
+    mine = b'sandbox_mode = "read-only"\n'
+    after = mine + BLOCK.replace(b'sandbox_mode = "workspace-write"\n', b"") + USER
+    told = msgspec.structs.replace(move(after, older=mine + OLDER), users=mine + USER)
+    assert [one.held for one in judged(told, DECLARED) if "what it sets" in one.claim] == [True]
+    assert [one.held for one in judged(move(after), DECLARED) if "what it sets" in one.claim] == [False]
+
+
+def test_every_key_is_looked_for_by_its_whole_name_and_its_value() -> None:
+    older = b"[a]\n[a.tui]\nx = 1\n[b]\nx = 2\nsame = 1\n"
+    there, lost = placed({("tui", "x"): 1, ("c", "x"): 2, ("other",): 1, ("b", "x"): 3}, older)
+    assert there == {("tui", "x"): ("a", "tui", "x")}
+    assert lost == (("c", "x"), ("other",), ("b", "x"))
+    assert placed({("mine",): 1, ("gone",): 1}, b"mine = \n") == ({("mine",): ("mine",)}, (("gone",),))
+
+
 def test_a_shape_that_does_not_load_may_be_left_alone() -> None:
     broken = OLDER + b"= 1\n"
     told = ended(broken, code=3, stderr="not mine")
@@ -84,7 +150,7 @@ def test_a_shape_that_does_not_load_may_be_repaired() -> None:
 
 def test_a_file_that_is_in_no_older_shape_proves_nothing() -> None:
     same = move(GOOD, older=USER)
-    assert not all(one.control_held for one in judged(same, DECLARED))
+    assert not any(one.control_held for one in judged(same, DECLARED))
 
 
 def test_every_key_is_looked_for_where_the_older_one_put_it() -> None:

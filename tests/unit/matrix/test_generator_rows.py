@@ -98,6 +98,38 @@ def test_a_row_is_asked_where_it_decides_though_the_ordinary_wish_is_anothers() 
     assert why_not("row-03", "0.163.0", declared) == "for Codex 0.163.0 row-02 decides, whatever else is asked"
 
 
+def test_the_case_of_a_row_asks_for_what_it_decides_or_for_what_it_speaks_of() -> None:
+    declared = of({"network": "off"}, {"userns": "no"}, {"version": "<0.150", "roots": "some"}, {"uid_map": "no"})
+    first, second, third, fourth = rows.cases(declared, "0.163.0")
+    assert (second.wish, fourth.wish) == (
+        Wish(network=True, capabilities={"userns": False}), Wish(network=True, capabilities={"uid_map": False}),
+    )  # fmt: skip
+    assert third.wish == Wish(roots=("@ROOT0@",)), "it decides nothing here, and says what it would be asked"
+    assert (first.group, first.config, first.why) == ("rows", None, "a row of the generator's own decision matrix")
+
+
+def test_a_row_of_other_releases_is_told_as_that_though_earlier_ones_take_some_of_it() -> None:
+    declared = of({"network": "on"}, {"version": "<0.150"}, {})
+    assert why_not("row-02", "0.163.0", declared) == "the row speaks of Codex <0.150, and this is 0.163.0"
+
+
+@pytest.mark.parametrize(
+    ("when", "wish", "version", "fits"),
+    [
+        ({"roots": "none"}, Wish(), "0.163.0", True), ({"roots": "none"}, Wish(roots=("/x",)), "0.163.0", False),
+        ({"roots": "some"}, Wish(), "0.163.0", False), ({"userns": "yes"}, Wish(), "0.163.0", True),
+        ({"userns": "yes"}, Wish(capabilities={"userns": False}), "0.163.0", False),
+        ({"version": ""}, Wish(), "", True), ({"version": ""}, Wish(), "nonsense", True),
+        ({"version": ""}, Wish(), "0.163.0", False), ({"version": "unknown"}, Wish(version=""), "0.163.0", True),
+        ({"version": "0.163.0"}, Wish(), "0.163.0", True), ({"version": "0.163.0"}, Wish(), "0.162.0", False),
+    ],
+)  # fmt: skip
+def test_a_row_speaks_of_what_it_names_and_of_nothing_else(
+    when: dict[str, str], wish: Wish, version: str, fits: bool
+) -> None:
+    assert rows.fit(when, wish, version) is fits
+
+
 def test_a_row_of_a_tool_for_other_platforms_is_asked_there() -> None:
     """Elsewhere it declines, whatever its rows say: none of them would have been asked."""
     declared = of({"network": "on"}, platforms=("darwin", "wsl"))
@@ -124,6 +156,7 @@ def test_a_row_that_names_a_platform_says_what_is_to_be_there() -> None:
         (({"userns": "no"}, {"userns": "no"}), 2, "1"),
         (({"userns": "no"}, {"userns": "no", "network": "on"}), 2, "1"),
         (({}, {"network": "on"}), 2, "1"),
+        (({}, {"version": "<0.150"}), 2, "1"),
         (({"network": "on"}, {"network": "off"}, {"network": "unsaid"}, {}), 4, "1, 2, 3"),
         (({"version": "<0.150"}, {"version": "<0.150", "roots": "some"}), 2, "1"),
         (({"version": "unknown"}, {"version": "unknown"}), 2, "1"),

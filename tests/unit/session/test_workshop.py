@@ -27,7 +27,7 @@ from pytest_codexsandbox.model.generator import (
 )
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.model.journal import Line
-from pytest_codexsandbox.session.alike import deciding
+from pytest_codexsandbox.session.alike import chooses_a_profile, deciding
 from pytest_codexsandbox.session.workshop import RealWorkshop, Told
 from tests.unit.generators.makers import ANY, WORLD, state
 
@@ -174,6 +174,8 @@ def test_what_codex_does_with_such_words_is_measured_once_for_what_is_the_same_b
     assert enforced_beside(claim=msgspec.structs.replace(CLAIM, network=True)) == ["one", "two"]
     assert enforced_beside(claim=Claim(loads=False)) == ["one", "two"], "nobody knows what it would do"
     assert enforced_beside("-p", "x") == ["one", "two"]
+    assert all(chooses_a_profile(told(argv=words)) for words in (("-p", "x"), ("-px",), ("--profile=x",)))
+    assert not chooses_a_profile(told(argv=("-c", "profile=x")))
 
 
 def test_a_start_elsewhere_is_told_beside_what_codex_says_and_does() -> None:
