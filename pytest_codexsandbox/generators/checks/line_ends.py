@@ -79,9 +79,9 @@ def changed(
     ends = {end for number, (_, end) in enumerate(lines(before)) if end and number not in block}
     now = {end for _, end in whole if end}
     if len(ends) == len(now) == 1 and ends != now:  # though none of the user's lines is there as it was
-        (one,), (other,) = ends, now
-        saw = f"{name}: every line ended with {_NAMES[one]}, and each with {_NAMES[other]} now"
-        yield Fault(reason=_LOST[one], saw=saw, diff=diff)
+        (was,), (made,) = ends, now
+        saw = f"{name}: every line ended with {_NAMES[was]}, and each with {_NAMES[made]} now"
+        yield Fault(reason=_LOST[was], saw=saw, diff=diff)
 
 
 def _mark(before: bytes, after: bytes, name: str, diff: str) -> Iterator[Fault]:
