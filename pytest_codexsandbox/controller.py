@@ -48,8 +48,9 @@ class Controller:
         self.plan: Plan | None = None
         self.records: list[Record] = []
         self.versions: dict[str, str] = {}  # subject label → version
+        self.digests: dict[str, str] = {}  # of each subject, as whoever called it first had it
         self.leaks: tuple[str, ...] = ()
-        self.faults: list[str] = []  # they decide the exit code; notes do not
+        self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
         self.fault = ""  # what is wrong with the journal, in the end
@@ -180,11 +181,18 @@ class Controller:
         for line in carried.all_lines():
             self.journal.write(line)
             if isinstance(line, SubjectLine):
-                self.versions[line.label] = line.version
+                self._have_told(line)
         self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
             self.records.append(carried.record)
             self.onlookers.show(carried.record)
+
+    def _have_told(self, line: SubjectLine) -> None:
+        self.versions[line.label] = line.version
+        first = self.digests.setdefault(line.label, line.digest)
+        if first != line.digest:
+            told = f"{line.label} was sha256 {first[:12]} to one of them and {line.digest[:12]} to another"
+            self.faults.append(f"{told}: it was replaced while the run went on")
 
     # ---- the end
     def pytest_keyboard_interrupt(self) -> None:
@@ -247,7 +255,7 @@ class Controller:
         return settling.exit_code(
             applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
             pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
-            stale=applied.stale, unmatched=(*applied.unmatched, *self.faults), leaks=self.leaks,
+            stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
             incomplete=incomplete, unwritten=tuple(one.path.name for one in self.written if one.fault),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
