@@ -55,7 +55,7 @@ class RealAsking:
                 self._claimants[key] = Claimant(environment, subject, timeout_scale=self._bench.options.timeout_scale)
             self._bench.environment(cell.environment)  # nothing else of ours runs there now
             claim = ask(self._claimants[key])
-            self._bench.need_same(cell.subject)
+            self._bench.need_same(cell)
             return claim
         except Lost as fault:
             self._leave(cell.environment)

@@ -108,9 +108,11 @@ class Bench:
     def subject(self, spec: SubjectSpec) -> Subject:
         return self._once(("subject", spec.label), lambda: self._have(spec))
 
-    def need_same(self, spec: SubjectSpec) -> None:
+    def need_same(self, cell: Cell, seen: Sequence[Observation] = ()) -> None:
         """After each call: MachineFault where what ran may have been another program than the one that is told of."""
-        self._programs_had.need(self.subject(spec).binary)
+        binary = self.subject(cell.subject).binary
+        self._programs_had.need(binary)
+        self._programs_had.need_started(cell.environment.id, binary, seen)
 
     def door(self, name: str) -> Door:
         made: Door = self._once(("door", name), plugged("doors", name))
@@ -206,6 +208,7 @@ class Bench:
             raise MachineFault("the probe of this Codex disagrees with what its release can do", why=disagreement)
         self._programs_had.remember(subject.binary)
         facts = msgspec.to_builtins(subject.capabilities)
+        facts |= {"script": True} if self._programs_had.is_script(subject.binary) else {}
         self._emit(
             SubjectLine(
                 id=self.subject_id(spec), label=spec.label, version=subject.capabilities.version,
@@ -263,7 +266,7 @@ class Bench:
             self._places.lose(cell.environment, fault.why or fault.what)
             raise
         if policy:
-            self.need_same(cell.subject)
+            self.need_same(cell, observations)
         call = self._call(self.planned(policy, group), group)
         for observation in observations:
             self._emit(self._line(cell, observation, call, control=not policy))
