@@ -22,7 +22,7 @@ from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.generated import tools
 from pytest_codexsandbox.matrix.plan import as_line
-from pytest_codexsandbox.model.journal import EndLine, ResultLine, RunLine, SubjectLine
+from pytest_codexsandbox.model.journal import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal as ReadJournal
 from pytest_codexsandbox.model.ledger import count, settle
 from pytest_codexsandbox.model.plan import Plan
@@ -48,7 +48,7 @@ class Controller:
         self.plan: Plan | None = None
         self.records: list[Record] = []
         self.versions: dict[str, str] = {}  # subject label → version
-        self.digests: dict[str, str] = {}  # of each subject, as whoever called it first had it
+        self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
         self.leaks: tuple[str, ...] = ()
         self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
         self.notes: list[str] = []
@@ -180,18 +180,24 @@ class Controller:
             return
         for line in carried.all_lines():
             self.journal.write(line)
-            if isinstance(line, SubjectLine):
-                self._have_told(line)
+            self._agrees(line)
         self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
             self.records.append(carried.record)
             self.onlookers.show(carried.record)
 
-    def _have_told(self, line: SubjectLine) -> None:
-        self.versions[line.label] = line.version
-        first = self.digests.setdefault(line.label, line.digest)
-        if first != line.digest:
-            told = f"{line.label} was sha256 {first[:12]} to one of them and {line.digest[:12]} to another"
+    def _agrees(self, line: Line) -> None:
+        """One name is one program, and one image, to all workers: each of them has looked it up for itself."""
+        if isinstance(line, SubjectLine):
+            self.versions[line.label] = line.version
+            self._one(f"Codex {line.label}", line.digest)
+        if isinstance(line, EnvironmentLine) and (given := line.facts.get("image_given")):
+            self._one(f"image {given['name']} at {given['engine']}", given["id"])
+
+    def _one(self, name: str, digest: str) -> None:
+        first = self.digests.setdefault(name, digest)
+        if first != digest:
+            told = f"{name} was {first[:19]} to one of them and {digest[:19]} to another"
             self.faults.append(f"{told}: it was replaced while the run went on")
 
     # ---- the end

@@ -1,18 +1,33 @@
 """What the controller learns from its workers."""
 
-from types import SimpleNamespace
-
 import msgspec
+import pytest
 
 from pytest_codexsandbox.controller import Controller
-from tests.unit.reports.journals import subject
+from pytest_codexsandbox.model.journal import Line
+from tests.unit.reports.journals import environment, subject
+
+CODEX = subject("0.163.0")
+OTHER = msgspec.structs.replace(CODEX, digest="f" * 64)
 
 
-def test_a_codex_that_is_another_one_to_another_worker_is_told() -> None:
-    line = subject("0.163.0")
-    controller = SimpleNamespace(versions={}, digests={}, faults=[])
-    Controller._have_told(controller, line)  # type: ignore[arg-type]
-    Controller._have_told(controller, line)  # type: ignore[arg-type]
-    assert controller.faults == []
-    Controller._have_told(controller, msgspec.structs.replace(line, digest="f" * 64))  # type: ignore[arg-type]
-    assert ["was replaced while the run went on" in fault for fault in controller.faults] == [True]
+def in_image(digest: str, engine: str = "unix:///var/run/docker.sock") -> Line:
+    given = {"name": "agent:latest", "id": digest, "engine": engine}
+    return msgspec.structs.replace(environment(), facts={"image": "of a user", "image_given": given})
+
+
+@pytest.mark.parametrize(
+    ("lines", "faults"),
+    [
+        ((CODEX, CODEX, environment(), environment()), 0),
+        ((CODEX, OTHER), 1),
+        ((in_image("sha256:1"), in_image("sha256:1"), in_image("sha256:2", "ssh://far")), 0),
+        ((in_image("sha256:1"), in_image("sha256:2")), 1),
+    ],
+)
+def test_one_name_is_one_program_and_one_image_to_all_workers(lines: tuple[Line, ...], faults: int) -> None:
+    controller = object.__new__(Controller)
+    controller.versions, controller.digests, controller.faults = {}, {}, []
+    for line in lines:
+        controller._agrees(line)
+    assert ["was replaced while the run went on" in fault for fault in controller.faults] == [True] * faults
