@@ -1,9 +1,11 @@
 """`codexsandbox`: what stands beside pytest. A subcommand is a module of `commands`, imported when it is asked for."""
 
 import argparse
+import errno
 import importlib
 import inspect
 import os
+import select
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -20,6 +22,8 @@ WRONG_INPUT: Final = 4
 OURS: Final = 3
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
+UNREAD: Final = 141  # as of any program that SIGPIPE ends: what a command found was not told to its end
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ABOUT: Final = "Does the sandbox of Codex do here what its user was promised? The matrix itself is run by pytest."
 _EXAMPLES: Final = (
     ("pytest --codex-matrix", "this machine, the installed Codex, and the compatibility matrix"),
@@ -38,24 +42,46 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: a command's own; 4 wrong input, 3 a fault of ours, 130 interrupted (143: by SIGTERM)."""
+    """The exit code: a command's own; 4 wrong input, 3 a fault of ours, 130 interrupted (143: by SIGTERM, 141: nobody
+    read on)."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with ended_politely():
-            return _dispatch(words)
+            code = _dispatch(words)
+            if sys.stdout is not None:  # it was closed before we began
+                sys.stdout.flush()  # else Python finds out when nobody can say it any more
+            return code
     except CodexSandboxError as error:
         return _say(f"{PROGRAM}: {error}", WRONG_INPUT)
     except KeyboardInterrupt as stop:  # of SIGTERM it has words
         code = TERMINATED if stop.args else INTERRUPTED
         return _say(f"{PROGRAM}: interrupted; what was started has been ended", code)
-    except BrokenPipeError:  # `codexsandbox plan | head`: nobody reads on
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception:  # noqa: BLE001 - a fault of ours must not look like a finding about Codex
+    except Exception as fault:  # noqa: BLE001 - a fault of ours must not look like a finding about Codex
+        if isinstance(fault, BrokenPipeError) and _nobody_reads():  # `codexsandbox plan | head`
+            _print_no_more()
+            return UNREAD
+        if isinstance(fault, OSError) and fault.errno in _NO_ROOM and not fault.filename:
+            _print_no_more()
+            return _say(f"{PROGRAM}: what it prints could not be written: {fault.strerror}", WRONG_INPUT)
         sys.excepthook(*sys.exc_info())
         return _say(
             f"{PROGRAM} {__version__}: this is a fault of {PROGRAM} itself; please report the lines above", OURS
         )
+
+
+def _nobody_reads() -> bool:
+    """Of what we print: any other pipe may break as well."""
+    try:
+        asked = select.poll()
+        asked.register(sys.stdout, 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in asked.poll(0))
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _print_no_more() -> None:
+    """What is still to be printed is not tried again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str]) -> int:

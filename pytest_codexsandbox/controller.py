@@ -22,7 +22,7 @@ from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.generated import tools
 from pytest_codexsandbox.matrix.plan import as_line
-from pytest_codexsandbox.model.journal import EndLine, ResultLine, RunLine, SubjectLine
+from pytest_codexsandbox.model.journal import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal as ReadJournal
 from pytest_codexsandbox.model.ledger import count, settle
 from pytest_codexsandbox.model.plan import Plan
@@ -48,8 +48,9 @@ class Controller:
         self.plan: Plan | None = None
         self.records: list[Record] = []
         self.versions: dict[str, str] = {}  # subject label → version
+        self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
         self.leaks: tuple[str, ...] = ()
-        self.faults: list[str] = []  # they decide the exit code; notes do not
+        self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
         self.fault = ""  # what is wrong with the journal, in the end
@@ -179,12 +180,25 @@ class Controller:
             return
         for line in carried.all_lines():
             self.journal.write(line)
-            if isinstance(line, SubjectLine):
-                self.versions[line.label] = line.version
+            self._agrees(line)
         self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
             self.records.append(carried.record)
             self.onlookers.show(carried.record)
+
+    def _agrees(self, line: Line) -> None:
+        """One name is one program, and one image, to all workers: each of them has looked it up for itself."""
+        if isinstance(line, SubjectLine):
+            self.versions[line.label] = line.version
+            self._one(f"Codex {line.label}", line.digest)
+        if isinstance(line, EnvironmentLine) and (given := line.facts.get("image_given")):
+            self._one(f"image {given['name']} at {given['engine']}", given["id"])
+
+    def _one(self, name: str, digest: str) -> None:
+        first = self.digests.setdefault(name, digest)
+        if first != digest:
+            told = f"{name} was {first[:19]} to one of them and {digest[:19]} to another"
+            self.faults.append(f"{told}: it was replaced while the run went on")
 
     # ---- the end
     def pytest_keyboard_interrupt(self) -> None:
@@ -247,7 +261,7 @@ class Controller:
         return settling.exit_code(
             applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
             pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
-            stale=applied.stale, unmatched=(*applied.unmatched, *self.faults), leaks=self.leaks,
+            stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
             incomplete=incomplete, unwritten=tuple(one.path.name for one in self.written if one.fault),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),

@@ -138,6 +138,7 @@ class CodexSandbox:
             )[0]
         except Lost as fault:
             raise bench.lost(cell.environment, fault.why or fault.what) from None
+        bench.need_same(cell, (seen,))
         told = redact_bytes(stdin)  # for the journal, and for whoever shows the call again
         self._run.pending.append(
             CallLine(

@@ -1,6 +1,7 @@
 """One run, as each process of it sees it: what was asked for, cells, plan, bench, attempts."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -267,7 +268,7 @@ class Run:
     @cached_property
     def worlds(self) -> Path:
         """Where environments live: below the cache, never below the temp directory, which Codex refuses."""
-        mark = hashlib.sha256(str(self.folder).encode()).hexdigest()[:8]
+        mark = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:8]
         return cache_folder() / "runs" / f"{self.folder.name}-{mark}"
 
     # ---- effects

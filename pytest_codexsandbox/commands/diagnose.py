@@ -168,7 +168,7 @@ def _facts_by_record(journal: Journal) -> Callable[[Record], dict[str, Any]]:
 
 def _group_lines(diagnosis: Diagnosis, records: Sequence[Record]) -> Iterator[str]:
     first = records[0]
-    title = _title(diagnosis) if first.attempt else "never ran"
+    title = _title(diagnosis) if first.attempt else "never came"
     yield f"{SIGNS[first.verdict]}  {title}" + (f"  {len(records)} checks" if len(records) > 1 else "")
     for record in records[:SHOWN]:
         yield from _field("check", str(record.key))

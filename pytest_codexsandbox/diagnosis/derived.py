@@ -64,7 +64,7 @@ HARNESS: Final = Diagnosis(
 )
 NEVER_RAN: Final = Diagnosis(
     fingerprint="",
-    cause="the run, or the worker, ended before this was tried: interrupted, killed, or without room for its journal",
+    cause="the run, or the worker, ended before this was told: interrupted, killed, or without room for its journal",
     remedy="run it again, to its end",
 )
 DERIVED: Final = (NO_SANDBOX, HALF_A_SANDBOX, LET_THROUGH, ANOTHER_BWRAP)

@@ -63,7 +63,7 @@ def never_run(key: Key, ruled_out: str = "") -> Record:
     if ruled_out:
         return Record(key=key, verdict=Verdict.NOT_APPLICABLE, attempt=0, reason=ruled_out)
     return Record(
-        key=key, verdict=Verdict.BROKEN, attempt=0, reason="planned, and the run ended before it had a result"
+        key=key, verdict=Verdict.BROKEN, attempt=0, reason="planned, and the run ended before its result was written"
     )
 
 

@@ -76,3 +76,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     searched: tuple[str, ...] = ()  # of base.SEARCHED the places where the search for it found what was put there
     world: World | None = None  # what the placeholders stood for: a repro writes its own paths in their place
     given: dict[str, tuple[Given, ...]] = {}  # act → what was laid for it, filled
+
+    @property
+    def never_started(self) -> bool:
+        """The kernel would not start the program. Without words there was none to start: Codex cannot be asked that."""
+        return self.ended == "not-started" and bool(self.argv)

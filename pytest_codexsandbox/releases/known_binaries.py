@@ -15,6 +15,7 @@ from pytest_codexsandbox.releases.probe import has_bwrap, probe
 
 EDITION: Final = 1  # of the probe: another one asks again
 _asked: dict[str, Capabilities] = {}  # scripts, by this process
+_read: dict[str, str] = {}  # digests, by this process: asked for after each call, also where nothing can be noted
 
 
 def digest_of(binary: str, cache: Path) -> str:
@@ -22,6 +23,12 @@ def digest_of(binary: str, cache: Path) -> str:
     path = Path(binary)
     stat = path.stat()
     mark = f"{path} {stat.st_dev} {stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
+    if mark not in _read:
+        _read[mark] = _noted_digest(path, mark, cache)
+    return _read[mark]
+
+
+def _noted_digest(path: Path, mark: str, cache: Path) -> str:
     note = cache / "digests" / sha256(os.fsencode(mark)).hexdigest()
     try:
         known = note.read_text()

@@ -9,6 +9,7 @@ from pytest_codexsandbox.model.journal import CallLine, CellRow, EnvironmentLine
 from pytest_codexsandbox.model.ledger import Journal, count
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.started_by import program_of
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 
@@ -38,14 +39,24 @@ def codex(journal: Journal) -> str:
     subjects = {subject.label: subject for subject in journal.subjects}
     labels = list(dict.fromkeys(cell.subject for cell in journal.plan.cells))
     if len(labels) == 1 and labels[0] in subjects:
-        return _subject(subjects[labels[0]])
+        return _subject(subjects[labels[0]]) + _behind(journal, subjects[labels[0]])
     return f"{many(len(labels), 'Codex release')}: {listed(labels, 8)}" if labels else "no Codex"
 
 
 def _subject(subject: SubjectLine) -> str:
     name = "" if subject.label == subject.version else f"{subject.label}, which calls itself "
     source = f", {_SOURCES.get(subject.source, f'from {subject.source}')}" if subject.source else ""
-    return f"Codex {name}{subject.version} (sha256 {subject.digest[:12]}{source})"
+    digest = f"sha256 {subject.digest[:12]}{source}"
+    return f"Codex {name}{subject.version} ({f'a script, {digest}' if subject.facts.get('script') else digest})"
+
+
+def _behind(journal: Journal, subject: SubjectLine) -> str:
+    """A script's digest is not that of the Codex that it starts."""
+    if not subject.facts.get("script"):
+        return ""
+    calls = (call.observation for call in journal.calls if call.subject == subject.id and not call.control)
+    found = dict.fromkeys(program[0] for call in calls if (program := program_of(call.readings)))
+    return f", which starts {listed(found, 3)}" if found else ", which starts what nobody saw"
 
 
 def machines(journal: Journal) -> list[str]:

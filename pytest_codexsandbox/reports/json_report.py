@@ -43,7 +43,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         "schema": SCHEMA,
         "kind": "codexsandbox-report",
         "run": journal.run,
-        "folder": str(folder) if folder else "",
+        "folder": str(folder or "").encode("utf-8", "backslashreplace").decode(),  # its name may be no UTF-8
         "complete": not facts.incomplete(journal, states),
         "incomplete": facts.incomplete(journal, states),
         "exit": journal.end.exit if journal.end else None,

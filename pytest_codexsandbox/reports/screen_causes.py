@@ -68,7 +68,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         if cause.verdict is Verdict.BLOCKED:
             return f"{cause.what_blocks}, {many(len(cause.records), 'result')} blocked"
         if cause.first.attempt == 0:
-            return f"never ran: {many(len(cause.records), 'result')}"
+            return f"never came: {many(len(cause.records), 'result')}"
         limit = len(cause.promises) if self.verbosity else _NAMES
         several = f" ({many(len(cause.records), 'result')})" if len(cause.records) > 1 else ""
         return listed(cause.promises, limit) + several

@@ -54,7 +54,9 @@ class RealAsking:
                 subject = self._bench.subject(cell.subject).inside(environment)
                 self._claimants[key] = Claimant(environment, subject, timeout_scale=self._bench.options.timeout_scale)
             self._bench.environment(cell.environment)  # nothing else of ours runs there now
-            return ask(self._claimants[key])
+            claim = ask(self._claimants[key])
+            self._bench.need_same(cell)
+            return claim
         except Lost as fault:
             self._leave(cell.environment)
             raise self._bench.lost(cell.environment, fault.why or fault.what) from None

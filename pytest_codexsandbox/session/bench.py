@@ -30,6 +30,7 @@ from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
 from pytest_codexsandbox.session.once import Kept, once
 from pytest_codexsandbox.session.places import PlacedErrand, Places
+from pytest_codexsandbox.session.unchanged import Unchanged
 
 UNCONFINED = "unconfined"
 WriterOf = Callable[[Cell, str], Write]
@@ -68,6 +69,7 @@ class Bench:
             options.folder, options.cache, programs=self._programs, opened=self._stands, say=self._say
         )
         self._places_are_ours = True
+        self._programs_had = Unchanged(options.cache)
         self._kept: Kept = {}
         self.cells = {cell.id: cell for cell in plan.cells}
         self.promises = {promise.id: promise for promise in plan.promises}
@@ -105,6 +107,12 @@ class Bench:
 
     def subject(self, spec: SubjectSpec) -> Subject:
         return self._once(("subject", spec.label), lambda: self._have(spec))
+
+    def need_same(self, cell: Cell, seen: Sequence[Observation] = ()) -> None:
+        """After each call: MachineFault where what ran may have been another program than the one that is told of."""
+        binary = self.subject(cell.subject).binary
+        self._programs_had.need(binary)
+        self._programs_had.need_started(cell.environment.id, binary, seen)
 
     def door(self, name: str) -> Door:
         made: Door = self._once(("door", name), plugged("doors", name))
@@ -198,7 +206,9 @@ class Bench:
         disagreement = getattr(subject, "disagreement", "")
         if disagreement:
             raise MachineFault("the probe of this Codex disagrees with what its release can do", why=disagreement)
+        self._programs_had.remember(subject.binary)
         facts = msgspec.to_builtins(subject.capabilities)
+        facts |= {"script": True} if self._programs_had.is_script(subject.binary) else {}
         self._emit(
             SubjectLine(
                 id=self.subject_id(spec), label=spec.label, version=subject.capabilities.version,
@@ -255,6 +265,8 @@ class Bench:
         except Lost as fault:  # what the call left in its world was not seen any more
             self._places.lose(cell.environment, fault.why or fault.what)
             raise
+        if policy:
+            self.need_same(cell, observations)
         call = self._call(self.planned(policy, group), group)
         for observation in observations:
             self._emit(self._line(cell, observation, call, control=not policy))

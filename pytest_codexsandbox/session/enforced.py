@@ -84,6 +84,7 @@ class Enforcement:
         call = call_of(None, acts=LONGEST, scale=bench.options.timeout_scale)
         asked = GENERATED if policy else POLICIES[FULL_ACCESS]
         seen = door.observe(environment, subject, asked, acts, call)[0]
+        bench.need_same(cell, (seen,))
         self._emit(
             CallLine(
                 id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),

@@ -128,6 +128,9 @@ def run_promise(trial: RealTrial | RealWriting, function: Callable[..., object])
 
 
 def judged(trial: RealTrial | RealWriting, *, outcome: str, message: str) -> Judged:
+    never = next((seen.error for seen in trial.seen if seen.never_started), "")
+    if never:  # of a program that could not be started, whatever did not happen is no finding
+        return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
     return judge(
         trial.promise, outcome=outcome, message=message, evidence=tuple(trial.rows), started=trial.started,  # type: ignore[arg-type]
         sandboxed=NAMED[trial.policy].sandboxed and not _free(trial),

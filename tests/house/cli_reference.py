@@ -15,8 +15,8 @@ _HEAD: Final = """# The command `codexsandbox`
 The matrix is run by pytest (`pytest --codex-matrix`, see `pytest --help`, group codexsandbox); this is what stands
 beside it. Written from the program by `python -m tests.house.cli_reference`.
 
-Exit codes: 0 done, 4 wrong words or input, 3 a fault of codexsandbox itself, 130 interrupted (143 by SIGTERM); a
-command's own are said with it.
+Exit codes: 0 done, 4 wrong words or input, 3 a fault of codexsandbox itself, 130 interrupted (143 by SIGTERM),
+141 nobody read on (`| head`), so that what it found was not told to its end; a command's own are said with it.
 """
 
 

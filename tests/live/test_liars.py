@@ -41,6 +41,16 @@ if command and not any(word.endswith("/probe.py") for word in command):
     os.execvp(command[0], command)
 os.execv({codex!r}, [{codex!r}, *words])
 """
+# What is at its path after the call is not what was there before it.
+REPLACED = """#!{python} -IS
+import os, sys
+words = sys.argv[1:]
+if "sandbox" in words and "--" in words:
+    {then}
+os.execv({codex!r}, [{codex!r}, *words])
+"""
+BUILT_ANEW = "open(__file__, 'a').write('# of today')"
+REMOVED = "os.unlink(__file__)"
 BARE = "os.execvp(command[0], command)"
 DEAD = "os.kill(os.getpid(), 9)"
 
@@ -80,3 +90,10 @@ def test_a_codex_that_dies_after_the_first_call_is_never_just_blocked() -> None:
     assert found[OWN_CALL][0] is Verdict.VIOLATES, found
     assert found[BOUNDARY][0] is Verdict.BROKEN, found
     assert {found[name] for name in CHOSEN[:2]} == {(Verdict.CONFORMS, "")}, found
+
+
+@pytest.mark.parametrize("then", [BUILT_ANEW, REMOVED])
+def test_what_is_not_the_program_any_more_says_nothing_about_it(then: str) -> None:
+    """A build of the user's own is built anew while the run goes on: the journal names the old one's digest."""
+    found = _verdicts(REPLACED, then)
+    assert set(found.values()) == {(Verdict.BROKEN, "")}, found

@@ -92,7 +92,7 @@ def test_a_binary_that_is_no_codex_is_one_error_with_the_reason(
     assert run.code == 4, run.out
     assert "Traceback" not in run.out
     assert said in run.out
-    assert "never ran" not in run.out
+    assert "never came" not in run.out
 
 
 @pytest.mark.live

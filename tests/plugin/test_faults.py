@@ -252,3 +252,25 @@ def test_what_the_machine_ran_out_of_is_no_finding(matrix: Matrix, lacks: str, t
     (record,) = [one for key, one in run.journal.states().items() if key.promise == "process.sixteen-calls-at-once"]
     assert record.verdict.value == "broken"
     assert told in record.reason
+
+
+def test_a_codex_that_cannot_be_started_is_no_finding(matrix: Matrix) -> None:
+    """Its first call starts, the promise's own does not: that no exit code was kept says nothing about it."""
+    text = (
+        "from pytest_codexsandbox.environments.hand_environment import HandEnvironment\n"
+        "from pytest_codexsandbox.model.command import Finished\n"
+        "run, calls = HandEnvironment.run_together, []\n\n\n"
+        "def refused(self, commands):\n"
+        "    calls.extend(command for command in commands if command.argv[0].endswith('/codex'))\n"
+        "    if len(calls) < 2 or commands[0] not in calls:\n"
+        "        return run(self, commands)\n"
+        "    return tuple(Finished(ended='not-started', error='codex: Too many open files') for _ in commands)\n\n\n"
+        "HandEnvironment.run_together = refused\n"
+    )
+    run = matrix.run("--codex-only=process.exit-code-kept,workspace-write", files={"conftest.py": text})
+    found = {key.promise: record for key, record in run.journal.states().items()}
+    assert run.code == 10, run.out
+    assert found["start.sandbox-is-on"].verdict is Verdict.CONFORMS
+    assert found["process.exit-code-kept"].verdict is Verdict.BROKEN
+    assert "Too many open files" in found["process.exit-code-kept"].reason
+    assert "ulimit -n" in run.out

@@ -1,10 +1,12 @@
 """The first minute of a new user: one flag, the real Codex, a matrix that adds up."""
 
+import os
 import re
 
 import pytest
 
 from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.policy import POLICIES, SANDBOXED
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
@@ -142,3 +144,13 @@ def test_a_users_failing_assertion_is_a_violation(matrix: Matrix) -> None:
     mine = next(record for key, record in run.journal.states().items() if key.promise.startswith("user."))
     assert mine.verdict is Verdict.VIOLATES
     assert run.code == 1
+
+
+def test_a_report_folder_whose_name_is_no_utf_8(matrix: Matrix) -> None:
+    """Its bytes are what it is, also where nobody can say them."""
+    name = os.fsdecode(b"reports-\xff")
+    run = matrix.run(f"--codex-report-dir={name}", "--codex-report=html,markdown,json", *SHORT)
+    assert run.code == 0, run.out
+    (journal,) = run.folder.glob(f"{name}/*/journal.ndjson")
+    assert read(journal).end is not None
+    assert {path.name for path in journal.parent.iterdir()} >= {"index.html", "report.md", "report.json"}

@@ -1,5 +1,8 @@
 """The command line teaches, answers wrong words with what exists, and shows no traceback for an error of the user."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
@@ -127,6 +130,37 @@ def test_a_fault_of_ours_says_that_it_is_one(
     shown = capsys.readouterr().err
     assert "RuntimeError: a bug" in shown
     assert "please report" in shown.splitlines()[-1]
+
+
+PRINTS = "from pytest_codexsandbox.cli import main; import sys; sys.exit(main([{!r}]))"
+
+
+@pytest.mark.parametrize("word", ["schema", "--version"])
+def test_what_nobody_reads_to_its_end_is_no_success(word: str) -> None:
+    """`codexsandbox selftest | grep -q good`: what it would have said afterwards is not known."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-c", PRINTS.format(word)]
+    done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("word", ["schema", "--version"])
+def test_no_room_for_what_is_printed_is_no_fault_of_ours(word: str) -> None:
+    words = [sys.executable, "-c", PRINTS.format(word)]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 4
+    assert done.stderr == b"codexsandbox: what it prints could not be written: No space left on device\n"
+
+
+def test_another_pipe_that_breaks_is_a_fault_of_ours(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    a_command(monkeypatch, raising(BrokenPipeError(32, "Broken pipe")))
+    assert cli.main(["plan"]) == 3
+    assert "please report" in capfd.readouterr().err
 
 
 def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

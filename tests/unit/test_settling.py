@@ -54,6 +54,11 @@ def test_strict_lets_nothing_pass_that_was_not_shown(verdict: Verdict) -> None:
     assert "strict: 1 " in outcome.reasons[0]
 
 
+def test_workers_that_disagree_measured_two_things() -> None:
+    outcome = ended(seen(), disagreed=("worker gw1 collected another plan",))
+    assert outcome.reasons == ("11 the workers do not agree: worker gw1 collected another plan",)
+
+
 def test_what_cannot_be_had_is_no_success_of_a_strict_run() -> None:
     assert ended(seen(), not_had=("fedora-43",)).code == 0
     outcome = ended(seen(), not_had=("fedora-43",), strict=True)

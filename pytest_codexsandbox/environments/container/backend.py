@@ -122,11 +122,12 @@ class ContainerBackend:
             engines_own.refuse(engine, asked)
             if engine.podman:
                 podman.refuse(asked, gives=engine.gives, where=engine.host)
-            image = users.image_for(engine, _image(engine, asked, cache), asked.user, cache)
+            given = _image(engine, asked, cache)
+            image = users.image_for(engine, given, asked.user, cache)
             supplies, places = _supplies(brought, cache)
             supplier = Supplier(engine, cache, self._seen)
             mounts = supplier.mounts(supplies, image)
-            container = _Container(engine, spec, asked, image, Layer(engine, asked, cache))
+            container = _Container(engine, spec, asked, image, Layer(engine, asked, cache), given=given)
             _open.add(container.word)
             stack.callback(_open.discard, container.word)
             network = networks.NONE
@@ -212,7 +213,10 @@ def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ..
 class _Container:
     """From its creation to its removal."""
 
-    def __init__(self, engine: Engine, spec: EnvironmentSpec, asked: ContainerSpec, image: str, bwrap: Layer) -> None:
+    def __init__(
+        self, engine: Engine, spec: EnvironmentSpec, asked: ContainerSpec, image: str, bwrap: Layer, *, given: str
+    ) -> None:
+        self._given = given  # before it was made to fit the user
         self._engine, self._spec, self._asked, self._image, self._bwrap = engine, spec, asked, image, bwrap
         self.word = new_word()
         self._began = time.time()
@@ -275,6 +279,7 @@ class _Container:
                 **body["facts"],
                 **network.facts,
                 "image": self._image,
+                **self._of_users_own(),
                 **self._bwrap.facts(body["facts"], self._id),
             }
             yield ContainerEnvironment(self._spec, client, facts, places, self._entrance, network.neighbour)
@@ -282,6 +287,11 @@ class _Container:
             client.farewell(_ENDING)
             client.close()
             client.join(_ENDING)
+
+    def _of_users_own(self) -> dict[str, Any]:
+        """Workers look a name up each for itself: the controller sees whether they found one image."""
+        name = self._asked.image.reference
+        return {"image_given": {"name": name, "id": self._given, "engine": self._engine.host}} if name else {}
 
     def _nested(self) -> bool:
         """Whether the engine lives in a user namespace: it says so, or we do as well."""

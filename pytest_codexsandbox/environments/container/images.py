@@ -18,10 +18,11 @@ from pytest_codexsandbox.environments.container.provision.troubles import short
 from pytest_codexsandbox.environments.container.provision.turns import turn
 from pytest_codexsandbox.environments.container.provision.wanted import Wanted
 from pytest_codexsandbox.environments.container.provision.watch import Silent, Watch
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 
 PROVIDERS: Final = ("pull", "bootstrap")
+_first: dict[tuple[str, str], str] = {}  # of a user's own: (engine, name) → the image that had that name at first
 Standing = Literal["ready", "begun", ""]  # begun: its base is there
 
 
@@ -115,6 +116,18 @@ class Images:
 
     # ---- inside
     def _users_own(self, image: ImageSpec) -> str:
+        """A name may be given to another image at any time: under one name one image is measured."""
+        found = self._had_or_pulled(image)
+        first = _first.setdefault((self._engine.host, image.reference), found)
+        if found != first:
+            raise MachineFault(
+                "this image is not the one that the run began with", where=image.reference,
+                why=f"it was {first[:19]}, and is {found[:19]} now: it was built or pulled anew meanwhile",
+                next_step="run again",
+            )  # fmt: skip
+        return found
+
+    def _had_or_pulled(self, image: ImageSpec) -> str:
         found = self._engine.image_id(image.reference)
         if found:
             return found

@@ -174,7 +174,7 @@ def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pyt
     assert main(["diagnose", str(journal.path)]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith("INCOMPLETE: the run did not end by itself; 1 of 2 planned have no result")
-    assert "E never ran" in shown and "run it again, to its end" in shown
+    assert "E never came" in shown and "run it again, to its end" in shown
     assert "not recognised" not in shown  # nothing is the matter with what was never tried
 
 

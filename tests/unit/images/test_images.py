@@ -8,7 +8,7 @@ import pytest
 
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.provision import wanted
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import MachineFault, NotHad
 from tests.unit.images.fake_engine import FakeEngine
 from tests.unit.images.making import Workshop, a_container, a_distro, want
 
@@ -267,3 +267,13 @@ def test_whoever_only_looks_sees_what_has_our_name_and_writes_nothing(workshop: 
     assert not looking.lock.path.exists()
     workshop.engine.tags[want().tag] = workshop.engine.keep("another", "content", {})
     assert looking.seen(want()) == "", "a name alone is no proof"
+
+
+def test_a_name_of_the_users_own_is_one_image_from_the_first_to_the_last(workshop: Workshop) -> None:
+    """Somebody builds `mine:2` again while the run goes on."""
+    mine = a_container(a_distro("mine", reference="mine:2"))
+    first = workshop.engine.keep("mine:2", "of yesterday", {})
+    assert workshop.images().have(mine) == workshop.images().have(mine) == first
+    workshop.engine.keep("mine:2", "of today", {})
+    with pytest.raises(MachineFault, match="not the one that the run began with"):
+        workshop.images().have(mine)

@@ -314,3 +314,13 @@ def test_several_doors_stand_apart_and_are_named() -> None:
 def test_few_columns_name_their_door_themselves() -> None:
     text = screen(at_doors(1, ("sandbox", "exec")), width=200)
     assert f"{journals.POLICIES[0]} by exec" in text
+
+
+def test_of_a_script_the_program_that_it_starts_is_named() -> None:
+    """The digest is the script's own: it is not that of a Codex."""
+    made = journals.green()
+    of_script = msgspec.structs.replace(made.subjects[0], facts={"script": True}, source="path")
+    told = facts.codex(msgspec.structs.replace(made, subjects=(of_script,)))
+    assert "(a script, sha256 " in told and told.endswith("which starts /opt/codex/bin/codex")
+    assert facts.codex(msgspec.structs.replace(made, subjects=(of_script,), calls=())).endswith("what nobody saw")
+    assert "starts" not in facts.codex(made)
