@@ -51,7 +51,7 @@ def test_a_glob_that_matches_none_of_them_is_a_usage_error(matrix: Matrix, words
 
 def test_a_command_that_takes_too_long_is_not_called_refused(matrix: Matrix) -> None:
     """What the policy's probe was refused says nothing about the user's command."""
-    slow = "def test_slow(codex_sandbox):\n    codex_sandbox.run('sleep', '60', timeout=1)\n"
+    slow = "def test_slow(codex_sandbox):\n    codex_sandbox.run('sleep', '60', timeout=8)\n"
     run = matrix.run("test_slow.py", files={"test_slow.py": slow})
     (record,) = [one for key, one in run.journal.states().items() if key.promise.startswith("user.")]
     assert record.verdict.value == "violates", run.out
