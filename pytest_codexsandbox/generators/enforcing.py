@@ -9,6 +9,7 @@ from pytest_codexsandbox.model.promise import Promise
 
 INSERT: Final = ["INSERT INTO t VALUES('written inside')"]
 ROOT: Final = "@ROOT0@"
+_HOLD_ALL: Final = ("/", "@WORLD@")  # roots of a user's, in which every folder of a call lies
 BOARD: Final = f"{ROOT}/@NAME@.db"
 BESIDE: Final = "@SIBLING@/@NAME@.db"
 
@@ -47,9 +48,9 @@ def permitted(expect: Expect) -> dict[str, bool]:
     """Act → whether it must work; what nobody has said anything about is left out."""
     everything = expect.sandbox == "danger-full-access"
     writes = expect.sandbox == "workspace-write"
-    root = everything or (writes and ROOT in (expect.roots or ()))
     network = {} if expect.network is None and not everything else {"http": everything or bool(expect.network)}
-    return {
-        "workspace": everything or writes, "root": root, "board": root,
-        "sibling": everything, "sibling-board": everything, "home": everything, **network,
-    }  # fmt: skip
+    places = {"root": ROOT, "board": ROOT, "sibling": "@SIBLING@", "sibling-board": "@SIBLING@", "home": "@HOME@"}
+    unsaid = writes and expect.roots is None
+    granted = {*(expect.roots or ())} if writes else set()
+    there = {act: everything or not granted.isdisjoint((place, *_HOLD_ALL)) for act, place in places.items()}
+    return {"workspace": everything or writes, **({} if unsaid else there), **network}
