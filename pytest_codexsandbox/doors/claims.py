@@ -25,7 +25,7 @@ from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.model.generator import CONFIG, Claim, Laid
+from pytest_codexsandbox.model.generator import CONFIG, Claim, Laid, Mode
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.ports import Environment, Subject
 
@@ -72,19 +72,20 @@ class Claimant:
 
     def claim(
         self, config: bytes | None, *, files: Mapping[str, Laid] | None = None, argv: Sequence[str] = (),
-        env: Mapping[str, str] | None = None, fresh: bool = False,
+        env: Mapping[str, str] | None = None, mode: Mode = "", fresh: bool = False,
     ) -> Claim:  # fmt: skip
         """What Codex says about this config.toml (None: there is none). `files`: beside it, by placeholder path;
-        `argv`: behind `app-server`; `env`: added to what a call gets. `fresh`: by a process started for it."""
+        `argv`: behind `app-server`; `env`: added to what a call gets; `mode`: asked for the thread, as `-c` would.
+        `fresh`: by a process started for it."""
         alone = fresh or config is None or bool(files or argv or env) or config.endswith(b"\r")
         if not alone and config is not None and not hidden_by_us(config):
-            found = self._by_the_server(config)
+            found = self._by_the_server(config, mode)
             if found is not None and found.loads:
                 return found
-        return self._by_its_own(config, files or {}, argv, env or {})
+        return self._by_its_own(config, files or {}, argv, env or {}, mode)
 
     # ---- the server that many files share
-    def _by_the_server(self, config: bytes) -> Claim | None:
+    def _by_the_server(self, config: bytes, mode: Mode) -> Claim | None:
         """None where it is not known that what it says is about this file."""
         word = f"/codexsandbox/{secrets.token_hex(8)}"
         entry = f'[projects."{word}"]\ntrust_level = "untrusted"\n'.encode()
@@ -92,7 +93,7 @@ class Claimant:
         try:
             server = self._shared()
             server.notices.clear()
-            read, started = self._answers(server)
+            read, started = self._answers(server, mode)
         except Refused:
             return None
         except (Ended, MachineFault):  # the next file is not to suffer from it
@@ -118,21 +119,21 @@ class Claimant:
 
     # ---- a server of its own
     def _by_its_own(
-        self, config: bytes | None, files: Mapping[str, Laid], argv: Sequence[str], env: Mapping[str, str]
+        self, config: bytes | None, files: Mapping[str, Laid], argv: Sequence[str], env: Mapping[str, str], mode: Mode
     ) -> Claim:
         own = {} if config is None else {CONFIG: Laid(content=config)}
         self._put({**own, **files}, alone=True)
         try:
             texts = [laid.content for path, laid in {**own, **files}.items() if path.endswith(".toml")]
-            return self._asked_alone(argv, env, quiet=not any(map(hidden_by_us, texts)))
+            return self._asked_alone(argv, env, mode, quiet=not any(map(hidden_by_us, texts)))
         finally:
             self._take_away()
 
-    def _asked_alone(self, argv: Sequence[str], env: Mapping[str, str], *, quiet: bool) -> Claim:
+    def _asked_alone(self, argv: Sequence[str], env: Mapping[str, str], mode: Mode, *, quiet: bool) -> Claim:
         server: AskingServer | None = None
         try:
             server = self._start(argv, env, quiet=quiet)
-            read, started = self._answers(server)
+            read, started = self._answers(server, mode)
         except (Refused, Ended) as problem:
             full = lacked(problem.finished) if isinstance(problem, Ended) else ""
             if full:
@@ -155,7 +156,7 @@ class Claimant:
         )  # fmt: skip
         return AskingServer(self._environment, command, patience=_PATIENCE * self._scale)
 
-    def _answers(self, server: AskingServer) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _answers(self, server: AskingServer, mode: Mode) -> tuple[dict[str, Any], dict[str, Any]]:
         """Of config/read and of thread/start. No MCP server that a file names is started for it."""
         params: dict[str, Any] = {"cwd": self.world.values["WORKSPACE"], "ephemeral": True}
         try:
@@ -166,6 +167,10 @@ class Claimant:
         servers = read.get("mcp_servers") or {}
         if isinstance(servers, dict) and servers:
             params["config"] = {"mcp_servers": {name: {"enabled": False} for name in servers}}
+        if (
+            mode
+        ):  # not as the thread's own `sandbox`: for that Codex would write into the file that the folder is trusted
+            params["config"] = {**params.get("config", {}), "sandbox_mode": mode}
         return read, server.ask("thread/start", params)
 
     # ---- files

@@ -12,6 +12,7 @@ INSERT: Final = ["INSERT INTO t VALUES('written inside')"]
 ROOT: Final = "@ROOT0@"
 SIBLING: Final = "@SIBLING@"
 HOME: Final = "@HOME@"
+WORLD: Final = "@WORLD@"  # a root of the user's may be a folder in which every other of a call lies
 BOARD: Final = f"{ROOT}/@NAME@.db"
 BESIDE: Final = f"{SIBLING}/@NAME@.db"
 
@@ -51,11 +52,14 @@ def permitted(expect: Expect) -> dict[str, bool]:
     asked for was asked for, be it the home or the whole machine."""
     everything = expect.sandbox == "danger-full-access"
     writes = expect.sandbox == "workspace-write"
+    roots = tuple("/" if root == WORLD else root for root in expect.roots or ())
 
     def granted(folder: str) -> bool:
-        return everything or (writes and lies_in(folder, expect.roots or ()))
+        return everything or (writes and lies_in(folder, roots))
 
     network = {} if expect.network is None and not everything else {"http": everything or bool(expect.network)}
+    if writes and expect.roots is None:  # nobody can tell what the user's own file grants
+        return {"workspace": True, **network}
     return {
         "workspace": everything or writes, "root": granted(ROOT), "board": granted(ROOT),
         "sibling": granted(SIBLING), "sibling-board": granted(SIBLING), "home": granted(HOME), **network,

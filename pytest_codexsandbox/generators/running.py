@@ -156,7 +156,8 @@ class Runner:
 
     def _performed(self, prepared: Sequence[tuple[Job, Made]]) -> tuple[Finished, ...]:
         shown = tuple(sorted({path for _, made in prepared for path in made.readable}))
-        limits = Limits(tops=(*self._tops(), *(str(path) for path in self._away())))
+        away = self._away()
+        limits = Limits(tops=(*self._tops(), *away), shown=shown if away else ())
         try:
             return self._ward(shown).run([job for job, _ in prepared], limits)
         except Lost as problem:

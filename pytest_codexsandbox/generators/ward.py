@@ -43,6 +43,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     size: int = _SIZE  # bytes in all folders
     entries: int = _ENTRIES
     tops: tuple[str, ...] = ()  # the folders, as they are called where the warden is
+    shown: tuple[str, ...] = ()  # what is bound into them and cannot be written: nobody's of this run
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

@@ -226,14 +226,16 @@ def clear(tops: Mapping[str, str]) -> list[str]:
     return failed
 
 
-def weight(tops: Sequence[str], *, entries: int) -> tuple[int, int]:
-    """How many entries and how many bytes on the disk, not counted past `entries`."""
+def weight(tops: Sequence[str], *, entries: int, but: Sequence[str] = ()) -> tuple[int, int]:
+    """How many entries and how many bytes on the disk, not counted past `entries`. `but`: what is only shown there."""
     count = size = 0
     waiting: List[str] = list(tops)  # noqa: UP006
     while waiting and count <= entries:
         try:
             with os.scandir(waiting.pop()) as listed:
                 for entry in listed:
+                    if entry.path in but:
+                        continue
                     count += 1
                     status = entry.stat(follow_symlinks=False)
                     size += status.st_blocks * 512

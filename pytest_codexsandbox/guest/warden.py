@@ -106,7 +106,7 @@ class Warden:
             if scope not in self._scopes.live:
                 return
             said = scope.out.total + scope.err.total
-            entries, size = staging.weight(limits["tops"], entries=limits["entries"])
+            entries, size = staging.weight(limits["tops"], entries=limits["entries"], but=limits["shown"])
             why = (
                 f"it printed {said} bytes, more than {limits['said']}" if said > limits["said"]
                 else f"it wrote {size} bytes, more than {limits['size']}" if size > limits["size"]

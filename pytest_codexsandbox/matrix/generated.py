@@ -111,7 +111,7 @@ def release_of(cell: Cell) -> str:
 
 def policy_of(expect: Expect) -> str:
     """The policy of ours that stands for what must be in force; "" where none does, or nothing must be."""
-    if expect.refuses or expect.keeps:
+    if expect.refuses or "sandbox" in expect.kept:
         return ""
     return next((policy.id for policy in POLICIES.values() if _stands_for(policy, expect)), "")
 

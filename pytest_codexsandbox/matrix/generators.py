@@ -15,7 +15,7 @@ from pytest_codexsandbox.matrix import rows, toml_files
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where import is_range
-from pytest_codexsandbox.model.generator import Declaration, Row
+from pytest_codexsandbox.model.generator import Declaration, Expect, Row
 from pytest_codexsandbox.model.generator_spec import FOLDERS
 from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.registry import shipped
@@ -87,12 +87,21 @@ def _check_row(file: TomlFile, index: int, row: Row) -> None:
                              why=known(name, ("version", *rows.WORDS)))  # fmt: skip
         elif value not in rows.WORDS[name]:
             raise WrongInput(f"when: {name} is never {value!r}", where=place, why=known(value, rows.WORDS[name]))
-
+    _check_kept(row.expect, file.place("expect", table="semantics", index=index))
     for root in row.expect.roots or ():
         name, _, _ = root.partition("/")
         if root and root[0] != "/" and name not in _ROOTS:
             raise WrongInput(f"expect: a root cannot be {root!r}", where=file.place("expect", table="semantics",
                              index=index), why=known(name, _ROOTS))  # fmt: skip
+
+
+def _check_kept(expect: Expect, place: str) -> None:
+    for part in expect.kept:
+        said = getattr(expect, part)
+        if said not in ("", None):
+            raise WrongInput(f"expect: {part} is kept as it was, and is to be {said!r}", where=place,
+                             why="keeps = true keeps all parts of a policy; a list names some of them",
+                             next_step=f"take {part} away from one of the two")  # fmt: skip
 
 
 def _check_decides(file: TomlFile, index: int, found: Declaration) -> None:

@@ -3,14 +3,16 @@
 Paths are placeholders (`@CODEX_HOME@/config.toml`) wherever they are compared or recorded: the same text in every run.
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
 Platform = Literal["linux", "darwin", "windows", "wsl", "unknown"]
 Mode = Literal["", "read-only", "workspace-write", "danger-full-access"]
+Part = Literal["sandbox", "network", "roots", "approval"]
 CONFIG: Final = "@CODEX_HOME@/config.toml"
 FREE: Final = "danger-full-access"
+PARTS: Final[tuple[Part, ...]] = get_args(Part)  # of a policy, that a generator may leave as they were
 ROW: Final = "row-"  # how the cases of a declaration's own decision matrix are called
 
 
@@ -55,7 +57,13 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     roots: tuple[str, ...] | None = None  # as placeholders
     approval: str = ""
     refuses: bool = False  # the generator declines, and leaves every byte as it was
-    keeps: bool = False  # it sets no policy: what was in force before it ran stays in force
+    # It sets no policy: what was in force before it ran stays in force. Or these parts of one are not its business:
+    # they shall be in force as the user's own files have them.
+    keeps: bool | tuple[Part, ...] = False
+
+    @property
+    def kept(self) -> tuple[Part, ...]:
+        return self.keeps if isinstance(self.keeps, tuple) else PARTS if self.keeps else ()
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -226,8 +234,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
-    """What shall be in force: the row's word, and where it is silent the wish's."""
+    """What shall be in force: the row's word, and where it is silent the wish's. Of a part that is kept it is what
+    holds without a file of the user's."""
     asked = row.expect if row else Expect()
+    wish = msgspec.structs.replace(wish, **{part: value for part, value in _UNSAID.items() if part in asked.kept})
     sandbox: Mode = asked.sandbox or "workspace-write"
     writes = sandbox == "workspace-write"
     return Expect(
@@ -238,6 +248,9 @@ def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
         refuses=asked.refuses or _is_elsewhere(declaration, wish, row),
         keeps=asked.keeps,
     )
+
+
+_UNSAID: Final[dict[str, Any]] = {"network": False, "roots": (), "approval": ""}  # by nobody: in workspace-write
 
 
 def is_row(case: str) -> bool:

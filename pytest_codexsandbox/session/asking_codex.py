@@ -6,7 +6,7 @@ from contextlib import suppress
 from pytest_codexsandbox.doors.claims import Claimant
 from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
-from pytest_codexsandbox.model.generator import CONFIG, Claim, Outcome, Story
+from pytest_codexsandbox.model.generator import CONFIG, Claim, Mode, Outcome, Story
 from pytest_codexsandbox.session.bench import Bench
 from pytest_codexsandbox.session.placing import written
 
@@ -21,9 +21,9 @@ class RealAsking:
         """Of a file of ours."""
         return self._asked(cell, lambda claimant: claimant.claim(config))
 
-    def before(self, cell: Cell, story: Story) -> Claim:
-        """Of what the user had."""
-        return self._of_files(cell, story, Outcome(ended="exit", files=story.before))
+    def before(self, cell: Cell, story: Story, mode: Mode = "") -> Claim:
+        """Of what the user had. `mode`: as if it were in this one."""
+        return self._of_files(cell, story, Outcome(ended="exit", files=story.before), mode)
 
     def after(self, cell: Cell, story: Story) -> Claim:
         """Of what the last run left, with the words that it gave."""
@@ -34,13 +34,13 @@ class RealAsking:
             self._end(key)
 
     # ---- inside
-    def _of_files(self, cell: Cell, story: Story, run: Outcome) -> Claim:
+    def _of_files(self, cell: Cell, story: Story, run: Outcome, mode: Mode = "") -> Claim:
         def ask(claimant: Claimant) -> Claim:
             found = written(story, run, claimant.world)
             files = dict(found.files)
             config = files.pop(CONFIG, None)
             return claimant.claim(
-                config.content if config is not None else None, files=files, argv=found.argv, env=found.env
+                config.content if config is not None else None, files=files, argv=found.argv, env=found.env, mode=mode
             )
 
         return self._asked(cell, ask)

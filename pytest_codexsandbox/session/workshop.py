@@ -23,6 +23,7 @@ from pytest_codexsandbox.model.generator import (
     Expect,
     Files,
     Finding,
+    Mode,
     Story,
     Wish,
     Written,
@@ -36,6 +37,7 @@ from pytest_codexsandbox.ports import Write
 from pytest_codexsandbox.session.alike import chooses_a_profile, deciding, spelled_out, with_settings_alone
 from pytest_codexsandbox.session.bench import Bench
 from pytest_codexsandbox.session.enforced import DOOR, Enforced, Enforcement, door_of
+from pytest_codexsandbox.session.keeping import with_kept
 from pytest_codexsandbox.session.once import Kept, once
 from pytest_codexsandbox.session.placing import readable, written
 
@@ -68,7 +70,7 @@ class Asking(Protocol):
     """Asks the real Codex of a cell what it makes of files."""
 
     def text(self, cell: Cell, config: bytes) -> Claim: ...
-    def before(self, cell: Cell, story: Story) -> Claim: ...
+    def before(self, cell: Cell, story: Story, mode: Mode = "") -> Claim: ...
     def after(self, cell: Cell, story: Story) -> Claim: ...
     def close(self) -> None: ...
 
@@ -126,8 +128,9 @@ class RealWorkshop:
         if told is not None:
             return told
         claim, by = self.claim(cell, case)
-        expect, (story, _) = self.expect(cell, case), self.story(cell, case)
-        return Told(findings=(*effective.says(claim, expect, self.oracle(cell)), *started(story, expect)), by=by)
+        (expect, why), (story, _) = self.expect(cell, case), self.story(cell, case)
+        findings = (*effective.says(claim, expect, self.oracle(cell)), *started(story, expect))
+        return Told(findings=_unless_open(findings, why), by=by)
 
     def enforces(self, cell: Cell, case: str) -> tuple[Told, tuple[Observation, ...]]:
         story, by = self.story(cell, case)
@@ -135,9 +138,9 @@ class RealWorkshop:
         told = self._unjudged(cell, story, by) if spoken else self._asked(cell, case)
         if told is not None:
             return told, ()
-        enforced = self.enforced(cell, case)
-        where = started(story, self.expect(cell, case))
-        return Told(findings=(*where, *enforced.findings), by=enforced.by), enforced.seen
+        enforced, (expect, why) = self.enforced(cell, case), self.expect(cell, case)
+        findings = _unless_open((*started(story, expect), *enforced.findings), why)
+        return Told(findings=findings, by=enforced.by), enforced.seen
 
     def strained(self, kind: str, cell: Cell, case: str) -> Told:
         self._need(cell)
@@ -167,21 +170,19 @@ class RealWorkshop:
         """Of a Codex in an environment: the generator has no part in it."""
         return self._once(("oracle", cell.environment.id, cell.subject.label), lambda: self._oracle(cell))
 
-    def expect(self, cell: Cell, case: str) -> Expect:
-        """What must be in force after this story: what was asked for; where nothing is written about it, what was."""
+    def expect(self, cell: Cell, case: str) -> tuple[Expect, str]:
+        """What must be in force after this story: what was asked for; what the generator keeps, as it was. And why that
+        cannot be told, where it cannot."""
         story, _ = self.story(cell, case)
         asked = self._expected(cell, story.wish)
-        if not asked.keeps:
-            return msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
-        before = self._before(cell, story)
-        return Expect(
-            sandbox=before.sandbox, network=before.network, roots=before.roots, approval=before.approval, keeps=True
-        )
+        asked = msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
+        if not asked.kept:
+            return asked, ""
+        return with_kept(asked, self._before(cell, story), lambda mode: self._before(cell, story, mode))
 
     def enforced(self, cell: Cell, case: str) -> Enforced:
         """Once for each policy that Codex says it will enforce, whatever else decides, and each that was expected."""
-        expect = self.expect(cell, case)
-        story, _ = self.story(cell, case)
+        (expect, _), (story, _) = self.expect(cell, case), self.story(cell, case)
         asked_there = door_of(story.runs[-1]) == DOOR
         decides = deciding(self.claim(cell, case)[0], story) if asked_there else self._beside_words(cell, story)
         key = ("enforced", cell.id, decides, msgspec.json.encode(expect))
@@ -204,8 +205,11 @@ class RealWorkshop:
             return _skipped(what, why or seen.DECLINED, by)
         if self._silent(cell, story):
             return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
-        if self._expected(cell, story.wish).refuses:
+        asked = self._expected(cell, story.wish)
+        if asked.refuses:
             return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
+        if "sandbox" in asked.kept and not self._before(cell, story).loads:
+            return _skipped(what, "the user's own file does not load in this Codex: nothing was in force", by)
         loads = door_of(story.runs[-1]) == DOOR and self.claim(cell, story.case.id)[0].loads
         if not loads and self._able(cell) and not self._before(cell, story).loads:
             return _skipped(what, "the user's own file does not load in this Codex either", by)
@@ -279,11 +283,11 @@ class RealWorkshop:
         self._emit(anonymous(line, story.world))
         return claim, by
 
-    def _before(self, cell: Cell, story: Story) -> Claim:
+    def _before(self, cell: Cell, story: Story, mode: Mode = "") -> Claim:
         """Of the files, whoever is asked about them: what lies there may be a generator's own."""
         there = tuple(sorted(readable(story, story.before)))
-        key = ("before", cell.environment.id, cell.subject.label, there)
-        return self._once(key, lambda: self._asking.before(cell, story))
+        key = ("before", cell.environment.id, cell.subject.label, there, mode)
+        return self._once(key, lambda: self._asking.before(cell, story, mode))
 
     def _oracle(self, cell: Cell) -> Oracle:
         claims = {mode: self._asking.text(cell, f'sandbox_mode = "{mode}"\n'.encode()) for mode in ORACLES}
@@ -325,6 +329,13 @@ def _skipped(claim: str, why: str, by: str) -> Told:
     return Told(
         findings=(Finding(claim=claim, saw="", held=False, control="", control_held=False, skipped=why),), by=by
     )
+
+
+def _unless_open(findings: tuple[Finding, ...], why: str) -> tuple[Finding, ...]:
+    """What holds is no proof while a part is left open; what does not hold, does not."""
+    if not why or any(not (one.held and one.control_held) for one in findings):
+        return findings
+    return (Finding(claim="what is kept is in force", saw="", held=False, control="", control_held=False, skipped=why),)
 
 
 def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:

@@ -14,7 +14,7 @@ from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators.confine import confinement
 from pytest_codexsandbox.generators.story import Workshop, workshop
 from pytest_codexsandbox.guest import room
-from pytest_codexsandbox.model.generator import CONFIG, Case
+from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.live.generating import CASE, GENEROUS, first, how, place, processes, python, sh, told
 
@@ -141,6 +141,19 @@ def test_files_without_an_end_are_cut(shop: Workshop) -> None:
     many = first(shop, sh('i=0; while :; do i=$((i+1)); : > "$1/$i"; done', "@HOME@"))
     assert "files" in many.error
     assert "more was written than anybody looks at" in many.error
+
+
+def test_what_lies_beside_a_tool_is_not_what_it_wrote(walled: Workshop) -> None:
+    """A checkout below /var/tmp is seen there by its own name: with all that was installed in it."""
+    with place() as folder:
+        for number in range(20_001):
+            (folder / str(number)).touch()
+        tool = folder / "tool"
+        tool.write_text("#!/bin/sh\nsleep 1\n")
+        tool.chmod(0o755)
+        spec = Spec(scheme="cmd", text=str(tool), words=(str(tool),))
+        found = first(walled, Generator(name="t", spec=spec, declaration=Declaration(timeout=GENEROUS)))
+    assert (found.ended, found.code, found.error) == ("exit", 0, "")
 
 
 def test_binary_output_is_kept_as_it_is(shop: Workshop) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.agree import wanted
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
-from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, chosen, granted, layers, place
+from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, as_kept, chosen, granted, layers, place
 from pytest_codexsandbox.generators.checks.overrides import Override, given, words
 from pytest_codexsandbox.generators.checks.reading import Path
 from pytest_codexsandbox.model.generator import FREE, Declaration, Expect, Finding, Outcome, Story
@@ -35,7 +35,7 @@ def argv_as_codex_reads(story: Story, declaration: Declaration) -> tuple[Finding
     why = why or ("it gives Codex no arguments" if not given(run) else "")
     if why:
         return skipped(CLAIM, why)
-    expect = wanted(story, declaration)
+    expect = as_kept(wanted(story, declaration), layers(story.before, None, story.world), story.world)
     grants = granted(layers(run.files, run, story.world), story.world)
     return findings(
         CLAIM,

@@ -13,7 +13,7 @@ import msgspec
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.overrides import Words, given, merged, words
 from pytest_codexsandbox.generators.checks.reading import read
-from pytest_codexsandbox.model.generator import Files, Mode, Outcome
+from pytest_codexsandbox.model.generator import Expect, Files, Mode, Outcome
 
 _BUILT_IN: Final[Mapping[str, Mode]] = {
     ":read-only": "read-only", ":workspace": "workspace-write", ":danger-full-access": "danger-full-access",
@@ -84,6 +84,18 @@ def granted(found: Sequence[Layer], world: Mapping[str, str]) -> Grants:
             return _by_mode(layer.data["sandbox_mode"], whole, layer.name)
     mode: Mode = "workspace-write" if _trusted(whole, world) else "read-only"
     return msgspec.structs.replace(_by_mode(mode, whole, ""), by="")
+
+
+def as_kept(expect: Expect, before: Sequence[Layer], world: Mapping[str, str]) -> Expect:
+    """What was asked for, and of the parts that the generator keeps what the user's own words grant in that mode."""
+    own = granted(before, world)
+    mode = own.mode if "sandbox" in expect.kept else expect.sandbox
+    there = own if own.mode == mode else granted((*before, Layer(name="", data={"sandbox_mode": mode})), world)
+    waits = "sandbox" in expect.kept and mode != "workspace-write"  # what is said of the others says nothing yet
+    return msgspec.structs.replace(
+        expect, sandbox=mode, roots=there.roots if waits or "roots" in expect.kept else expect.roots,
+        network=there.network if waits or "network" in expect.kept else expect.network,
+    )  # fmt: skip
 
 
 def said(found: Sequence[Layer]) -> Grants:

@@ -9,7 +9,7 @@ from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.agree import wanted
 from pytest_codexsandbox.generators.checks.argv import speaks
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
-from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, Layer, granted, layers, place, said
+from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, Layer, as_kept, granted, layers, place, said
 from pytest_codexsandbox.generators.checks.owning import written_alone
 from pytest_codexsandbox.generators.checks.reading import comparable, read
 from pytest_codexsandbox.model.generator import Declaration, Expect, Finding, Story
@@ -23,8 +23,9 @@ def grants_no_more(story: Story, declaration: Declaration) -> tuple[Finding, ...
     why = why or (f"after {broken.name} the file is no TOML: generator.parses tells of that" if broken else "")
     if why:
         return skipped(CLAIM, why)
-    expect, run = wanted(story, declaration), story.runs[-1]
+    run = story.runs[-1]
     before, found = layers(story.before, None, story.world), layers(run.files, run, story.world)
+    expect = as_kept(wanted(story, declaration), before, story.world)
     now, faults = granted(found, story.world), list(exceeded(before, found, expect, story))
     if not faults and _is_void(now, expect) and manages(before, found, story):
         decides = f"{now.by or 'nothing'} in the {now.layer or 'defaults'} makes it {now.mode or 'unknown'}"
@@ -48,7 +49,8 @@ def exceeded(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: Expect
     if now.mode == "workspace-write" and expect.sandbox == "read-only" and (speaking or was.mode == "read-only"):
         yield Fault(reason="another-mode", saw=f"{now.by} in the {now.layer} lets the workspace be written")
     users = said(before)
-    if now.network and expect.network is not True and (not users.network or (speaking and story.wish.network is False)):
+    to_be_off = expect.network if "network" in expect.kept else story.wish.network
+    if now.network and expect.network is not True and (not users.network or (speaking and to_be_off is False)):
         word = "network-left-on" if users.network else "network-added"
         yield Fault(reason=word, saw=f"the network is on ({now.by} in the {now.layer}); it was not asked for")
     yield from _wider(users, now, expect, world)

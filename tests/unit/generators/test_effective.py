@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.effective import Oracle, loads, oracle, says
@@ -99,36 +100,42 @@ def test_the_oracle_has_said_what_stands_in_files_of_ours_and_refused_a_torn_one
     assert not oracle({"read-only": right["read-only"]}, torn).held
 
 
+BESIDE = ("sibling", "sibling-board")
+
+
+WRITES = Expect(sandbox="workspace-write", network=False, roots=())
+
+
+def granting(*roots: str) -> Expect:
+    return msgspec.structs.replace(WRITES, roots=roots)
+
+
 @pytest.mark.parametrize(
     ("asked", "may"),
     [
         (Expect(sandbox="read-only", network=False), set()),
         (Expect(sandbox="read-only", roots=("@ROOT0@",)), set()),
-        (Expect(sandbox="workspace-write", network=False), {"workspace"}),
+        (WRITES, {"workspace"}),
+        (granting("@ROOT0@/inner", "@SIBLING@"), {"workspace", *BESIDE}),
+        (granting("@HOME@"), {"workspace", "home"}),
+        (granting("/"), {"workspace", "root", "board", *BESIDE, "home"}),
         (Expect(sandbox="workspace-write", network=True, roots=("@ROOT0@",)), {"workspace", "root", "board", "http"}),
-        (Expect(sandbox="workspace-write", roots=("@ROOT0@/inner",)), {"workspace"}),
-        (Expect(sandbox="workspace-write", roots=("@HOME@", "@ROOT0@x")), {"workspace", "home"}),
-        (Expect(sandbox="workspace-write", roots=("@SIBLING@",)), {"workspace", "sibling", "sibling-board"}),
-        (
-            Expect(sandbox="workspace-write", roots=("/",)),
-            {"workspace", "root", "board", "sibling", "sibling-board", "home"},
-        ),
-        (
-            Expect(sandbox="danger-full-access"),
-            {"workspace", "root", "board", "sibling", "sibling-board", "home", "http"},
-        ),
+        (granting("@ROOT0@/inner"), {"workspace"}),
+        (granting("@HOME@", "@ROOT0@x"), {"workspace", "home"}),
+        (granting("@WORLD@"), {"workspace", "root", "board", *BESIDE, "home"}),
+        (Expect(sandbox="danger-full-access"), {"workspace", "root", "board", *BESIDE, "home", "http"}),
     ],
 )
 def test_what_may_be_done_under_a_policy(asked: Expect, may: set[str]) -> None:
     found = permitted(asked)
     assert {act for act, allowed in found.items() if allowed} == may
     assert ("http" in found) is (asked.network is not None or asked.sandbox == "danger-full-access")
-    assert {"sibling", "sibling-board", "home"} <= found.keys()
+    assert {*BESIDE, "home"} <= found.keys()
 
 
 def test_every_act_is_done_judged_and_has_a_name_and_each_happens_where_its_name_says() -> None:
     assert PROMISE.acts == ACTS
-    judged = permitted(Expect(sandbox="workspace-write", network=False))
+    judged = permitted(WRITES)
     assert list(ACTS) == list(CLAIMS) == list(judged)
     places = {name: (act.verb, act.path.rpartition("/")[0]) for name, act in ACTS.items()}
     assert places == {
@@ -139,3 +146,7 @@ def test_every_act_is_done_judged_and_has_a_name_and_each_happens_where_its_name
     for act in ACTS.values():
         if act.verb == "sqlite":
             assert ([one.path for one in act.given], act.looks) == ([act.path], (f"{act.path}#rows",))
+
+
+def test_where_nobody_can_tell_what_is_granted_no_folder_is_judged() -> None:
+    assert permitted(Expect(sandbox="workspace-write")) == {"workspace": True}

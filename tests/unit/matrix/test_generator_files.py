@@ -114,6 +114,9 @@ def test_real_stands_for_every_tool_that_people_use(tmp_path: Path) -> None:
 
 
 # ---- declarations
+KEPT = 'run = "x"\n[[semantics]]\nexpect = {keeps'
+
+
 @pytest.mark.parametrize(
     ("text", "what", "place"),
     [
@@ -127,6 +130,10 @@ def test_real_stands_for_every_tool_that_people_use(tmp_path: Path) -> None:
         ('run = "x"\n[[semantics]]\nwhen = {network = "yes"}', "network is never 'yes'", ":3:1 (when)"),
         ('run = "x"\n[[semantics]]\nwhen = {}\n[[semantics]]\nwhen = {version = ">=x"}', "not a version range", ":5:1"),
         ('run = "x"\n[[semantics]]\nexpect = {sandbox = "open"}', "Invalid enum value", "sandbox"),
+        ('run = "x"\n[[semantics]]\nexpect = {keeps = ["rots"]}', "Invalid enum value 'rots'", ":2:1 (keeps)"),
+        ('run = "x"\n[[semantics]]\nexpect = {keeps = "roots"}', "Expected `bool | array`", ":2:1 (keeps)"),
+        (f"{KEPT} = ['network', 'roots'], roots = []}}", "roots is kept as it was, and is to be ()", ":3:1 (expect)"),
+        (f"{KEPT} = true, sandbox = 'read-only'}}", "sandbox is kept as it was, and is to be", ":3:1 (expect)"),
         ('run = "x', "the TOML is broken", ":1:"),
     ],
 )

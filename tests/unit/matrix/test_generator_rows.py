@@ -1,6 +1,7 @@
 """Each row of an author's decision matrix is a case of its own, in which this row decides and no other."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -210,3 +211,28 @@ def test_whatever_the_rows_are_what_is_asked_for_one_is_decided_by_it(
         if wish is not None:
             assert rows.row(declared, wish, version) is row
             assert not rows.shadowed(declared, place)
+
+
+# ---- what is kept as it was
+def keeping(**words: Any) -> Writers:
+    return known(Declaration(run="cmd:x", semantics=(Row(expect=Expect(**words)),)))
+
+
+def test_a_part_that_is_kept_leads_to_no_policy_of_its_own() -> None:
+    """Without a file of the user's nobody has granted anything."""
+    here = cell("0.163.0")
+    assert set(keeping().wishes(here)) == {"workspace-write", "workspace-write-roots", "workspace-write-network"}
+    assert set(keeping(keeps=("roots",)).wishes(here)) == {"workspace-write", "workspace-write-network"}
+    assert set(keeping(keeps=("network",)).wishes(here)) == {"workspace-write", "workspace-write-roots"}
+    both = keeping(keeps=("roots", "network"))
+    assert both.wishes(here) == {"workspace-write": Wish()}
+    free = keeping(keeps=("roots", "network"), sandbox="danger-full-access")
+    assert set(free.wishes(here)) == {"danger-full-access"}
+    for keeps in (True, ("sandbox",)):
+        assert keeping(keeps=keeps).wishes(here) == {}, "which mode is in force is the user's"
+
+
+def test_an_approval_that_is_kept_is_not_the_one_that_was_wished() -> None:
+    row = Row(expect=Expect(keeps=("approval",)))
+    assert expected(Declaration(), Wish(approval="never", network=True), row).approval == ""
+    assert expected(Declaration(), Wish(approval="never", network=True), row).network is True

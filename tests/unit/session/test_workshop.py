@@ -20,6 +20,7 @@ from pytest_codexsandbox.model.generator import (
     Files,
     Finding,
     Launch,
+    Mode,
     Outcome,
     Row,
     Story,
@@ -48,6 +49,12 @@ def told(case: str = "one", *, after: Files | None = None, before: Files | None 
     return Story(generator="g", case=Case(id=case, why="w"), wish=Wish(), before=before or {}, runs=(run,), world=WORLD)
 
 
+def claim_of(text: str) -> Claim:
+    """What a Codex says of a file of ours that can be asked."""
+    mode: Any = text.partition('"')[2].partition('"')[0]
+    return Claim(loads=bool(mode), sandbox=mode, error="" if mode else "torn")
+
+
 class Shop(RealWorkshop):
     """One that hears the given stories and claims, and counts what is measured."""
 
@@ -57,7 +64,9 @@ class Shop(RealWorkshop):
         claims: dict[str, Claim],
         known: tuple[Finding, ...] = (KNOWN,),
         declared: Declaration = ANY,
+        was: dict[str, Claim] | None = None,
     ) -> None:
+        self.was = was or {"": CLAIM}
         self.measured: list[str] = []
         self.lines: list[Line] = []
         self.asked_before: list[Files] = []
@@ -70,7 +79,7 @@ class Shop(RealWorkshop):
         teller = SimpleNamespace(story=lambda cell, case, wish: stories[cell.subject.generator, case.id])
         asking = SimpleNamespace(
             after=lambda cell, story: claims[story.case.id], before=self._was,
-            text=lambda cell, config: CLAIM,
+            text=lambda cell, config: claim_of(config.decode()),
         )  # fmt: skip
         super().__init__(
             bench, writers, teller=teller, asking=asking, known=lambda cell: Told(findings=known, by=""),  # type: ignore[arg-type]
@@ -78,9 +87,9 @@ class Shop(RealWorkshop):
         )  # fmt: skip
         self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
 
-    def _was(self, cell: Cell, story: Story) -> Claim:
+    def _was(self, cell: Cell, story: Story, mode: Mode = "") -> Claim:
         self.asked_before.append(story.before)
-        return CLAIM
+        return self.was[mode]
 
     def _measure(self, cell: Cell, story: Story, expect: object) -> Any:
         self.measured.append(story.case.id)
@@ -255,3 +264,51 @@ def test_of_who_declined_by_any_exit_code_no_policy_is_asked_unless_it_wrote() -
         assert shop.measured == []
     wrote = Shop({("g", "one"): told(before=was, after={CONFIG: state(b"b = 1\n")}, code=1)}, {"one": CLAIM})
     assert not any(one.skipped for one in wrote.claims(cell(), "one").findings)
+
+
+# ---- parts that a generator keeps
+KEEPS = Declaration(run="cmd:x", semantics=(Row(expect=Expect(keeps=("roots", "network"))),))
+READS = Claim(loads=True, sandbox="read-only", network=False)
+GRANTED = msgspec.structs.replace(CLAIM, network=True, roots=("@OUTSIDE@/cache",))
+
+
+def kept(after: Claim, *, was: dict[str, Claim] | None = None, **words: Any) -> list[tuple[str, str]]:
+    shop = Shop({("g", "one"): told(**words)}, {"one": after}, declared=KEEPS,
+                was=was or {"": READS, "workspace-write": GRANTED})  # fmt: skip
+    found = shop.claims(cell(), "one").findings
+    return [(one.direction, one.reason or one.skipped) for one in found if not one.held]
+
+
+def test_what_the_users_file_grants_stays_in_force_and_nothing_more_is() -> None:
+    assert kept(GRANTED) == []
+    more = msgspec.structs.replace(GRANTED, roots=("@OUTSIDE@/cache", "@ROOT0@"))
+    assert kept(more) == [("leak", "root-too-many")]
+    assert kept(CLAIM) == [("denied", "another-network"), ("denied", "root-missing")]
+    bare = {"": READS, "workspace-write": CLAIM}
+    assert kept(GRANTED, was=bare) == [("leak", "another-network"), ("leak", "root-too-many")]
+    assert kept(READS) == [("denied", "another-mode")]
+
+
+def test_what_could_not_be_asked_is_never_green_and_what_is_red_stays_red() -> None:
+    own = msgspec.structs.replace(READS, config={"default_permissions": "mine"})
+    ((_, why),) = kept(GRANTED, was={"": own})
+    assert "the user's permissions 'mine' say nothing of roots and network in workspace-write" in why
+    assert kept(READS, was={"": own}) == [("denied", "another-mode")]
+    away = {"launches": (Launch(argv=("exec", "hi"), cwd="/"),)}
+    assert kept(GRANTED, was={"": own}, **away) == [("leak", "started-elsewhere")]
+
+
+def test_who_repaired_a_file_that_did_not_load_has_kept_no_policy() -> None:
+    every = Declaration(run="cmd:x", semantics=(Row(expect=Expect(keeps=True)),))
+    shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=every, was={"": Claim(loads=False, error="torn")})
+    for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+        assert ["nothing was in force" in one.skipped for one in found.findings] == [True]
+
+
+def test_the_same_policy_is_measured_once_whether_it_was_kept_or_asked() -> None:
+    shop = Shop({("g", "one"): told(), ("g", "two"): told("two")}, {"one": GRANTED, "two": GRANTED}, declared=KEEPS,
+                was={"": READS, "workspace-write": GRANTED})  # fmt: skip
+    for case in ("one", "two"):
+        assert all(one.held for one in shop.enforces(cell(), case)[0].findings)
+    assert shop.measured == ["one"]
+    assert len(shop.asked_before) == 2, "as it is, and in the mode that shall be: once for files that are the same"

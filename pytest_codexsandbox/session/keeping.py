@@ -1,0 +1,50 @@
+"""Parts of a policy that are none of a generator's business: what the user's own files say of them. Pure.
+
+A file that grants a folder and names no mode is read-only, and grants nothing: so Codex is asked of the user's files in
+the mode that shall be in force.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.generator import Claim, Expect, Mode, Part
+
+_NOT_LOADED: Final = "the user's own file does not load in this Codex: what it says of {parts} cannot be asked"
+_PERMITTED: Final = "the user's permissions {profile!r} say nothing of {parts} in {mode}: it cannot be asked"
+_ANOTHER: Final = "asked of the user's own files in {mode}, Codex says {said}: what they say of {parts} cannot be asked"
+
+_OPEN: Final[dict[str, object]] = {"roots": None, "network": None, "approval": ""}  # nothing is judged of it
+
+
+def with_kept(asked: Expect, before: Claim, in_mode: Callable[[Mode], Claim]) -> tuple[Expect, str]:
+    """All that shall be in force, and why the kept parts are left open in it, "" where they are not.
+
+    `before`: of the user's files as they are. `in_mode`: of the same with another mode.
+    """
+    if not before.loads:
+        return _open(asked, _NOT_LOADED)
+    if "sandbox" in asked.kept:
+        # In any other mode Codex does not look at roots and network: what is said of them waits.
+        waits: tuple[Part, ...] = () if before.sandbox == "workspace-write" else ("roots", "network")
+        asked = msgspec.structs.replace(asked, sandbox=before.sandbox)
+        return _taken(asked, before, (*asked.kept, *waits)), ""
+    if before.sandbox == asked.sandbox:
+        return _taken(asked, before, asked.kept), ""
+    if profile := before.config.get("default_permissions"):
+        return _open(asked, _PERMITTED, profile=profile)
+    there = in_mode(asked.sandbox)
+    if not there.loads or there.sandbox != asked.sandbox:
+        return _open(asked, _ANOTHER, said=there.sandbox or there.error or "nothing")
+    return _taken(asked, there, asked.kept), ""
+
+
+def _taken(asked: Expect, claim: Claim, parts: tuple[Part, ...]) -> Expect:
+    return msgspec.structs.replace(asked, keeps=False, **{part: getattr(claim, part) for part in parts})
+
+
+def _open(asked: Expect, why: str, **words: object) -> tuple[Expect, str]:
+    kept = {part: nothing for part, nothing in _OPEN.items() if part in asked.kept}
+    left = msgspec.structs.replace(asked, keeps=False, **kept)
+    return left, why.format(parts=" and ".join(asked.kept), mode=asked.sandbox, **words)
