@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox import generators
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.explain import ENFORCES, FOUND, diagnose
-from pytest_codexsandbox.generators.checks import reading
+from pytest_codexsandbox.generators.checks import line_ends, reading
 from pytest_codexsandbox.generators.checks.reading import read
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Evidence, Record
@@ -52,7 +52,7 @@ def _words(file: Path) -> Iterator[str]:
 
 def words() -> set[str]:
     found = {word for file in FILES for word in _words(file) if word}
-    return found | {word for _, word in reading._WORDS} | set(ENDED) - set(MADE)
+    return found | {word for _, word in reading._WORDS} | set(line_ends._LOST.values()) | set(ENDED) - set(MADE)
 
 
 def test_words_are_found_at_all() -> None:
