@@ -185,7 +185,7 @@ def test_it_is_asked_once_for_each_world() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("-c", "a=1"), ("--config=a=1", "--enable", "x"), ("--disable", "y", "-c", "-x")]
+    "words", [(), ("-c", "a=1"), ("--config=a=1", "--enable", "x"), ("--disable", "y", "-c", "-x"), ("-ca=1", "-c=b=2")]
 )
 def test_settings_are_taken(words: tuple[str, ...]) -> None:
     assert settings_of(words, door="sandbox") == words
@@ -200,8 +200,20 @@ def test_a_word_that_stands_for_a_setting_is_taken_as_one_and_has_the_last_word(
     )  # fmt: skip
 
 
+def test_a_value_may_be_glued_on() -> None:
+    """As `codex` takes it; behind `exec` it knows no `-a`, however that is written."""
+    assert settings_of(("-sread-only", "-a=never"), door="app-server") == (
+        "-c", "sandbox_mode='read-only'", "-c", "approval_policy='never'",
+    )  # fmt: skip
+    assert exec_words(("-anever", "-sread-only", "-pwork")) == (
+        "-c", "approval_policy='never'", "-sread-only", "-pwork",
+    )  # fmt: skip
+    assert settings_alone(("-pwork", "-ca=1", "-sread-only")) == ("-ca=1", "-c", "sandbox_mode='read-only'")
+
+
 @pytest.mark.parametrize(
-    "words", [("exec",), ("-c",), ("-s",), ("-c", "a=1", "--full-auto"), ("--add-dir", "/x"), ("-p", "work")]
+    "words",
+    [("exec",), ("-c",), ("-s",), ("-c", "a=1", "--full-auto"), ("--add-dir", "/x"), ("-p", "work"), ("-pwork",)],
 )
 def test_what_a_door_cannot_take_is_said_and_not_handed_to_codex(words: tuple[str, ...]) -> None:
     with pytest.raises(NotHad, match="takes settings"):
