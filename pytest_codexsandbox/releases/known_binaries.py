@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.releases.artefact import Run
 from pytest_codexsandbox.releases.files import sha256_of, write_whole
@@ -48,6 +48,7 @@ def probed(binary: str, digest: str, cache: Path, run: Run) -> Capabilities:
         found = msgspec.json.decode(note.read_bytes(), type=Capabilities)
     except (OSError, msgspec.MsgspecError):
         found = probe(binary, run=run, home=cache)
+        need_same(binary, digest, cache)  # what another program said is noted under no digest
         _remember(note, msgspec.json.encode(found))
     return msgspec.structs.replace(found, bundled_bwrap=has_bwrap(binary))
 
@@ -57,6 +58,19 @@ def asked_by_each(binary: str, cache: Path, run: Run) -> Capabilities:
     if binary not in _asked:
         _asked[binary] = probe(binary, run=run, home=cache)
     return _asked[binary]
+
+
+def need_same(binary: str, digest: str, cache: Path) -> None:
+    """To ask a program takes a second or more: time enough for a build to put another one there."""
+    try:
+        same = digest_of(binary, cache) == digest
+    except OSError:
+        same = False
+    if not same:
+        raise MachineFault(
+            "this Codex was replaced while it was asked what it can do", where=binary,
+            next_step="leave it alone until the run has ended, or measure a copy of it",
+        )  # fmt: skip
 
 
 def is_script(binary: str) -> bool:

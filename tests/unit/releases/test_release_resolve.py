@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.fetch import NotReached
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
@@ -19,6 +19,7 @@ from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
 from pytest_codexsandbox.releases.store import Store
 from tests.unit.releases.makers import (
     TRIPLE,
+    X86,
     Machine,
     Registry,
     codex_of,
@@ -264,6 +265,25 @@ def test_a_script_that_starts_another_codex_today_is_asked_again(
     monkeypatch.setattr(known_binaries, "_asked", {})  # another process
     monkeypatch.setattr(machine, "codex", lambda words, text: Machine.codex(machine, words, "codex 0.169.0"))
     assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.169.0"
+
+
+def test_a_build_that_is_replaced_while_it_is_asked_is_told_of_under_no_digest(cache: Path, tmp_path: Path) -> None:
+    """Else the journal would name the old digest, with all that the new program does."""
+    build = tmp_path / "codex"
+    build.write_bytes(elf := b"\x7fELF\x02\x01" + bytes(12) + X86.machine.to_bytes(2, "little") + b" of today 0.117.0")
+    build.chmod(0o755)
+
+    class Rebuilding(Machine):
+        def __call__(self, command: Command) -> Finished:
+            build.write_bytes(elf.replace(b"0.117.0", b"0.118.0"))
+            return super().__call__(command)
+
+    mine = SubjectSpec(label="mine", path=str(build), source="path")
+    with pytest.raises(MachineFault, match="replaced while it was asked"):
+        resolve(mine, cache=cache, progress=Silent(), run=Rebuilding())
+    assert resolve(mine, cache=cache, progress=Silent(), run=Machine()).version == "0.118.0"
+    build.write_bytes(elf)
+    assert resolve(mine, cache=cache, progress=Silent(), run=Machine()).version == "0.117.0", "nothing was noted"
 
 
 def test_a_name_that_is_no_release_is_refused_before_anything_happens(cache: Path) -> None:
