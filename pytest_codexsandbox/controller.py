@@ -191,6 +191,7 @@ class Controller:
         if isinstance(line, SubjectLine):
             self.versions[line.label] = line.version
             self._one(f"Codex {line.label}", line.digest)
+            self._one(f"the version of Codex {line.label}", line.version)  # a script may start another one by now
         if isinstance(line, EnvironmentLine) and (given := line.facts.get("image_given")):
             self._one(f"image {given['name']} at {given['engine']}", given["id"])
 

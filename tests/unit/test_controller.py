@@ -21,6 +21,7 @@ def in_image(digest: str, engine: str = "unix:///var/run/docker.sock") -> Line:
     [
         ((CODEX, CODEX, environment(), environment()), 0),
         ((CODEX, OTHER), 1),
+        ((CODEX, msgspec.structs.replace(CODEX, version="0.164.0")), 1),
         ((in_image("sha256:1"), in_image("sha256:1"), in_image("sha256:2", "ssh://far")), 0),
         ((in_image("sha256:1"), in_image("sha256:2")), 1),
     ],
