@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return UNREAD
         if isinstance(fault, OSError) and fault.errno in _NO_ROOM and not fault.filename:
             _print_no_more()
-            return _say(f"{PROGRAM}: what it prints could not be written: {fault.strerror}", WRONG_INPUT)
+            return _say(f"{PROGRAM}: no room for what it prints, or for a file: {fault.strerror}", WRONG_INPUT)
         sys.excepthook(*sys.exc_info())
         return _say(
             f"{PROGRAM} {__version__}: this is a fault of {PROGRAM} itself; please report the lines above", OURS
