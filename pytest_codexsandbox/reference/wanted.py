@@ -146,7 +146,7 @@ def _escaped(char: str) -> str:
 
 
 def outermost(roots: Iterable[str]) -> tuple[str, ...]:
-    """Without what lies in another one: it says nothing more, and from 0.133 on Codex runs no command at all where a
+    """Without what lies in another one: it says nothing more, and from 0.131 on Codex runs no command at all where a
     root that is not there lies in another."""
     kept = tuple(dict.fromkeys(roots))
     return tuple(root for root in kept if not any(_lies_in(root, other) for other in kept))
