@@ -8,6 +8,7 @@ import os
 import select
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Final, NoReturn
 
@@ -75,13 +76,14 @@ def _nobody_reads() -> bool:
         asked = select.poll()
         asked.register(sys.stdout, 0)
         return any(event & (select.POLLERR | select.POLLHUP) for _, event in asked.poll(0))
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError):
         return False
 
 
 def _print_no_more() -> None:
     """What is still to be printed is not tried again when Python ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError, ValueError, AttributeError):  # it was closed before we began, or is no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str]) -> int:

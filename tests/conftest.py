@@ -1,6 +1,6 @@
-"""A second and a third try in the gate, and there only, for what starts real programs on a machine with other work.
+"""A second try in the gate, and there only, for what starts real programs on a machine with other work.
 
-A test that needs one is named at the end of the run, and the gate bears few. What needs no program of others
+A test that needs one is named at the end of the run, and the gate bears few of them. What needs no program of others
 gets none: it has no excuse.
 """
 
@@ -16,4 +16,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     for item in items:
         if item.get_closest_marker("live") or item.get_closest_marker("docker"):
-            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=5))
+            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))

@@ -169,7 +169,7 @@ class Claimant:
             params["config"] = {"mcp_servers": {name: {"enabled": False} for name in servers}}
         if (
             mode
-        ):  # not as the thread's own `sandbox`: for that Codex would write into the file that the folder is trusted
+        ):  # as a setting: for the thread's own `sandbox` Codex may write into the file that the folder is trusted
             params["config"] = {**params.get("config", {}), "sandbox_mode": mode}
         return read, server.ask("thread/start", params)
 

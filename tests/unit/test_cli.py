@@ -164,6 +164,19 @@ def test_another_pipe_that_breaks_is_a_fault_of_ours(
     assert "please report" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("fault", "code"), [(OSError(28, "No space left on device"), 4), (BrokenPipeError(32, "Broken pipe"), 3)]
+)
+def test_where_nothing_can_be_printed_a_fault_is_told_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fault: OSError, code: int
+) -> None:
+    """`codexsandbox plan >&-`: Python has no stdout then."""
+    a_command(monkeypatch, raising(fault))
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(["plan"]) == code
+    assert "codexsandbox" in capsys.readouterr().err
+
+
 def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     a_command(monkeypatch, raising(KeyboardInterrupt()))
     assert cli.main(["plan"]) == 130
