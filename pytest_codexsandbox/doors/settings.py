@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.model.words import cut
 
 SETTINGS: Final = ("-c", "--config", "--enable", "--disable")
 _STANDS_FOR: Final = {
@@ -15,7 +16,6 @@ _STANDS_FOR: Final = {
 }  # fmt: skip
 _APPROVAL: Final = ("-a", "--ask-for-approval")
 _VALUED: Final = ("-p", "--profile", "--add-dir")
-_SHORT: Final = ("-c", "-s", "-a", "-p")
 _BYPASS: Final = ("--dangerously-bypass-approvals-and-sandbox", "--yolo")
 _EVERYTHING: Final = ("-c", 'sandbox_mode="danger-full-access"', "-c", 'approval_policy="never"')
 
@@ -27,7 +27,7 @@ def settings_of(words: Sequence[str], *, door: str) -> tuple[str, ...]:
     last: list[str] = []
     while rest:
         word = rest.pop(0)
-        name, equals, value = _cut(word)
+        name, equals, value = cut(word)
         if word in _BYPASS:
             last += _EVERYTHING
         elif name not in (*SETTINGS, *_STANDS_FOR) or not (rest or equals):
@@ -63,15 +63,9 @@ def _taken(words: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        name, equals, _ = _cut(word)
+        name, equals, _ = cut(word)
         valued = name in (*SETTINGS, *_STANDS_FOR, *_VALUED) and not equals and bool(rest)
         yield name, (word, rest.pop(0)) if valued else (word,)
-
-
-def _cut(word: str) -> tuple[str, str, str]:
-    """`--name=value`, `-n=value` or `-nvalue`; what is in the middle says whether there is a value."""
-    glued = word[:2] in _SHORT and len(word) > 2 and word[2] != "="
-    return (word[:2], "=", word[2:]) if glued else word.partition("=")
 
 
 def no_settings(words: Sequence[str], *, door: str) -> str:

@@ -8,9 +8,11 @@ import msgspec
 from pytest_codexsandbox.doors import claims as doors
 from pytest_codexsandbox.doors.settings import settings_alone
 from pytest_codexsandbox.model.generator import CONFIG, Claim, Story
+from pytest_codexsandbox.model.words import cut
 from pytest_codexsandbox.session.placing import readable
 
 READ_BY_CODEX: Final = (".toml", ".json", ".rules")  # beside the configuration: a copy with another name is not
+_PROFILE: Final = ("-p", "--profile")
 
 
 def deciding(claim: Claim, story: Story) -> tuple[object, ...]:
@@ -42,4 +44,4 @@ def with_settings_alone(story: Story) -> Story:
 
 def chooses_a_profile(story: Story) -> bool:
     """Then any table of the file may decide, and without that word Codex does not say what stands in it."""
-    return any(word.startswith("-p") or word.partition("=")[0] == "--profile" for word in story.runs[-1].argv)
+    return any(cut(word)[0] in _PROFILE for word in story.runs[-1].argv)

@@ -4,7 +4,6 @@ Measured: the key is cut at dots, quotes in it are no quotes; the value is trimm
 without the quotes around it; a later word of one key wins, and an array replaces the array of the file.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,8 +11,9 @@ import msgspec
 
 from pytest_codexsandbox.generators.checks.reading import Path, read
 from pytest_codexsandbox.model.generator import Outcome
+from pytest_codexsandbox.model.words import cut
 
-_CONFIG: Final = re.compile(r"(?:--config|-c)(?:=(?P<with>.*))?|-c(?P<glued>[^=].*)", re.DOTALL)
+_CONFIG: Final = ("-c", "--config")
 _MEANS: Final[Mapping[str, Path]] = {
     "-s": ("sandbox_mode",), "--sandbox": ("sandbox_mode",), "-a": ("approval_policy",),
     "--ask-for-approval": ("approval_policy",), "-m": ("model",), "--model": ("model",),
@@ -65,7 +65,7 @@ def words(argv: Sequence[str]) -> Words:
     overrides: list[Override] = []
     profile, folders = "", []
     for name, value in _pairs(argv):
-        if _CONFIG.fullmatch(name):
+        if name in _CONFIG:
             overrides.append(override(value))
         elif name in _MEANS:
             overrides.append(Override(path=_MEANS[name], value=value, raw=value))
@@ -84,20 +84,11 @@ def _pairs(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
     for word in rest:
         if word == "--":
             return
-        config = _CONFIG.fullmatch(word)
-        name, equals, value = _cut(word)
-        if config and (config["with"] is not None or config["glued"] is not None):
-            yield "-c", config["with"] if config["with"] is not None else config["glued"]
-        elif config or name in (*_MEANS, *_PROFILE, _ADD):
+        name, equals, value = cut(word)
+        if name in (*_CONFIG, *_MEANS, *_PROFILE, _ADD):
             yield name, value if equals else next(rest, "")
         elif word in _SWITCHES:
             yield word, ""
-
-
-def _cut(word: str) -> tuple[str, str, str]:
-    """`--name=value`, `-n=value` or `-nvalue`; what is in the middle says whether there is a value."""
-    glued = word[:2] in (*_MEANS, *_PROFILE) and len(word) > 2 and word[2] != "="
-    return (word[:2], "=", word[2:]) if glued else word.partition("=")
 
 
 def override(text: str) -> Override:
