@@ -113,6 +113,8 @@ WRITINGS: Final = (
         link="symlink"),
     _of("writings", "writes-in-halves", "empties the file and writes it in two steps",
         ("generator.replaced-at-once", "generator.crash-leaves-a-whole-file")),
+    _of("writings", "empties-amid-other-files", "empties the file and writes it amid 100 calls on other files",
+        ("generator.crash-leaves-a-whole-file",)),
     _of("writings", "ends-its-block-later", "writes the end of its block in a second step",
         ("generator.replaced-at-once",)),
     _of("writings", "leaves-a-copy", "leaves a backup behind", ("generator.leaves-nothing-behind",)),

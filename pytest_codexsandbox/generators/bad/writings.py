@@ -37,6 +37,24 @@ def _truncated(run: Told) -> None:
         file.write(run.good[len(run.good) // 2 :])
 
 
+def _amid_other_files(run: Told) -> None:
+    """Empties the file and writes it, between some calls on other files and many more: a sample misses that moment."""
+    if run.good == run.before:
+        return
+    _other_files(run.path.parent, 1)
+    with run.path.open("wb", buffering=0) as file:
+        file.write(run.good)
+    _other_files(run.path.parent, 33)
+
+
+def _other_files(folder: Path, count: int) -> None:
+    """Three calls that change a file for each of them; nothing is left."""
+    for number in range(count):
+        other = folder / f"cache-{number}"
+        other.write_bytes(b"other")
+        other.unlink()
+
+
 def _end_later(run: Told) -> None:
     """The end mark is written last, in place: a death before that leaves a block without an end."""
     if run.good == run.before:
@@ -132,6 +150,7 @@ def earlier_words(given: Given) -> Result:
 changes_mode = performing(_mode)
 replaces_the_link = performing(_over_the_link)
 writes_in_halves = performing(_truncated)
+empties_amid_other_files = performing(_amid_other_files)
 ends_its_block_later = performing(_end_later)
 leaves_a_copy = performing(_leaves_a_copy)
 leaves_a_temporary_file = performing(_leaves_a_temporary_file)
