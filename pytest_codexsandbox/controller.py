@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pytest
@@ -39,6 +39,8 @@ from pytest_codexsandbox.sharing import Owners
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
 
+_NOTHING: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+
 
 class Controller:
     def __init__(self, config: pytest.Config) -> None:
@@ -53,9 +55,14 @@ class Controller:
         self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
+        self.code: int | None = None  # the exit status, once it is settled
+        self.ended = 0  # the exit status that pytest and other plugins came to
+        self.applied: Applied | None = None
+        self.seconds = 0.0
         self.fault = ""  # what is wrong with the journal, in the end
         self.done: ReadJournal | None = None  # as it was read back
         self.written: tuple[Written, ...] = ()
+        self.unwritten: dict[str, None] = {}  # names of reports that could not be written, in order
         self.in_codex = 0.0
         self.times = Times()
         self.onlookers = Onlookers(config)
@@ -210,36 +217,63 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Before pytest's closing screen, which shows what is settled here."""
         if self.journal is not None and self.plan is not None:
-            ended = int(exitstatus) or int(session.exitstatus)  # another plugin may have had its say by now
+            changed = session.exitstatus  # by another plugin, perhaps to no number at all
+            ended = int(exitstatus) or (int(changed) if isinstance(changed, int) else 1)
             session.exitstatus = self._settle(self.journal, self.plan, ended)
-        elif self.run.settings.active and int(exitstatus) == pytest.ExitCode.OK and not _only_looked(self.config):
-            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+        elif self.run.settings.active and int(exitstatus) in _NOTHING and not _only_looked(self.config):
+            self.code = session.exitstatus = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        """Another plugin's fault may have kept the run from its end: the journal says so, and nothing else stays."""
-        if self.journal is not None and not self.journal.closed:
+        """Removes what is left when another plugin's fault kept the run from its end: its journal has none."""
+        if self.journal is not None and self.code is None:
             self._clean_up()
+
+    def end(self, given: object) -> object:
+        """Returns the exit status of the run: the one that the screen and the journal name, whatever others made of
+        it. A failure that comes from elsewhere after a run that passed is written into the journal."""
+        if self.code is None:
+            return given if self.journal is None or given in settling.PYTEST_OWN else self._end_without_end()
+        if self.code == 0 and given != 0 and self.journal is not None:
+            self.code = self._conclude(self.journal, self._outcome(incomplete=self.fault, overruled=True))
+            self._say(f"exit {self.reasons[0].replace(' ', ': ', 1)}")
+        return self.code
+
+    def close(self) -> None:
+        """Closes the journal. A second call does nothing."""
+        if self.journal is not None:
             self.journal.close()
 
+    def _end_without_end(self) -> int:
+        self._say(f"exit {settling.LEDGER}: the journal has no end: another plugin ended pytest before it was written")
+        return settling.LEDGER
+
     def _settle(self, journal: Journal, plan: Plan, exitstatus: int) -> int:
-        self.leaks = self._clean_up()
-        applied = self._apply(journal, plan)
-        records = applied.records
-        outcome = self._outcome(plan, applied, exitstatus, incomplete=journal.fault)
-        journal.write(
+        self.leaks, self.ended = self._clean_up(), exitstatus
+        self.applied = self._apply(journal, plan)
+        self.seconds = time.monotonic() - self.began
+        first = self._outcome(incomplete=journal.fault)
+        self.code = self._conclude(journal, first)
+        last = self._outcome(incomplete=self.fault)
+        if last != first:  # the journal or a report could not be written: they have to name that as well
+            self.code = self._conclude(journal, last)
+        return self.code
+
+    def _conclude(self, journal: Journal, outcome: settling.Outcome) -> int:
+        """Writes the journal's last line, again if there is one, and then the reports that are made of the journal."""
+        assert self.plan is not None and self.applied is not None
+        records = self.applied.records
+        journal.write_end(
             EndLine(
                 finished=_now(), exit=outcome.code, reasons=outcome.reasons, counts=count(records.values()),
-                leaks=self.leaks, seconds=time.monotonic() - self.began, seconds_in_codex=self.in_codex,
-                cells=self.times.spent(plan),
+                leaks=self.leaks, seconds=self.seconds, seconds_in_codex=self.in_codex,
+                cells=self.times.spent(self.plan),
             )
         )  # fmt: skip
-        journal.close()
         misread = self._read_back(journal, records)
-        self.fault = journal.fault or misread
+        self.fault = self.fault or journal.fault or misread
         self.written = self._write_reports()
-        if self.fault or any(one.fault for one in self.written):  # the last line alone may have found no room
-            outcome = self._outcome(plan, applied, exitstatus, incomplete=self.fault)
+        self.unwritten |= {one.path.name: None for one in self.written if one.fault}
         self.reasons = outcome.reasons
         return outcome.code
 
@@ -258,12 +292,15 @@ class Controller:
             return ()
         return tuple(reports(self.run.settings.reports, self.done, self.run.folder, shown=self._near(self.run.folder)))
 
-    def _outcome(self, plan: Plan, applied: Applied, exitstatus: int, *, incomplete: str) -> settling.Outcome:
+    def _outcome(self, *, incomplete: str, overruled: bool = False) -> settling.Outcome:
+        assert self.plan is not None and self.applied is not None
+        plan, applied, ended = self.plan, self.applied, self.ended
         return settling.exit_code(
             applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
-            pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
+            pytest_code=ended if ended in settling.PYTEST_OWN else 0, other_failures=self._foreign(ended),
+            overruled=overruled or ended not in (0, 1, *settling.PYTEST_OWN),
             stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
-            incomplete=incomplete, unwritten=tuple(one.path.name for one in self.written if one.fault),
+            incomplete=incomplete, unwritten=tuple(self.unwritten),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
         )  # fmt: skip
@@ -305,9 +342,10 @@ class Controller:
         if self.done is not None:
             self._print(terminalreporter, self.done)
         end = self.done.end if self.done is not None else None
-        if end is None or end.reasons != self.reasons:  # what stands in the journal is not how the run ended
-            for reason in self.reasons:
-                terminalreporter.write_line(f"exit {reason.replace(' ', ': ', 1)}", red=True)
+        if end is None or end.reasons != self.reasons:  # the journal could not be written
+            for place, reason in enumerate(self.reasons):
+                word = "also" if place else "exit"
+                terminalreporter.write_line(f"{word} {reason.replace(' ', ': ', 1)}", red=True)
         for word in (*self.faults, *self.notes):
             terminalreporter.write_line(word, yellow=True)
 
@@ -325,6 +363,12 @@ class Controller:
         for one in self.written:
             line = f"report: {one.path} {one.fault}" if one.fault else f"report: {self._near(one.path)}"
             terminalreporter.write_line(line)
+
+    def _say(self, line: str) -> None:
+        """Prints a line after pytest's own last one."""
+        reporter: Any = self.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(line, red=True)
 
     def _near(self, path: Path) -> Path:
         """As it is typed from where pytest was called."""

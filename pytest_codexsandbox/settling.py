@@ -24,6 +24,7 @@ STALE: Final = 12
 LEAK: Final = 13
 PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its own", 4: "pytest was called wrongly"}
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
+OVERRULED: Final = "failed outside the matrix: pytest itself or another plugin did not let the run pass"
 SHOWN: Final = 3
 
 
@@ -62,6 +63,7 @@ def exit_code(
     from_data: Collection[str] = (),
     pytest_code: int = 0,
     other_failures: int = 0,
+    overruled: bool = False,
     stale: Sequence[str] = (),
     unmatched: Sequence[str] = (),
     leaks: Sequence[str] = (),
@@ -73,11 +75,13 @@ def exit_code(
     disagreed: Sequence[str] = (),
 ) -> Outcome:
     """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
+    `overruled`: pytest or another plugin ended the run with a code that means none of this;
     `incomplete`: why the journal is, if it is; `unwritten`: reports that are not there; `hooks`: of others
     that failed; `not_had`: what was asked for and cannot be had on this machine; `disagreed`: of workers, in what."""
     found = [
         (pytest_code, PYTEST_OWN.get(pytest_code, "")),
         (VIOLATED, _violated(records, other_failures)),
+        (VIOLATED, OVERRULED if overruled else ""),
         (VIOLATED, _too_little(records, from_data) if strict else ""),
         (VIOLATED, f"strict: cannot be had here: {_list(not_had)}" if strict and not_had else ""),
         (LEDGER, _unbalanced(records, planned, incomplete)),
