@@ -122,6 +122,7 @@ class FileState(msgspec.Struct, frozen=True, kw_only=True):
     mode: int = 0
     uid: int = 0
     inode: int = 0
+    modified: int = 0  # nanoseconds since 1970
     links: int = 1
     target: str = ""  # of a symbolic link
 
