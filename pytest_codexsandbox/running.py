@@ -31,6 +31,7 @@ from pytest_codexsandbox.matrix.select import Selection, shipped_part
 from pytest_codexsandbox.matrix.survey import promises as survey
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.contents import Writer as ContentsWriter
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NAMED
@@ -68,6 +69,7 @@ class Run:
         self.plan: Plan | None = None
         self.functions: dict[str, Callable[..., object]] = {}
         self.user_promises: dict[str, Promise] = {}
+        self._contents = ContentsWriter()
         self.pending: list[Line] = []  # lines since the last report; they ride on the next one
         self.attempts: dict[Key, int] = {}
         self._bench: Bench | None = None
@@ -303,9 +305,12 @@ class Run:
         asked = self.settings
         folder = self.worlds / (self.worker or "main") / "generators"
         return open_workshop(
-            self.bench, self.writers, folder=folder, unconfined=asked.generator_unconfined, emit=self.pending.append,
+            self.bench, self.writers, folder=folder, unconfined=asked.generator_unconfined, emit=self._keep,
             inside=self._inside(),
         )  # fmt: skip
+
+    def _keep(self, line: Line) -> None:
+        self.pending.append(self._contents.thin(line))
 
     def _inside(self) -> EnvironmentSpec | None:
         """The environment of the cell that was named for generators to run in."""

@@ -118,10 +118,13 @@ class FileState(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Literal["missing", "file", "dir", "symlink", "other", "unreadable"]
     content: bytes = b""  # of a file, at most CONTENT_LIMIT
+    sha256: str = ""  # of a content that is not kept here (generators.file_store)
+    stored: str = ""  # the file that holds it; "" where it is not kept at all
     size: int = 0
     mode: int = 0
     uid: int = 0
     inode: int = 0
+    modified: int = 0  # nanoseconds since 1970
     links: int = 1
     target: str = ""  # of a symbolic link
 

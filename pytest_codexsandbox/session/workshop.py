@@ -13,6 +13,7 @@ from pytest_codexsandbox.generators import effective
 from pytest_codexsandbox.generators.blocks import Unaskable
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.effective import Oracle
+from pytest_codexsandbox.generators.file_store import FileStore
 from pytest_codexsandbox.generators.starting import started
 from pytest_codexsandbox.matrix.generated import Writers, policy_of
 from pytest_codexsandbox.model.cell import Cell
@@ -78,11 +79,12 @@ class Asking(Protocol):
 class RealWorkshop:
     def __init__(
         self, bench: Bench, writers: Writers, *, teller: Teller, asking: Asking, known: Callable[[Cell], Told],
-        emit: Callable[[Line], None],
+        emit: Callable[[Line], None], store: FileStore | None = None,
     ) -> None:  # fmt: skip
-        """`known`: what the confinement and the generators whose answer is known had to say."""
+        """`known`: what the confinement and the generators whose answer is known had to say. `store`: keeps what
+        generators wrote beside the configuration; None keeps it in memory."""
         self._bench, self._writers, self._teller, self._asking = bench, writers, teller, asking
-        self._known, self._emit = known, emit
+        self._known, self._emit, self._store = known, emit, store
         self._enforcement = Enforcement(bench, write=_there, emit=emit)
         self._kept: Kept = {}
 
@@ -248,7 +250,7 @@ class RealWorkshop:
             before=told_files(story.before), runs=told_runs(story), confined=story.confined,
         )  # fmt: skip
         self._emit(anonymous(told, story.world))
-        return story, by
+        return self._store.slim(story) if self._store else story, by
 
     def _plain(self, cell: Cell, wish: Wish) -> Story:
         """Where the user has no file."""
