@@ -136,9 +136,10 @@ class Collection:
         """Standing items that the paths which were given do not hold, or hold in part only."""
         planned = {key for key in self.run.base_plan().keys if is_standing(key.promise) and place(key) in wanted}
         missing = planned - {item.stash[KEY] for item in self._standing}
-        return (
-            [item for item in standing_items(session, self.run.files) if item.stash[KEY] in missing] if missing else []
-        )
+        if not missing:
+            return []
+        # A standing promise without a key in this plan is one item that stands for none (see `parametrize`).
+        return [item for item in standing_items(session, self.run.files) if item.stash.get(KEY, None) in missing]
 
     def _count_as_selected(self, kept: list[pytest.Item]) -> None:
         """What `-k` deselected and is here again is not among the deselected: pytest's own counts add up as well."""

@@ -34,6 +34,17 @@ def test_they_are_chosen_by_their_promise_ids(matrix: Matrix) -> None:
     assert _mine(matrix, "test_mine.py", f"--codex-skip={one}")[0] == {two: "violates"}
 
 
+def test_a_standing_promise_that_has_no_place_in_the_plan_is_left_aside(matrix: Matrix) -> None:
+    """Generators have a standing promise of their own; these globs leave out the only place where it is asked."""
+    words = ("test_mine.py", "--codex-generator=good", "--codex-only=sqlite.*,user.*", "--collect-only", "-q")
+    run = matrix.run(*words, files=FILES)
+    assert run.code == 0, run.out
+    assert "INTERNALERROR" not in run.out
+    assert run.out.count("test_mine.py::test_one") == 1
+    assert "test_codex_start.py" in run.out
+    assert "generator-as-asked" not in run.out
+
+
 def test_a_failure_is_told_with_the_users_own_line_and_a_repro(matrix: Matrix) -> None:
     _, out = _mine(matrix, "test_mine.py")
     assert "assert code == 0, 'my words'" in out
