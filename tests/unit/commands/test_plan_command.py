@@ -12,6 +12,7 @@ from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
+from pytest_codexsandbox.environments.bubblewrap import building
 from pytest_codexsandbox.environments.container.provision import reach
 from pytest_codexsandbox.environments.container.provision.reach import Heard
 from pytest_codexsandbox.matrix.plan import make
@@ -149,7 +150,11 @@ def test_every_cell_that_is_left_out_is_named_when_asked_for() -> None:
     assert "cell-7, cell-8: no room" in " ".join(as_text(shown, verbose=True).split())
 
 
-def test_the_cells_of_a_file_are_locked_and_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("compiler", ["gcc", ""])
+def test_the_cells_of_a_file_are_locked_and_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    monkeypatch.setattr(building, "compiler", lambda: compiler)
     file = written(tmp_path, f"{SMALL}\npairs = 2")
     words = ["plan", str(file)]
     assert main([*words, "--update-lock"]) == 0
