@@ -45,7 +45,7 @@ def made(generator: Generator, *, codex: str = "") -> Made:
     """WrongInput where there is no such program, module or entry point. `codex`: the program of the cell."""
     scheme = generator.spec.scheme
     if scheme in ("py", "ep"):
-        return _of_function(generator)
+        return _of_function(generator, codex)
     if scheme == "chain":
         raise ValueError("a chain is made of generators, and they of something")
     return _of_command(generator, codex)
@@ -193,14 +193,14 @@ def _installed(generator: Generator, base: Path) -> Iterator[str]:
 
 
 # ---- functions
-def _of_function(generator: Generator) -> Made:
+def _of_function(generator: Generator, codex: str) -> Made:
     module, _, function = target(generator).partition(":")
     base = Path(generator.base or ".").resolve()
     path = tuple(dict.fromkeys((*(os.path.abspath(one or ".") for one in sys.path), str(base))))  # noqa: PTH100
     origin = _origin(module, path, generator)
     return Made(
         function=(module, function), path=path, folders=tuple(_folders_of_interpreters()),
-        readable=_narrow({*_of_python(), *path, *origin, *_installed(generator, base)}),
+        readable=_narrow({*_of_python(), *_of_codex(codex), *path, *origin, *_installed(generator, base)}),
     )  # fmt: skip
 
 
