@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.starting import is_session
+from pytest_codexsandbox.generators.launches import work
 from pytest_codexsandbox.model.command import Finished
 from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Launch, Outcome
 
@@ -93,10 +93,11 @@ def _launches(recorded: Sequence[bytes]) -> tuple[tuple[Launch, ...], str]:
 
 
 def _derived(launches: Sequence[Launch], given: Mapping[str, str]) -> Told:
-    """Of several starts the last that starts work counts: the others are questions, such as `codex --version`."""
-    if not launches:
+    """The last start of work counts. No other call gives Codex an argument: the real one has answered it."""
+    started = work(launches)
+    if not started:
         return Told()
-    last = next((one for one in reversed(launches) if is_session(one.argv)), launches[-1])
+    last = started[-1]
     changed = {
         name: value
         for name, value in last.env.items()

@@ -140,6 +140,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]  # without the program itself
     env: dict[str, str] = {}
     cwd: str = ""
+    work: bool | None = None  # False: it asked or changed something, and the real Codex answered; None: not recorded
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

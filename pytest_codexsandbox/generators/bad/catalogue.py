@@ -155,6 +155,8 @@ GRANTS: Final = (
 
 CONDUCTS: Final = (
     _of("conducts", "idle", "does nothing and reports success", ("generator.exit-and-refusal-agree",)),
+    _of("conducts", "swallows", "calls Codex, which refuses, and reports success",
+        ("generator.exit-and-refusal-agree",)),
     _of("conducts", "fails-after-writing", "fails when all is written", ("generator.exit-and-refusal-agree",)),
     _of("conducts", "refuses-after-writing", "says that it refuses when all is written",
         ("generator.exit-and-refusal-agree",)),

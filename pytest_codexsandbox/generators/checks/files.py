@@ -20,6 +20,7 @@ from pytest_codexsandbox.model.generator import CONFIG, Declaration, Files, File
 
 STAY = "the mode, the owner and the links of the user's file stay as they are"
 NOTHING = "nothing is left behind but what was asked for"
+_OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0*"  # links to itself that Codex makes at every call: no tool's litter
 _WATCHED: Final = ("@HOME@", "@CODEX_HOME@", "@WORKSPACE@")
 
 
@@ -124,7 +125,7 @@ def left(story: Story, files: Files, declaration: Declaration, number: int) -> I
 
 def _explained(files: Files, story: Story, declaration: Declaration) -> set[str]:
     """What may be there, by its own name and by the one that it has behind links: CODEX_HOME may be one."""
-    patterns = (CONFIG, *declaration.setup, *declaration.keeps)
+    patterns = (CONFIG, _OF_CODEX, *declaration.setup, *declaration.keeps)
     every = {*patterns, *(seen.resolved(files, one, story.world) for one in patterns)}
     return {seen.real_path(one, story.world) for one in every}
 

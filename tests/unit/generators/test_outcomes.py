@@ -217,4 +217,11 @@ def test_of_several_starts_the_last_that_starts_work_counts() -> None:
         launches=({"argv": ["exec", "-s", "read-only"]}, work, {"argv": ["--version"]}, {"argv": ["mcp", "list"]})
     )
     assert (told.argv, told.env) == (("--yolo",), {"A": "b"})
-    assert of(launches=({"argv": ["--version"]}, {"argv": ["features", "-c", "a=b"]})).argv == ("-c", "a=b")
+
+
+def test_a_call_that_the_real_codex_answered_gives_no_arguments_and_no_environment() -> None:
+    asked = {"argv": ["-c", "a=b", "features", "enable", "x"], "env": GIVEN | {"A": "b"}, "work": False}
+    told = of(launches=({"argv": ["--version"]}, asked))
+    assert (told.argv, told.env, told.unset) == ((), {}, ())
+    work = {"argv": ["new-kind-of-session", "-c", "a=b"], "env": GIVEN, "work": True}
+    assert of(launches=(work, asked)).argv == ("-c", "a=b"), "what was recorded counts, not the list of words"
