@@ -80,6 +80,7 @@ class Workshop:
         return Story(
             generator=generator.name, case=case, wish=asked.wish, before=before, runs=tuple(told),
             world=self.world(), confined=self.confined, row=row, alone=blocks.content(alone.files),
+            installed=installed(alone.files),
         )  # fmt: skip
 
     def together(self, case: Case, asked: Sequence[Asked]) -> tuple[Files, tuple[Outcome, ...]]:
@@ -137,6 +138,12 @@ class Workshop:
             if told[-1].ended != "exit" or told[-1].code:
                 break
         return _joined(told)
+
+
+def installed(files: Files) -> tuple[str, ...]:
+    """Returns the names that a generator leaves where there was nothing: what it installs for itself is among them."""
+    there = {path: state.kind for path, state in files.items() if state.kind != "missing"}
+    return tuple(f"{path}/" if kind == "dir" else path for path, kind in sorted(there.items()))
 
 
 def unmoved(told: Sequence[Outcome]) -> bool:

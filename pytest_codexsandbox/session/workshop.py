@@ -116,7 +116,7 @@ class RealWorkshop:
         story, by = self.story(cell, case)
         why = self._not_asked(cell, story)
         if not why and _declined(story):
-            why = seen.DECLINED  # the file is the user's own
+            why = seen.declined(story)  # the file is the user's own
         if why:
             return _skipped(effective.LOADS, why, by)
         claim, by = self.claim(cell, case)
@@ -205,7 +205,7 @@ class RealWorkshop:
         what = "the policy is what was asked for"
         why = why or self._no_end(story)
         if why or story.first.refused or _declined(story):
-            return _skipped(what, why or seen.DECLINED, by)
+            return _skipped(what, why or seen.declined(story), by)
         if self._silent(cell, story):
             return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
         asked = self._expected(cell, story.wish)
