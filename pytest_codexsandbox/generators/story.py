@@ -84,6 +84,7 @@ class Workshop:
         return Story(
             generator=generator.name, case=case, wish=asked.wish, before=before, runs=tuple(told),
             world=self.world(), confined=self.confined, row=row, alone=blocks.content(alone.files),
+            installed=installed(alone.files),
         )  # fmt: skip
 
     def together(self, case: Case, asked: Sequence[Asked]) -> tuple[Files, tuple[Outcome, ...]]:
@@ -156,6 +157,12 @@ def _let_time_pass(files: Files) -> None:
     left = newest + TICK - time.time_ns()
     if 0 < left <= TICK:
         time.sleep(left / 1e9)
+
+
+def installed(files: Files) -> tuple[str, ...]:
+    """Returns the names that a generator leaves where there was nothing: what it installs for itself is among them."""
+    there = {path: state.kind for path, state in files.items() if state.kind != "missing"}
+    return tuple(f"{path}/" if kind == "dir" else path for path, kind in sorted(there.items()))
 
 
 def unmoved(told: Sequence[Outcome]) -> bool:

@@ -149,7 +149,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     ended: Literal["exit", "signal", "timeout", "not-started"]
     code: int = 0  # as a shell says it
     seconds: float = 0.0
-    stdout: str = ""  # bounded, latin-1
+    stdout: str = ""  # bounded, UTF-8
     stderr: str = ""
     error: str = ""  # why it was not started, or what was wrong with what it gave back
     refused: bool = False  # by its exit code or its own word
@@ -198,6 +198,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     confined: str = ""  # by what; "" it was not
     alone: bytes | None = None  # what it writes for this wish where there is no file; None: nobody has looked
     row: Row | None = None  # of its decision matrix, that fits; None: what was wished for is what must be
+    installed: tuple[str, ...] = ()  # names that are there after a run where there was nothing; folders end in `/`
 
     @property
     def first(self) -> Outcome:

@@ -97,7 +97,7 @@ def _causes(states: Mapping[Key, Record]) -> list[dict[str, Any]]:
         {
             "verdict": cause.verdict.value, "direction": cause.direction, "results": len(cause.records),
             "promises": cause.promises, "diagnosis": cause.diagnosis, "cases": cause.cases,
-            "measured": cause.measured,
+            "measured": cause.measured, "following": len(cause.following),
         }
         for cause in (*causes.loud(states), *causes.quiet(states))
     ]  # fmt: skip

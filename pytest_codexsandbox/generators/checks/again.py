@@ -47,7 +47,7 @@ def not_run(story: Story, number: int) -> str:
     if late is not None:
         return f"a run did not end by itself ({late.ended}): generator.ends-by-itself tells of that"
     declined = all(seen.refused(one) for one in story.runs[:number])
-    return "it declined each time, and wrote nothing" if declined and seen.untouched(story) else ""
+    return f"it declined each time, and {seen.left(story)}" if declined and seen.untouched(story) else ""
 
 
 def unlike(one: Outcome, other: Outcome, world: dict[str, str], number: int) -> Iterator[Fault]:

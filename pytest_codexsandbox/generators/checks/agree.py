@@ -40,7 +40,7 @@ def agrees(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
 def _told(story: Story, declaration: Declaration) -> str:
     run = story.first
     if seen.refused(run):
-        return f"it declined with {run.code}, touched nothing, and said: {_reason(run)[:160]}"
+        return f"it declined with {run.code}, {seen.left(story)}, and said: {_reason(run)[:160]}"
     return f"exit 0, and {_done(story, run, declaration) or 'everything was already as asked'}"
 
 
