@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox import __version__, payload, settling
+from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
@@ -310,6 +311,7 @@ class Controller:
             incomplete=incomplete, unwritten=tuple(self.unwritten),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
+            dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
         )  # fmt: skip
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:
