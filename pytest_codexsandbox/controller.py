@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox import __version__, payload, settling
+from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
@@ -32,6 +33,7 @@ from pytest_codexsandbox.others import Onlookers
 from pytest_codexsandbox.planfile import read_leaks, read_plan, remove_stop, write_stop
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
+from pytest_codexsandbox.reports.result_files import ResultFiles
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 from pytest_codexsandbox.sharing import Owners
@@ -274,9 +276,9 @@ class Controller:
         )  # fmt: skip
         misread = self._read_back(journal, records)
         self.fault = self.fault or journal.fault or misread
+        self.reasons = outcome.reasons
         self.written = self._write_reports()
         self.unwritten |= {one.path.name: None for one in self.written if one.fault}
-        self.reasons = outcome.reasons
         return outcome.code
 
     def _read_back(self, journal: Journal, records: Mapping[Key, Record]) -> str:
@@ -290,9 +292,15 @@ class Controller:
         return f"{len(differ)} results are not those of the run, the first: {differ[0]}" if differ else ""
 
     def _write_reports(self) -> tuple[Written, ...]:
+        asked, folder = self.run.settings, self.run.folder
+        others = ResultFiles(
+            junit=self.config.getoption("xmlpath", None) or "",
+            allure=self.config.getoption("allure_report_dir", None) or "",
+        )
+        completed = others.complete(folder.name, self.done, self.reasons)
         if self.done is None:
-            return ()
-        return tuple(reports(self.run.settings.reports, self.done, self.run.folder, shown=self._near(self.run.folder)))
+            return tuple(completed)
+        return (*reports(asked.reports, self.done, folder, shown=self._near(folder)), *completed)
 
     def _outcome(self, *, incomplete: str, overruled: bool = False) -> settling.Outcome:
         assert self.plan is not None and self.applied is not None
@@ -305,6 +313,7 @@ class Controller:
             incomplete=incomplete, unwritten=tuple(self.unwritten),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
+            dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
         )  # fmt: skip
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:

@@ -72,18 +72,21 @@ def exit_code(
     hooks: Sequence[str] = (),
     strict: bool = False,
     not_had: Sequence[str] = (),
+    dropped: Sequence[str] = (),
     disagreed: Sequence[str] = (),
 ) -> Outcome:
     """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
     `overruled`: pytest or another plugin ended the run with a code that means none of this;
     `incomplete`: why the journal is, if it is; `unwritten`: reports that are not there; `hooks`: of others
-    that failed; `not_had`: what was asked for and cannot be had on this machine; `disagreed`: of workers, in what."""
+    that failed; `not_had`: what was asked for and cannot be had on this machine; `dropped`: by whom what the
+    options ask for is not in the plan; `disagreed`: of workers, in what."""
     found = [
         (pytest_code, PYTEST_OWN.get(pytest_code, "")),
         (VIOLATED, _violated(records, other_failures)),
         (VIOLATED, OVERRULED if overruled else ""),
         (VIOLATED, _too_little(records, from_data) if strict else ""),
         (VIOLATED, f"strict: cannot be had here: {_list(not_had)}" if strict and not_had else ""),
+        (VIOLATED, f"strict: {'; '.join(dropped)}" if strict and dropped else ""),
         (LEDGER, _unbalanced(records, planned, incomplete)),
         (LEDGER, _unmeasured(records, planned)),
         (LEDGER, _never_on(records)),
