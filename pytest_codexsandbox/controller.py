@@ -33,6 +33,7 @@ from pytest_codexsandbox.others import Onlookers
 from pytest_codexsandbox.planfile import read_leaks, read_plan, remove_stop, write_stop
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
+from pytest_codexsandbox.reports.private import private
 from pytest_codexsandbox.reports.result_files import ResultFiles
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
@@ -101,6 +102,7 @@ class Controller:
             RunLine(
                 id=self.run.folder.name, started=_now(), product=f"codexsandbox {__version__}", preset=plan.preset,
                 invocation=("pytest", *words), strict=asked.strict, boot_id=_boot_id(), pid=os.getpid(),
+                places=self.run.places,
             ),
         )  # fmt: skip
         self.journal.write(as_line(plan))
@@ -284,7 +286,7 @@ class Controller:
     def _read_back(self, journal: Journal, records: Mapping[Key, Record]) -> str:
         """What is shown and told to others is the journal: it must say what this run has found."""
         try:
-            self.done = with_alone(read(journal.path), fingerprints=self.run.fingerprints)
+            self.done = with_alone(private(read(journal.path)), fingerprints=self.run.fingerprints)
         except CodexSandboxError as fault:
             return f"{fault.what}: {fault.why} ({fault.where})"
         states = self.done.states()

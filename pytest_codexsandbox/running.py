@@ -35,6 +35,8 @@ from pytest_codexsandbox.model.contents import Writer as ContentsWriter
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NAMED
+from pytest_codexsandbox.model.private_paths import CACHE, HOME, PrivatePaths
+from pytest_codexsandbox.model.private_paths import RUN as RUN_FOLDER
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -48,11 +50,13 @@ from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
+from pytest_codexsandbox.session.writing import RealWriting
 from pytest_codexsandbox.settings import Settings, need_none, settings, workers
 from pytest_codexsandbox.telling import tell
 
 if TYPE_CHECKING:
     from pytest_codexsandbox.ports import Write
+    from pytest_codexsandbox.session.trial import RealTrial
     from pytest_codexsandbox.session.workshop import RealWorkshop
 
 RUN: Final = pytest.StashKey["Run"]()
@@ -73,6 +77,7 @@ class Run:
         self.pending: list[Line] = []  # lines since the last report; they ride on the next one
         self.attempts: dict[Key, int] = {}
         self._bench: Bench | None = None
+        self._private: dict[tuple[str, ...], PrivatePaths] = {}
         self._not_had: dict[SubjectSpec, NotHad] = {}
 
     @property
@@ -273,6 +278,27 @@ class Run:
         mark = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:8]
         return cache_folder() / "runs" / f"{self.folder.name}-{mark}"
 
+    @cached_property
+    def places(self) -> dict[str, str]:
+        """Paths that no report shows, and the words that stand for them."""
+        home = _home()
+        found = {home: HOME} if home.startswith("/") and home.strip("/") else {}
+        return found | {str(cache_folder()): CACHE, str(self.worlds): RUN_FOLDER}
+
+    def private(self, trial: "RealTrial | RealWriting | None") -> PrivatePaths:
+        """Returns what replaces the paths of a trial's worlds, and those of this run.
+
+        The text of a user's configuration may name any home: what a generator did to it is shown as it is.
+        """
+        seen = (*trial.seen, *trial.control) if trial is not None else ()
+        worlds = {one.world.id: one.world for one in seen if one.world is not None}
+        of_generator = isinstance(trial, RealWriting)
+        key = (str(of_generator), *worlds)
+        if key not in self._private:
+            places = {path: word for path, word in self.places.items() if not (of_generator and word == HOME)}
+            self._private[key] = PrivatePaths(worlds.values(), places)
+        return self._private[key]
+
     # ---- effects
     @property
     def bench(self) -> Bench:
@@ -366,6 +392,13 @@ def of(config: pytest.Config) -> Run:
     if RUN not in config.stash:
         config.stash[RUN] = Run(config)
     return config.stash[RUN]
+
+
+def _home() -> str:
+    try:
+        return str(Path.home())
+    except RuntimeError:  # HOME is not set, and /etc/passwd does not know the user
+        return ""
 
 
 @contextmanager

@@ -31,6 +31,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="
     boot_id: str = ""
     pid: int = 0
     suite: str = "shipped"
+    places: dict[str, str] = {}  # the run's own folders, the cache and the home: path → word that reports show
 
 
 class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
