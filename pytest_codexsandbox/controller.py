@@ -25,6 +25,7 @@ from pytest_codexsandbox.matrix.plan import as_line
 from pytest_codexsandbox.model.journal import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal as ReadJournal
 from pytest_codexsandbox.model.ledger import count, settle
+from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -50,6 +51,7 @@ class Controller:
         self.versions: dict[str, str] = {}  # subject label → version
         self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
         self.leaks: tuple[str, ...] = ()
+        self.environments: list[EnvironmentLine] = []
         self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
@@ -181,6 +183,7 @@ class Controller:
         for line in carried.all_lines():
             self.journal.write(line)
             self._agrees(line)
+        self.environments += [line for line in lines if isinstance(line, EnvironmentLine)]
         if lines:  # pytest keeps every report until the end
             payload.put(report, msgspec.structs.replace(carried, lines=()))
         self.in_codex += carried.seconds_in_codex
@@ -265,10 +268,15 @@ class Controller:
             applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
             pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
             stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
-            incomplete=incomplete, unwritten=tuple(one.path.name for one in self.written if one.fault),
+            changed=self._changed(), incomplete=incomplete,
+            unwritten=tuple(one.path.name for one in self.written if one.fault),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
         )  # fmt: skip
+
+    def _changed(self) -> tuple[str, ...]:
+        found = changes(self.environments)
+        return tuple(f"{spec}: {'; '.join(told)}" for spec, told in found.items())
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:
         """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
