@@ -26,6 +26,7 @@ from pytest_codexsandbox.matrix.plan import as_line
 from pytest_codexsandbox.model.journal import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal as ReadJournal
 from pytest_codexsandbox.model.ledger import count, settle
+from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -55,6 +56,7 @@ class Controller:
         self.versions: dict[str, str] = {}  # subject label → version
         self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
         self.leaks: tuple[str, ...] = ()
+        self.environments: list[EnvironmentLine] = []
         self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
@@ -192,6 +194,7 @@ class Controller:
         for line in carried.all_lines():
             self.journal.write(line)
             self._agrees(line)
+        self.environments += [line for line in lines if isinstance(line, EnvironmentLine)]
         if lines:  # pytest keeps every report until the end
             payload.put(report, msgspec.structs.replace(carried, lines=()))
         self.in_codex += carried.seconds_in_codex
@@ -312,11 +315,15 @@ class Controller:
             pytest_code=ended if ended in settling.PYTEST_OWN else 0, other_failures=self._foreign(ended),
             overruled=overruled or ended not in (0, 1, *settling.PYTEST_OWN),
             stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
-            incomplete=incomplete, unwritten=tuple(self.unwritten),
+            changed=self._changed(), incomplete=incomplete, unwritten=tuple(self.unwritten),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
             dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
         )  # fmt: skip
+
+    def _changed(self) -> tuple[str, ...]:
+        found = changes(self.environments)
+        return tuple(f"{spec}: {'; '.join(told)}" for spec, told in found.items())
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:
         """What is only known at the end: healed, expired or too broad expectations; they are results as well."""

@@ -51,6 +51,14 @@ class Stream(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Watched(Protocol):
+    """An environment that can be looked at again, cheaply, while it is used."""
+
+    def state(self) -> Mapping[str, Any]:
+        """`sysctls`, `bwrap_of_calls`, `etc_codex`: as facts() has them, as they are now."""
+
+
 class Environment(Protocol):
     """Where Codex runs. Started once, used for many cells."""
 

@@ -56,6 +56,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         "cells_without_sandbox": sorted(known_without_sandbox(states.values())),  # known: nothing was measured there
         "promises": journal.plan.promises,
         "environments": journal.environments,
+        "machine_changed": facts.changed(journal),
         "by_itself": alone.as_data(journal, states),
         "subjects": journal.subjects,
         "posture": facts.posture(journal),

@@ -12,7 +12,7 @@ from pytest_codexsandbox.model import contents
 from pytest_codexsandbox.model.contents import EACH, LISTED, MOST, Writer, whole
 from pytest_codexsandbox.model.generator import CONFIG, Files, Story, Wish
 from pytest_codexsandbox.model.journal import RunLine, StoryLine
-from pytest_codexsandbox.model.told import SHOWN, told_files, told_runs
+from pytest_codexsandbox.model.told import SHOWN, Told, told_files, told_runs
 from tests.unit.generators.makers import run, state, story
 
 MANY = 435
@@ -50,7 +50,7 @@ def test_what_every_story_has_is_written_once() -> None:
 def cut(one: StoryLine) -> StoryLine:
     """As a journal keeps it: of files beside the configuration the first part."""
 
-    def files(told: contents.Told) -> contents.Told:
+    def files(told: Told) -> Told:
         return {
             path: file if contents.is_configuration(path) else msgspec.structs.replace(file, text=file.text[:EACH])
             for path, file in told.items()
