@@ -266,6 +266,7 @@ class Controller:
             incomplete=incomplete, unwritten=tuple(one.path.name for one in self.written if one.fault),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
+            unmeasured=tuple(one.what for one in plan.not_planned if one.required),
         )  # fmt: skip
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:

@@ -130,10 +130,14 @@ class Run:
             return msgspec.json.decode(told, type=Known)
         asked = self.settings
         try:
-            return choosing.look(self.matrix, asked.report_dir, workers=workers(self.config), hosts=asked.docker_hosts)
+            known = choosing.look(
+                self.matrix, asked.report_dir, subjects=self.subjects, workers=workers(self.config),
+                hosts=asked.docker_hosts, scale=asked.timeout_scale,
+            )  # fmt: skip
         except KeyboardInterrupt:  # pytest ends its collection all the same: nobody is asked a second time
             self.__dict__["circumstances"] = Known()
             raise
+        return choosing.for_listing(known) if self.config.getoption("collectonly") else known
 
     def told(self) -> str:
         """To a worker: the same, and what was picked by it."""

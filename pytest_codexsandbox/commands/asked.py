@@ -49,7 +49,9 @@ def selection(options: argparse.Namespace, matrix: MatrixFile) -> Selection:
 
 
 def known(options: argparse.Namespace, matrix: MatrixFile) -> Known:
-    return choosing.look(matrix, Path(options.codex_report_dir or REPORT_DIR), hosts=hosts(options))
+    return choosing.look(
+        matrix, Path(options.codex_report_dir or REPORT_DIR), subjects=subjects(options, matrix), hosts=hosts(options)
+    )
 
 
 def expanded(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Expanded:

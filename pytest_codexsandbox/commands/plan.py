@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
     plan = planned(options, matrix, known)
     cache = cache_folder()
     downloads = {
-        label: forecast(spec, cache) for label, spec in {c.subject.label: c.subject for c in plan.cells}.items()
+        label: known.forecasts.get(label) or forecast(spec, cache)
+        for label, spec in {c.subject.label: c.subject for c in plan.cells}.items()
     }
     tools = {one.name: forecast_of(one.declaration, cache) for one in _tools(options, matrix, plan)}
     unlocked, stand_ins = _unlocked(options, matrix, plan)

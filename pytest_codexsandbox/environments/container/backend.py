@@ -25,7 +25,7 @@ from pytest_codexsandbox.environments.container.engine import Engine, HostConfig
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.made_of import stock
-from pytest_codexsandbox.environments.container.provision.inquiry import inquire
+from pytest_codexsandbox.environments.container.provision.inquiry import inquire, silent_engines
 from pytest_codexsandbox.environments.container.provision.wanted import wanted
 from pytest_codexsandbox.environments.container.shipping import ship
 from pytest_codexsandbox.environments.container.stream import Attached
@@ -69,13 +69,18 @@ class ContainerBackend:
     def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Foreseen:
         """For plans: why an environment cannot be had here."""
         contained = [spec.container for spec in specs if spec.container is not None]
+        named = dict.fromkeys(hosts or (default_host(),))
+        silent = silent_engines(tuple(named)) if contained else {}
+        if contained and named.keys() == silent.keys():
+            return _without_engine(silent)
         wants = tuple(dict.fromkeys(map(wanted, contained)))
         bwraps = {one.bwrap.name: one.bwrap for one in contained}
         userns = any(one.profile.userns for one in contained)
-        found = inquire(wants, bwraps.values(), cache, hosts, userns=userns)
+        answering = [host for host in hosts if host not in silent]
+        found = inquire(wants, bwraps.values(), cache, answering, userns=userns)
         without = {name: having.why_not(spec, cache) or found.no_sources.get(name, "") for name, spec in bwraps.items()}
         engines = engines_own.Beforehand(
-            hosts or (default_host(),),
+            answering or (default_host(),),
             {host: told.userns for host, told in found.engines.items() if told.userns is not None},
         )
 
@@ -85,7 +90,7 @@ class ContainerBackend:
                 return ""
             return found.foresight.why_not(wanted(asked)) or without[asked.bwrap.name] or engines.why_not(asked)
 
-        return Foreseen(why_not=why_not, asked=found.asked)
+        return Foreseen(why_not=why_not, asked=found.asked, silent=silent)
 
     @staticmethod
     def stock(specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[Asked] = ()) -> tuple[Stock, ...]:
@@ -169,6 +174,16 @@ class ContainerBackend:
             raise
         self._silent.discard(host)
         return engine
+
+
+def _without_engine(silent: Mapping[str, CodexSandboxError]) -> Foreseen:
+    """No image is looked for, and no registry asked: no engine would start a container."""
+    fault = next(iter(silent.values()))
+    asked = [
+        Asked(kind="engine", name="", where=host, answer="unknown", why=why.why or why.what)
+        for host, why in silent.items()
+    ]
+    return Foreseen(why_not=lambda spec: fault.why if spec.container else "", asked=tuple(asked), fault=fault)
 
 
 def _left(engine: Engine) -> list[str]:
