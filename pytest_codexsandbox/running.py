@@ -241,7 +241,8 @@ class Run:
         paths = (shipped("matrix") / "expectations" / "known.toml", *self.settings.expectations)
         names = (*self.promises, *self.user_promises)
         causes = (*(one.id for one in self.fingerprints), *(one.fingerprint for one in DERIVED))
-        return known.load(paths, promises=names, fingerprints=causes)
+        cells = [cell.axes for cell in self.expanded.cells]
+        return known.load(paths, promises=names, fingerprints=causes, cells=cells, beside=self.matrix.catalogue.beside)
 
     def cover(self, key: Key, record: Record, version: str) -> Record:
         """The record as the known deviations see it, for the sign that pytest shows at once."""
