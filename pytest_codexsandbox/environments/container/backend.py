@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +30,7 @@ from pytest_codexsandbox.environments.container.provision.wanted import wanted
 from pytest_codexsandbox.environments.container.shipping import ship
 from pytest_codexsandbox.environments.container.stream import Attached
 from pytest_codexsandbox.environments.container.supplies import Seen, Supplier, Supply, of_subject
-from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.environments.container.sweeping import clear_dead, find
 from pytest_codexsandbox.environments.container.watching import Watchers
 from pytest_codexsandbox.environments.hand_client import HandClient
 from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault
@@ -63,6 +63,7 @@ class ContainerBackend:
         self._watchers = Watchers()
         self._hosts: set[str] = set()  # engines that were asked for anything
         self._seen = Seen()
+        self._cleared: set[str] = set()  # engines in which nothing of killed runs is left
         self._silent: set[str] = set()  # engines that hung when they were asked last
 
     @staticmethod
@@ -124,6 +125,7 @@ class ContainerBackend:
             engine = self._engine(spec.engine_host or self._host, say)
             stack.callback(engine.close)
             stack.enter_context(self._watchers.over(engine.host))
+            self._clear(engine, say)
             engines_own.refuse(engine, asked)
             if engine.podman:
                 podman.refuse(asked, gives=engine.gives, where=engine.host)
@@ -145,6 +147,15 @@ class ContainerBackend:
                 config = podman.in_its_words(config, asked)
             filters = partial(podman.with_files, folder=cache / "filters", near=lambda: supplier.near(image))
             yield stack.enter_context(container.started(config, places, network, filters=filters))
+
+    def _clear(self, engine: Engine, say: Say) -> None:
+        """Removes, once for each engine, what a run left that was killed together with its watcher."""
+        if engine.host in self._cleared:
+            return
+        self._cleared.add(engine.host)
+        with suppress(CodexSandboxError):
+            for what in clear_dead(engine):
+                say(f"removed what a killed run left behind: {what}")
 
     def _engine(self, host: str, say: Say) -> Engine:
         """One that has answered before is waited for: somebody restarts it."""

@@ -1,6 +1,15 @@
 """This machine's name."""
 
-from pytest_codexsandbox.environments.machine import this_machine
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from pytest_codexsandbox.environments.folders import Owner
+from pytest_codexsandbox.environments.machine import start_time, this_machine
 from pytest_codexsandbox.model.ids import is_value
 
 
@@ -11,3 +20,39 @@ def test_it_is_made_of_axis_values_and_always_the_same() -> None:
     assert (machine.backend, machine.provenance, machine.synthetic) == ("local", "host", False)
     assert is_value(machine.arch)
     assert machine is this_machine()
+
+
+def test_a_zombie_is_no_process_any_more() -> None:
+    child = subprocess.Popen(["sleep", "60"])
+    began = start_time(child.pid)
+    owner = msgspec.structs.replace(Owner.me("beefbeef"), pid=child.pid, start=began)
+    assert began and owner.state == "lives"
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still in the table
+    try:
+        assert Path(f"/proc/{child.pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z"
+        assert start_time(child.pid) == 0
+        assert owner.state == "dead"
+    finally:
+        child.wait()
+    assert start_time(os.getpid()) > 0
+
+
+def test_a_process_whose_first_thread_has_ended_still_runs() -> None:
+    """The kernel calls it a zombie, and its other threads work."""
+    script = (
+        "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); "
+        "print(flush=True); ctypes.CDLL(None).pthread_exit(None)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        stat = Path(f"/proc/{child.pid}/stat")
+        limit = time.monotonic() + 30
+        while stat.read_bytes().rpartition(b")")[2].split()[0] != b"Z" and time.monotonic() < limit:
+            time.sleep(0.01)
+        try:
+            assert stat.read_bytes().rpartition(b")")[2].split()[0] == b"Z"
+            assert start_time(child.pid) > 0
+        finally:
+            child.kill()
