@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import choosing, others, proc, runfolder
+from pytest_codexsandbox import choosing, combinations, others, proc, runfolder
 from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
@@ -37,7 +37,7 @@ from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.options import base
+from pytest_codexsandbox.options import base, typed
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.registry import cache_folder, names, shipped
@@ -145,7 +145,12 @@ class Run:
 
     @cached_property
     def expanded(self) -> Expanded:
-        asked = self.settings
+        asked, words = self.settings, typed(self.config)
+        combinations.refuse_without_containers(
+            words, matrix=self.matrix.name, containers=self.matrix.containers is not None
+        )
+        combinations.refuse_beside_paths(words, paths=not self.only_shipped)
+        combinations.refuse_twice_free(words)
         found = choosing.expanded(
             self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts,
             generators=axis(self.generators, self.writers) if self.generators else (),
