@@ -7,11 +7,10 @@ import pytest
 
 from pytest_codexsandbox import feasibility
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.fetch import NotReached, NotThere
+from pytest_codexsandbox.fetch import Hash, NotReached, NotThere
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import forecast, places
 from pytest_codexsandbox.releases.artefact import Artefact
-from tests.unit.releases.makers import Hash
 
 UNKNOWN = SubjectSpec(label="9.9.9", release="9.9.9")
 

@@ -2,6 +2,7 @@
 
 import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,13 +22,13 @@ def text(**changed: str | None) -> str:
     return "[[deviation]]\n" + "".join(f"{name} = {value}\n" for name, value in entry.items())
 
 
-def loaded(folder: Path, written: str, **known: tuple[str, ...]) -> tuple[Deviation, ...]:
+def loaded(folder: Path, written: str, **known: Any) -> tuple[Deviation, ...]:
     file = folder / "known.toml"
     file.write_text(written)
     return load((file,), **known)
 
 
-def refused(folder: Path, written: str, **known: tuple[str, ...]) -> WrongInput:
+def refused(folder: Path, written: str, **known: Any) -> WrongInput:
     with pytest.raises(WrongInput) as caught:
         loaded(folder, written, **known)
     return caught.value
