@@ -35,6 +35,7 @@ from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 from pytest_codexsandbox.sharing import Owners
+from pytest_codexsandbox.telling import tell
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
@@ -98,6 +99,9 @@ class Controller:
         self.journal.sync()
         self._need_whole(self.journal)
         claim(self.run.worlds)
+        for one in plan.not_planned:
+            if one.required:
+                tell(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
         self._have_subjects(plan)
         self._have_tools(plan)
         self._have_images(plan)

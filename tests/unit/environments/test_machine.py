@@ -7,7 +7,9 @@ import time
 from pathlib import Path
 
 import msgspec
+import pytest
 
+from pytest_codexsandbox.environments import folders
 from pytest_codexsandbox.environments.folders import Owner
 from pytest_codexsandbox.environments.machine import start_time, this_machine
 from pytest_codexsandbox.model.ids import is_value
@@ -57,3 +59,15 @@ def test_a_process_whose_first_thread_has_ended_still_runs() -> None:
             assert start_time(child.pid) > 0
         finally:
             child.kill()
+
+
+def test_where_processes_of_others_are_hidden_no_owner_is_called_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/proc mounted with hidepid: another user's run that lives looks as if it were none."""
+    gone = msgspec.structs.replace(Owner.me("beefbeef"), pid=(1 << 22) + 1, start=5)
+    table = {1: 7, 12: 6}
+    monkeypatch.setattr(folders, "start_time", lambda pid: table.get(pid, 0))
+    assert gone.state == "dead"
+    del table[1]
+    assert gone.state == "unknown"
+    assert msgspec.structs.replace(gone, pid=12).state == "dead", "its number is another's by now"
+    assert msgspec.structs.replace(gone, pid=12, start=6).state == "lives"
