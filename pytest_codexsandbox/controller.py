@@ -39,6 +39,7 @@ from pytest_codexsandbox.reports.result_files import ResultFiles
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 from pytest_codexsandbox.sharing import Owners
+from pytest_codexsandbox.telling import tell
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
@@ -111,6 +112,9 @@ class Controller:
         self.journal.sync()
         self._need_whole(self.journal)
         claim(self.run.worlds)
+        for one in plan.not_planned:
+            if one.required:
+                tell(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
         self._have_subjects(plan)
         self._have_tools(plan)
         self._have_images(plan)
@@ -319,6 +323,7 @@ class Controller:
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
             dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
+            unmeasured=tuple(one.what for one in plan.not_planned if one.required),
         )  # fmt: skip
 
     def _changed(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.model.act import Act, Call, Given, Look
 from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -140,6 +141,8 @@ class Backend(Protocol):
 class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
     why_not: Callable[[EnvironmentSpec], str]  # "" where nothing is known that keeps it from being had
     asked: tuple[Asked, ...] = ()
+    fault: CodexSandboxError | None = None  # the backend can start none of them: no engine answers
+    silent: dict[str, CodexSandboxError] = {}  # engines that do not answer, by address, beside others that do
 
 
 class Foreseeing(Protocol):

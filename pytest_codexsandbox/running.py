@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import choosing, others, proc, runfolder
+from pytest_codexsandbox import choosing, combinations, others, proc, runfolder
 from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
@@ -40,7 +40,7 @@ from pytest_codexsandbox.model.private_paths import RUN as RUN_FOLDER
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.options import base
+from pytest_codexsandbox.options import base, typed
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.registry import cache_folder, names, shipped
@@ -137,10 +137,14 @@ class Run:
             return msgspec.json.decode(told, type=Known)
         asked = self.settings
         try:
-            return choosing.look(self.matrix, asked.report_dir, workers=workers(self.config), hosts=asked.docker_hosts)
+            known = choosing.look(
+                self.matrix, asked.report_dir, subjects=self.subjects, workers=workers(self.config),
+                hosts=asked.docker_hosts, scale=asked.timeout_scale,
+            )  # fmt: skip
         except KeyboardInterrupt:  # pytest ends its collection all the same: nobody is asked a second time
             self.__dict__["circumstances"] = Known()
             raise
+        return choosing.for_listing(known) if self.config.getoption("collectonly") else known
 
     def told(self) -> str:
         """To a worker: the same, and what was picked by it."""
@@ -148,7 +152,12 @@ class Run:
 
     @cached_property
     def expanded(self) -> Expanded:
-        asked = self.settings
+        asked, words = self.settings, typed(self.config)
+        combinations.refuse_without_containers(
+            words, matrix=self.matrix.name, containers=self.matrix.containers is not None
+        )
+        combinations.refuse_beside_paths(words, paths=not self.only_shipped)
+        combinations.refuse_twice_free(words)
         found = choosing.expanded(
             self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts,
             generators=axis(self.generators, self.writers) if self.generators else (),
@@ -244,7 +253,8 @@ class Run:
         paths = (shipped("matrix") / "expectations" / "known.toml", *self.settings.expectations)
         names = (*self.promises, *self.user_promises)
         causes = (*(one.id for one in self.fingerprints), *(one.fingerprint for one in DERIVED))
-        return known.load(paths, promises=names, fingerprints=causes)
+        cells = [cell.axes for cell in self.expanded.cells]
+        return known.load(paths, promises=names, fingerprints=causes, cells=cells, beside=self.matrix.catalogue.beside)
 
     def cover(self, key: Key, record: Record, version: str) -> Record:
         """The record as the known deviations see it, for the sign that pytest shows at once."""

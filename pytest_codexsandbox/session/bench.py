@@ -95,6 +95,10 @@ class Bench:
     def entrance(self, spec: EnvironmentSpec) -> Entrance | None:
         return self._places.get(spec).entrance
 
+    def ends(self, spec: EnvironmentSpec) -> int:
+        """Counts how often an environment has ended: what was lost in the middle of a call has ended too."""
+        return self._places.ends(spec)
+
     def ahead(self, spec: EnvironmentSpec) -> None:
         """Start it beside what runs: it is needed next."""
         self._places.ahead(spec)
