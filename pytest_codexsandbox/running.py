@@ -42,7 +42,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.options import base
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
-from pytest_codexsandbox.registry import cache_folder, names, shipped
+from pytest_codexsandbox.registry import cache_folder, home_folder, names, shipped
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.resolve import resolve
@@ -279,7 +279,7 @@ class Run:
     @cached_property
     def places(self) -> dict[str, str]:
         """Paths that no report shows, and the words that stand for them."""
-        home = _home()
+        home = home_folder()
         found = {home: HOME} if home.startswith("/") and home.strip("/") else {}
         return found | {str(cache_folder()): CACHE, str(self.worlds): RUN_FOLDER}
 
@@ -387,13 +387,6 @@ def of(config: pytest.Config) -> Run:
     if RUN not in config.stash:
         config.stash[RUN] = Run(config)
     return config.stash[RUN]
-
-
-def _home() -> str:
-    try:
-        return str(Path.home())
-    except RuntimeError:  # HOME is not set, and /etc/passwd does not know the user
-        return ""
 
 
 @contextmanager
