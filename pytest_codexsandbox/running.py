@@ -48,7 +48,7 @@ from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
-from pytest_codexsandbox.session.standing import STANDING
+from pytest_codexsandbox.session.standing import STANDING, TRUST
 from pytest_codexsandbox.session.writing import RealWriting
 from pytest_codexsandbox.settings import Settings, need_none, settings, workers
 from pytest_codexsandbox.telling import tell
@@ -290,7 +290,7 @@ class Run:
         """
         seen = (*trial.seen, *trial.control) if trial is not None else ()
         worlds = {one.world.id: one.world for one in seen if one.world is not None}
-        of_generator = isinstance(trial, RealWriting)
+        of_generator = isinstance(trial, RealWriting) and trial.promise.topic != TRUST
         key = (str(of_generator), *worlds)
         if key not in self._private:
             places = {path: word for path, word in self.places.items() if not (of_generator and word == HOME)}
