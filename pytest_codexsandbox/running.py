@@ -43,13 +43,13 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.options import base, typed
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
-from pytest_codexsandbox.registry import cache_folder, names, shipped
+from pytest_codexsandbox.registry import cache_folder, home_folder, names, shipped
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
-from pytest_codexsandbox.session.standing import STANDING
+from pytest_codexsandbox.session.standing import STANDING, TRUST
 from pytest_codexsandbox.session.writing import RealWriting
 from pytest_codexsandbox.settings import Settings, need_none, settings, workers
 from pytest_codexsandbox.telling import tell
@@ -291,7 +291,7 @@ class Run:
     @cached_property
     def places(self) -> dict[str, str]:
         """Paths that no report shows, and the words that stand for them."""
-        home = _home()
+        home = home_folder()
         found = {home: HOME} if home.startswith("/") and home.strip("/") else {}
         return found | {str(cache_folder()): CACHE, str(self.worlds): RUN_FOLDER}
 
@@ -302,7 +302,7 @@ class Run:
         """
         seen = (*trial.seen, *trial.control) if trial is not None else ()
         worlds = {one.world.id: one.world for one in seen if one.world is not None}
-        of_generator = isinstance(trial, RealWriting)
+        of_generator = isinstance(trial, RealWriting) and trial.promise.topic != TRUST
         key = (str(of_generator), *worlds)
         if key not in self._private:
             places = {path: word for path, word in self.places.items() if not (of_generator and word == HOME)}
@@ -402,13 +402,6 @@ def of(config: pytest.Config) -> Run:
     if RUN not in config.stash:
         config.stash[RUN] = Run(config)
     return config.stash[RUN]
-
-
-def _home() -> str:
-    try:
-        return str(Path.home())
-    except RuntimeError:  # HOME is not set, and /etc/passwd does not know the user
-        return ""
 
 
 @contextmanager

@@ -16,7 +16,8 @@ RUN: Final = "@RUN@"  # the folder of a run's environments
 CACHE: Final = "@CACHE@"
 HOME: Final = "~"
 _OWN: Final = ("WORLD", "HOME", "CODEX_HOME", "WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING", "TMPDIR", "UNIX")
-_LONGER: Final = r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"  # the path is not the beginning of another name
+_GOES_ON: Final = re.compile(r"[A-Za-z0-9_-]|\.[A-Za-z0-9]")  # the path is the beginning of another name
+_BEFORE: Final = re.compile(r"[A-Za-z0-9_./-]")
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -28,15 +29,28 @@ class PrivatePaths:
         for world in worlds:
             found |= _of(world) if world is not None else {}
         self._words = {spelled: word for path, word in found.items() for spelled in _spellings(path)}
-        longest = sorted(self._words, key=len, reverse=True)
-        self._known = re.compile("|".join(map(_pattern, longest))) if longest else None
+        self._longest = sorted(self._words, key=len, reverse=True)
+        # Worlds of one environment share their roots: `re` keeps the pattern, and compiles none for each world.
+        roots = sorted(path for path in self._words if not any(path.startswith(f"{one}/") for one in self._words))
+        self._roots = re.compile("|".join(map(re.escape, roots))) if roots else None
 
     def text(self, text: str) -> str:
-        return self._known.sub(lambda found: self._words[found[0]], text) if self._known is not None else text
+        pieces, end = [], 0
+        for found in self._roots.finditer(text) if self._roots is not None else ():
+            path = self._path_at(text, found.start()) if found.start() >= end else ""
+            if path:
+                pieces += [text[end : found.start()], self._words[path]]
+                end = found.start() + len(path)
+        return "".join((*pieces, text[end:])) if pieces else text
+
+    def _path_at(self, text: str, start: int) -> str:
+        """The longest known path that stands there as a whole; "" for none."""
+        paths = (path for path in self._longest if text.startswith(path, start) and _is_whole(text, start, path))
+        return next(paths, "")
 
     def of(self, value: T) -> T:
         """Returns the same struct with every text in it replaced."""
-        if self._known is None:
+        if self._roots is None:
             return value
         return msgspec.convert(self.plain(msgspec.to_builtins(value)), type(value))
 
@@ -64,6 +78,7 @@ def _spellings(path: str) -> set[str]:
     return {path, path.encode("utf-8", "surrogateescape").decode("latin-1")}
 
 
-def _pattern(path: str) -> str:
-    """A path of one name alone, such as /root, is also the end of longer paths: only a whole one counts."""
-    return ("" if path.count("/") > 1 else r"(?<![A-Za-z0-9_./-])") + re.escape(path) + _LONGER
+def _is_whole(text: str, start: int, path: str) -> bool:
+    """A path of one name alone, such as that of root's home, may also be the end of a longer path."""
+    inside = path.count("/") == 1 and start > 0 and _BEFORE.match(text[start - 1])
+    return not inside and not _GOES_ON.match(text, start + len(path))

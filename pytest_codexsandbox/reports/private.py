@@ -22,6 +22,7 @@ def private(journal: Journal) -> Journal:
     return msgspec.structs.replace(
         journal,
         run=msgspec.structs.replace(journal.run, places={}),
+        plan=msgspec.structs.replace(journal.plan, not_planned=tuple(map(run.of, journal.plan.not_planned))),
         environments=tuple(_environment(line, run, places) for line in journal.environments),
         subjects=tuple(map(run.of, journal.subjects)),
         calls=tuple(_call(call, places) for call in journal.calls),

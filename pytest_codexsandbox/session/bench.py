@@ -13,7 +13,7 @@ from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.start import assess, assess_command
 from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault
-from pytest_codexsandbox.model.act import Call
+from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.bwrap import another, used, without_say
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.entrance import Entrance
@@ -164,6 +164,12 @@ class Bench:
         spec = cell.environment
         key = ("control", spec.id, group, self._places.ends(spec))
         return self._once(key, lambda: self._observe(cell, UNCONFINED, "", group))
+
+    def outside(self, cell: Cell, acts: Mapping[str, Act], call: Call, *, of: str) -> Observation:
+        """Runs a command of a user's test without a sandbox: once for the environment, the test and the command."""
+        spec = cell.environment
+        key = ("control", spec.id, f"{of} {acts!r} {call!r}", self._places.ends(spec))
+        return self._once(key, lambda: self._outside(cell, acts, call))
 
     def started(self, cell: Cell, door: str, policy: str, group: str = SHARED) -> Started:
         """Whether a sandbox was on in that call (the worst of its copies)."""
@@ -327,6 +333,19 @@ class Bench:
             self._steady.set_up(cell.environment.id, who, [used(one.readings, facts) for one in seen])
         finally:
             self._tell_change(cell.environment)
+
+    def _outside(self, cell: Cell, acts: Mapping[str, Act], call: Call) -> Observation:
+        environment = self.environment(cell.environment)
+        subject = self.subject(cell.subject).inside(environment)
+        try:
+            asked = POLICIES["danger-full-access"]
+            (seen,) = self.door(UNCONFINED).observe(environment, subject, asked, acts, call)
+        except Lost as fault:
+            raise self.lost(cell.environment, fault.why or fault.what) from None
+        self._emit(self._line(cell, seen, call, control=True))
+        if seen.ended == "lost":
+            raise self.lost(cell.environment, seen.error)
+        return seen
 
     def _observed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
         """What was on an errand, or performed now."""

@@ -65,8 +65,10 @@ def test_what_is_not_selected_is_deselected_and_never_skipped(matrix: Matrix, ma
 def test_a_wrong_policy_names_the_test_that_asks_for_it(matrix: Matrix) -> None:
     text = f"import pytest\n\npytestmark = pytest.mark.codex(policies=('read-onyl',))\n{MINE}"
     run = matrix.run(files={"test_mine.py": text}, matrix=False)
-    assert run.code == 2, run.out  # the test's own fault: pytest goes on with other files if it is told to
-    assert "test_mine.py::test_mine: no policy 'read-onyl'; known: read-only" in run.out
+    assert run.code == 4, run.out
+    assert "names a policy that does not exist: 'read-onyl'" in run.out
+    assert "where  test_mine.py::test_mine" in run.out
+    assert "did you mean 'read-only'?" in run.out
     assert "pytest_codexsandbox" not in run.out  # none of our code is shown for it
 
 

@@ -44,8 +44,13 @@ def test_a_path_becomes_its_placeholder(text: str, shown: str) -> None:
 
 
 def test_a_home_of_one_name_is_no_part_of_another_path() -> None:
-    paths = PrivatePaths(places={"/root": "~"})
-    assert paths.text("/root/x, /srv/root/x, /root0, '/root'") == "~/x, /srv/root/x, /root0, '~'"
+    paths = PrivatePaths(places={"/quagga": "~"})
+    assert paths.text("/quagga/x, /srv/quagga/x, /quagga0, '/quagga'") == "~/x, /srv/quagga/x, /quagga0, '~'"
+
+
+def test_a_root_inside_a_longer_path_is_no_second_path() -> None:
+    paths = PrivatePaths(places={"/a/b": "~", "/c/a/b/d": "@RUN@"})
+    assert paths.text("/c/a/b/d/x and /a/b/d") == "@RUN@/x and ~/d"
 
 
 def test_a_path_that_is_not_ascii_is_found_in_a_stream_of_bytes() -> None:
