@@ -32,12 +32,18 @@ def one(text: str, base: Path) -> Generator:
         ("./gen.sh --net=@NETWORK@", True), ("./gen.sh @REQUEST@", True), ("./gen.sh @ROOT0@/x", True),
         ("sh -c 'echo $CXG_NETWORK'", True), ("sh ./reads.sh", True), ("./reads.sh", True), ("sh ./gen.sh", False),
         ("launch:./gen.sh", False), ("codex mcp add demo -- npx", False), ("./missing.sh", True),
-        ("py:json:loads", True), ("good", True), ("chain:good,codex-mcp-add", True),
+        ("sh -c 'cd / && ./reads.sh'", True), ("sh -c 'cd / && ./gen.sh'", False), ("./calls.sh", True),
+        ("./deep/gen.py", True), ("py:json:loads", True), ("good", True), ("chain:good,codex-mcp-add", True),
     ],
 )  # fmt: skip
 def test_placeholders_and_variables_tell_it(tmp_path: Path, words: str, told: bool) -> None:
     program(tmp_path / "gen.sh", "#!/bin/sh\ncodex mcp add demo -- npx demo\n")
     program(tmp_path / "reads.sh", '#!/bin/sh\necho "$CXG_WRITABLE_ROOTS"\n')
+    program(tmp_path / "calls.sh", "#!/bin/sh\nset -e; ./deep/other.sh\n")
+    program(tmp_path / "deep" / "other.sh", "#!/bin/sh\necho $CXG_NETWORK\n")
+    program(tmp_path / "deep" / "gen.py", "#!/usr/bin/env python3\nimport one\n")
+    (tmp_path / "deep" / "one.py").write_text("import two\n")
+    (tmp_path / "deep" / "two.py").write_text("CXG_REQUEST\n")
     assert one(words, tmp_path).told is told
 
 
@@ -59,6 +65,8 @@ def test_what_a_program_loads_is_searched_as_well(tmp_path: Path) -> None:
     assert not one(str(script), tmp_path).told
     module.write_text("import os\nos.environ['CXG_NETWORK']\n")
     assert one(str(script), tmp_path).told
+    script.write_text("#!/usr/bin/python3\nfrom lies_elsewhere import main\nmain()\n")
+    assert one(str(script), tmp_path).told, "what cannot be searched counts as told"
 
 
 def test_what_a_declaration_fills_in_tells_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.unit.reports import generating, journals
 
 
 def summary(**changes: object) -> Summary:
-    return msgspec.structs.replace(by_generator.blocks(generating.bad())[0].summary, **changes)  # type: ignore[arg-type]
+    return msgspec.structs.replace(by_generator.blocks(generating.bad())[0].summary, **changes)
 
 
 def test_every_word_of_the_line_is_explained_with_its_sign() -> None:
