@@ -73,6 +73,7 @@ class GeneratorRow(msgspec.Struct, frozen=True, kw_only=True):
     spec: str  # as it can be asked for again
     version: str = ""  # where its declaration names one
     rows: tuple[str, ...] = ()  # of its decision matrix, the first is the case row-01: why each of them stands there
+    told: bool = True  # False: nothing tells it which roots and network are asked for, and no row says what must be
 
 
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="plan"):
@@ -134,6 +135,7 @@ class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag
     confined: str = ""  # by what; "" it was not
     texts: dict[str, str] = {}  # sha256 → text, of files that no earlier line of this worker has (model.contents)
     lists: dict[str, Told] = {}  # digest → files, of lists that no earlier line has
+    told: bool = True  # of the wish: False where nothing tells it roots and network, and no row says what must be
 
 
 class ClaimLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="claim"):

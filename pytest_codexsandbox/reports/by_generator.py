@@ -10,12 +10,12 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.model.verdict import SIGNS as SIGNS_OF
-from pytest_codexsandbox.reports import facts
+from pytest_codexsandbox.reports import facts, readme_block
 from pytest_codexsandbox.reports.consequences import split, worst
 from pytest_codexsandbox.reports.escape import ascii_only, clipped, markdown, markdown_block, markdown_code
 from pytest_codexsandbox.reports.generated import Measured, measured, tally
 from pytest_codexsandbox.reports.paint import Paint
-from pytest_codexsandbox.reports.readme_line import ASCII, SIGNS, Summary, line, summaries
+from pytest_codexsandbox.reports.readme_line import ASCII, NOT_TOLD, SIGNS, Summary, line, summaries
 
 SUITE: Final = "what Codex does"  # with the files: the suite of any cell
 _COLUMNS: Final = (
@@ -143,6 +143,8 @@ def _shown(block: Block, paint: Paint) -> Iterator[str]:
     yield from (paint.coloured(one, Verdict.VIOLATES) if red else paint.bold(one) for one in head)
     yield from paint.labelled("called", summary.spec)
     yield from paint.labelled("measured", block.where)
+    if not summary.told:
+        yield from paint.labelled("told", NOT_TOLD)
     if summary.doubt:
         yield from paint.labelled("in doubt", clipped(summary.doubt, _DOUBT))
     yield from _aligned(block.table, paint)
@@ -195,6 +197,8 @@ def marked(block: Block, level: str = "##") -> Iterator[str]:
     yield ""
     yield f"- called: {markdown_code(clipped(summary.spec, 300))}"
     yield f"- measured: {markdown(block.where)}"
+    if not summary.told:
+        yield f"- told: {markdown(NOT_TOLD)}"
     if summary.doubt:
         yield f"- **in doubt: {markdown(clipped(summary.doubt, 500))}**"
     yield ""
@@ -207,6 +211,11 @@ def marked(block: Block, level: str = "##") -> Iterator[str]:
         yield f"- **F** {len(reason.records):,} {reason.direction}, {markdown_code(reason.word)}: {markdown(told)}"
     yield from (f"- **{SIGNS_OF[verdict]}** {markdown(why)}" for verdict, why in block.unmeasured[:_UNMEASURED])
     yield ""
+
+
+def readme_of(journal: Journal) -> str:
+    """What a generator's author may paste into a README; one block for each."""
+    return "\n".join(readme_block.block(one.summary) for one in blocks(journal)) or f"{markdown(_NONE)}\n"
 
 
 # ---- as data

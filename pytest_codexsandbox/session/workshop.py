@@ -17,6 +17,7 @@ from pytest_codexsandbox.generators.effective import Oracle
 from pytest_codexsandbox.generators.file_store import FileStore
 from pytest_codexsandbox.generators.starting import started
 from pytest_codexsandbox.matrix.generated import Writers, policy_of
+from pytest_codexsandbox.matrix.request_channels import UNTOLD
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import (
     Case,
@@ -29,6 +30,7 @@ from pytest_codexsandbox.model.generator import (
     Story,
     Wish,
     Written,
+    expected,
     is_silent,
 )
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
@@ -179,7 +181,7 @@ class RealWorkshop:
         """What must be in force after this story: what was asked for; what the generator keeps, as it was. And why that
         cannot be told, where it cannot."""
         story, _ = self.story(cell, case)
-        asked = self._expected(cell, story.wish)
+        asked = self._wanted(cell, story)
         asked = msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
         if not asked.kept:
             return asked, ""
@@ -210,7 +212,7 @@ class RealWorkshop:
             return _skipped(what, why or seen.declined(story), by)
         if self._silent(cell, story):
             return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
-        asked = self._expected(cell, story.wish)
+        asked = self._wanted(cell, story)
         if asked.refuses:
             return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
         if "sandbox" in asked.kept and not self._before(cell, story).loads:
@@ -251,6 +253,7 @@ class RealWorkshop:
         told = StoryLine(
             id=by, cell=cell.id, generator=cell.subject.generator, case=name, wish=story.wish,
             before=told_files(story.before), runs=told_runs(story), confined=story.confined,
+            told=self._writers.row(cell, story.wish, version) is not UNTOLD,
         )  # fmt: skip
         self._emit(anonymous(told, story.world))
         return self._store.slim(story) if self._store else story, by
@@ -267,6 +270,12 @@ class RealWorkshop:
 
     def _expected(self, cell: Cell, wish: Wish) -> Expect:
         return self._writers.expected(cell, wish, self._version(cell))
+
+    def _wanted(self, cell: Cell, story: Story) -> Expect:
+        """By the row that the story was told with: one that is told nothing has one that no plan knows."""
+        if story.row is None:
+            return self._expected(cell, story.wish)
+        return expected(self._writers.declaration(cell), story.wish, story.row)
 
     def _version(self, cell: Cell) -> str:
         """As the generator is told it: a plan may not know the one of a build."""

@@ -94,3 +94,32 @@ def test_a_root_that_is_not_there_below_another_is_named_as_what_keeps_codex_fro
     assert code == 1
     assert "F effective.does-what-was-asked denied (writable-root-missing-in-another)" in shown
     assert "on /newroot@ROOT0@/inner: Unable to mount" in " ".join(shown.split())
+
+
+CONFIG = '"$CODEX_HOME/config.toml"'
+SERVER = f"""printf '[mcp_servers.x]\\ncommand = "x"\\n' >> {CONFIG}"""
+MODE = f"""printf 'sandbox_mode = "workspace-write"\\n' >> {CONFIG}"""
+SAYS = "F effective.says-what-was-asked denied"
+
+
+@pytest.mark.parametrize(
+    ("script", "case", "seen"),
+    [
+        (SERVER, "01-none", "asked     nothing about roots and network"),  # a policy is none of its business
+        (MODE, "01-empty", "codex     says: workspace-write, network off"),  # the same one for everybody
+        (MODE, "02-ends-in-tui", f"{SAYS} (another-mode)"),  # captured: not in force here
+        (f": $CXG_WRITABLE_ROOTS; {MODE}", "01-none", SAYS),  # it could know of roots and network
+    ],
+)
+def test_one_that_is_told_nothing_is_asked_what_it_can_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    script: str, case: str, seen: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gen.sh").write_text(
+        f"#!/bin/sh\ngrep -qs -e mcp_servers -e workspace-write {CONFIG} || {{ {script}; }}\n"
+    )
+    (tmp_path / "gen.sh").chmod(0o755)
+    _, shown = tried(capsys, "--case", case, "--", "./gen.sh")
+    assert seen in shown
+    assert ("F effective." in shown) is seen.startswith("F"), shown
