@@ -1,6 +1,7 @@
 """One fault of a generator's file is one cause; what Codex makes of it is counted below."""
 
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.reports import by_generator, json_report
 from pytest_codexsandbox.reports.causes import Cause, loud
@@ -21,9 +22,7 @@ def journal(*promises: tuple[str, Direction]) -> Journal:
     template = next(key for key in generating.keys("mytool") if key.promise == SAYS)
     for case in GROUP:
         for promise, direction in promises:
-            key = generating.Key(
-                cell=cell("mytool").id, door=template.door, policy=template.policy, promise=promise, case=case.id
-            )
+            key = Key(cell=cell("mytool").id, door=template.door, policy=template.policy, promise=promise, case=case.id)
             records.append(found(key, "captured", direction, diff=generating.DIFF if promise == PLACE else ""))
     return generating.journal(records, [BAD])
 
