@@ -158,12 +158,13 @@ def _engine() -> dict[str, str]:
 def _proved(choices: Sequence[Choice], subject: Subject, distro: str) -> Iterator[Outcome]:
     with workbench("remedies") as folder:
         rehearsed = in_containers(subject, folder, distro=distro, say=tell)
-        yield from proved(choices, Starts(rehearsed, [one for choice in choices for one in choice.proofs]), say=tell)
+        starts = Starts(rehearsed, [one for choice in choices for one in choice.proofs])
+        yield from proved(choices, starts, distro=distro, say=tell)
 
 
-def proved(choices: Sequence[Choice], starts: Starts, *, say: Say) -> Iterator[Outcome]:
+def proved(choices: Sequence[Choice], starts: Starts, *, distro: str = DISTRO, say: Say) -> Iterator[Outcome]:
     """One after the other: whoever breaks off has what was found until then."""
     pairs = [(choice.remedy, proof) for choice in choices for proof in choice.proofs]
     for place, (remedy, proof) in enumerate(pairs, 1):
         say(f"{place}/{len(pairs)} {remedy.name}: {proof.before.words} → {proof.after.words}")
-        yield prove(remedy, proof, starts)
+        yield prove(remedy, proof, starts, distro=distro)

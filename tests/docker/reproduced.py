@@ -81,7 +81,11 @@ REFUSING: Final[dict[Place, tuple[Row, ...]]] = {
     ),
     Place("seccomp-unconfined"): (Row(ALL, NEW_PROC, "proc-mount-refused"),),
     Place(user="u1000-nopasswd"): (
-        Row("unset HOME CODEX_HOME; $CODEX mcp list", "Error: Could not find home directory", "codex-home-unknown"),
+        Row(
+            "unset HOME CODEX_HOME; $CODEX exec hi </dev/null",
+            "Error finding codex home: Could not find home directory",
+            "codex-home-unknown",
+        ),
     ),
     Place("seccomp-unconfined", "0.12.0"): (
         Row(ALL, NEWER_PROC, "proc-mount-refused"),

@@ -120,8 +120,8 @@ ORDINARY: Final[dict[Place, tuple[Row, ...]]] = {
             "setgroups-refused",
         ),
         Row(
-            "CODEX_HOME=/etc/passwd $CODEX mcp list",
-            'Error: CODEX_HOME points to "/etc/passwd", but that path is not a directory',
+            "CODEX_HOME=/etc/passwd $CODEX exec hi </dev/null",
+            'Error finding codex home: CODEX_HOME points to "/etc/passwd", but that path is not a directory',
             "codex-home-missing",
         ),
         Row("$CODEX debug landlock -- true", "error: unrecognized subcommand 'landlock'", "cli-debug-landlock-gone"),
