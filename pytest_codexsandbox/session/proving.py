@@ -101,7 +101,7 @@ def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: 
 
 
 def prove(remedy: Remedy, proof: Proof, starts: Starts, *, distro: str = DISTRO) -> Outcome:
-    """Return what was found: red for this cause before, and afterwards what the remedy's data say, or what is not so."""
+    """Return what was found on both sides: as the data of the remedy say, or in what it differs."""
     outcome = Outcome(
         remedy=remedy.name, before=proof.before, after=proof.after, recorded=proof.turns, state="not told",
         synthetic=SHIPPED.profile(proof.before.profile).synthetic,
