@@ -31,7 +31,7 @@ _WORDS: Final = {
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an environment that a remedy is told for."""
+    """Hold what is known of the environment that needs a remedy."""
 
     family: str = ""  # of its bubblewrap
     profile: str = ""

@@ -1,6 +1,6 @@
 """Join what is known of the remedies in several environments, where one block tells the cause of all of them.
 
-A remedy that helps in one of them and not in another is told with both, and stands behind one that helps in all.
+A remedy that helps in one of them and not in another names both, and stands behind one that helps in all.
 """
 
 from collections.abc import Iterable, Sequence

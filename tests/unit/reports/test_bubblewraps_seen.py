@@ -45,7 +45,7 @@ def test_one_file_that_is_seen_in_two_ways_is_told_once(other: BwrapUsed) -> Non
 
 
 def test_a_call_that_tells_nothing_of_it_is_read_with_the_facts_of_its_environment() -> None:
-    """As calls of what a generator wrote were: seen from outside, without what the file on PATH says of itself."""
+    """Calls of generators were seen from outside, without what the file on PATH says of itself."""
     link = Link(pid=4241, exe=PATH, name="bwrap", sha256=DIGEST)
     seen = call("read-only")
     reading = msgspec.structs.replace(seen.observation.readings[0], chain=(link,))

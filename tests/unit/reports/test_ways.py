@@ -61,7 +61,7 @@ REFUSED: Final = "bwrap: No permissions to create new namespace, likely because 
 
 
 def refused(version: str) -> Diagnosis:
-    """As it is explained in Docker's default profile with that bubblewrap."""
+    """Explain it in Docker's default profile with that bubblewrap."""
     facts = {
         "seccomp": "2", "kernel": "6.18", "bwrap.path": "/usr/bin/bwrap", "bwrap.version": version,
         "masked": "/proc/kcore", "profile": "docker-default",
