@@ -12,7 +12,7 @@ from pytest_codexsandbox.commands.remedies_chosen import Choice
 from pytest_codexsandbox.diagnosis.bubblewrap_family import listed as families_listed
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.diagnosis.remedies import ORDER, Proof, Remedy, proved_with
-from pytest_codexsandbox.diagnosis.remedy_text import price, shown
+from pytest_codexsandbox.diagnosis.remedy_text import ANYWHERE, Where, price, shown
 from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.facts import many
@@ -43,18 +43,19 @@ def listed(choices: Sequence[Choice]) -> Iterator[str]:
         for choice in choices:
             if cause in choice.causes:
                 yield ""
-                yield from _remedy(choice.remedy, cause, again=choice.remedy.name in told)
+                yield from _remedy(choice, cause, again=choice.remedy.name in told)
                 told.add(choice.remedy.name)
         yield ""
     yield from _wrapped("", _counted(choices))
 
 
-def _remedy(remedy: Remedy, cause: str, *, again: bool) -> Iterator[str]:
+def _remedy(choice: Choice, cause: str, *, again: bool) -> Iterator[str]:
+    remedy = choice.remedy
     head = f"  {remedy.name}  ({remedy.kind}): {_outcome(remedy, cause)}"
     yield from _wrapped("", f"{head}; above" if again else head, indent="    ")
     if not again:
         yield from _wrapped("    do      ", remedy.do)
-        yield from _wrapped("    price   ", price(remedy))
+        yield from _wrapped("    price   ", price(remedy, where_named(choice)))
         if words := remedy.docker_run(FILTER_FILE, IMAGE):
             yield f"    paste   {shlex.join(words)}"
         yield from _wrapped("    also    ", remedy.also) if remedy.also else ()
@@ -66,6 +67,11 @@ def _remedy(remedy: Remedy, cause: str, *, again: bool) -> Iterator[str]:
         yield from _wrapped(head, arrow(proof, synthetic=_is_synthetic(proof)) + imitated)
     if not remedy.is_tried:
         yield from _wrapped("    host    ", IN_A_VM)
+
+
+def where_named(choice: Choice) -> Where:
+    """Return what is known of the profile that was named: its /proc decides what a remedy costs there."""
+    return Where(masked=SHIPPED.profile(choice.profile).masked_paths) if choice.profile else ANYWHERE
 
 
 def _outcome(remedy: Remedy, cause: str) -> str:
@@ -151,7 +157,7 @@ def _as_data(choice: Choice) -> dict[str, Any]:
         for proof in choice.proofs
     ]  # fmt: skip
     return {
-        "name": one.name, "do": one.do, "kind": one.kind, "price": price(one), "causes": list(choice.causes),
+        "name": one.name, "do": one.do, "kind": one.kind, "price": price(one, where_named(choice)), "causes": list(choice.causes),
         "turns": one.turns, "shown": one.shown, "changes_host": not one.is_tried, "proofs": proofs,
         "filter": one.filter, "docker_run": list(one.docker_run(FILTER_FILE, IMAGE)),
     }  # fmt: skip

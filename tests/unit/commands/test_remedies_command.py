@@ -144,6 +144,16 @@ def test_of_a_cause_only_what_was_seen_for_it_is_called_proved(run: Run) -> None
     assert "proved  seccomp-plus-userns → seccomp-unconfined\n" in out
 
 
+def test_of_a_profile_the_price_is_told_as_it_is_there(run: Run) -> None:
+    """Docker hides parts of /proc. Where nothing is hidden, nothing is uncovered."""
+    _, masked, _ = run("docker-default")
+    assert "/proc stays masked, so that a sandboxed command sees" in " ".join(masked.split())
+    assert "where the engine masks /proc" not in " ".join(masked.split())
+    _, bare, _ = run("synthetic-mount-setattr")
+    assert "docker-filter-and-bare-proc" in bare
+    assert "is bare" not in bare
+
+
 def test_for_programs_there_is_all_of_it(run: Run) -> None:
     code, out, _ = run("--json", "synthetic-netlink-socket", "userns-sysctl-off")
     told = json.loads(out)
