@@ -157,7 +157,8 @@ def _as_data(choice: Choice) -> dict[str, Any]:
         for proof in choice.proofs
     ]  # fmt: skip
     return {
-        "name": one.name, "do": one.do, "kind": one.kind, "price": price(one, where_named(choice)), "causes": list(choice.causes),
+        "name": one.name, "do": one.do, "kind": one.kind, "causes": list(choice.causes),
+        "price": price(one, where_named(choice)),
         "turns": one.turns, "shown": one.shown, "changes_host": not one.is_tried, "proofs": proofs,
         "filter": one.filter, "docker_run": list(one.docker_run(FILTER_FILE, IMAGE)),
     }  # fmt: skip
