@@ -301,6 +301,7 @@ def _facts(run: Run, trial: RealTrial) -> dict[str, Any]:
     cell = run.bench.cells[trial.key.cell]
     version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
     try:
-        return {**run.bench.facts(cell.environment), "codex": version}
+        profile = cell.environment.profile if cell.environment.container else ""
+        return {**run.bench.facts(cell.environment), "codex": version, "profile": profile}
     except CodexSandboxError:  # it does not stand: then nothing of it explains anything
         return {"codex": version}

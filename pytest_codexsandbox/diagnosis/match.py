@@ -10,7 +10,7 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import NO_FACTS, contradicted, holds, searchable, unwrapped
 from pytest_codexsandbox.diagnosis.fingerprint import REACH, Fingerprint, Span, find, load_all
-from pytest_codexsandbox.diagnosis.remedies import ways_of
+from pytest_codexsandbox.diagnosis.remedy_text import remedies_here
 from pytest_codexsandbox.model.record import Diagnosis
 
 QUOTE: Final = 300
@@ -55,7 +55,7 @@ def matches(
     for form in (plain, unwrapped(plain)):  # a terminal may have broken the words into lines
         found = _distinct(candidates(form, facts, known), form)
         if found:
-            return tuple(_said(candidate, form) for candidate in found)
+            return tuple(_said(candidate, form, facts) for candidate in found)
     return ()
 
 
@@ -111,12 +111,13 @@ def _line_of(span: Span, text: str) -> Span:
     return start, end if end >= 0 else span[1] + REACH
 
 
-def _said(candidate: Candidate, text: str) -> Diagnosis:
+def _said(candidate: Candidate, text: str, facts: Mapping[str, str]) -> Diagnosis:
     known = candidate.fingerprint
     start, end = candidate.best
+    remedies = remedies_here(known.id, facts)
     return Diagnosis(
-        fingerprint=known.id, cause=known.cause, remedy=known.advice, ways=ways_of(known.id), link=known.link,
-        verdict=known.verdict,
+        fingerprint=known.id, cause=known.cause, remedy=known.advice, link=known.link, verdict=known.verdict,
+        ways=tuple(told for told, _ in remedies), remedies=tuple(one for _, one in remedies),
         quote=text[start : min(_whole_word(text, end), start + QUOTE)].strip(),
     )  # fmt: skip
 

@@ -120,6 +120,7 @@ class CallLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     control: bool = False
     bwrap_used: BwrapUsed | None = None  # what set up its sandbox, as it was seen from outside
     another_bwrap: str = ""  # where it was not the one that was asked for: what, and what instead
+    full_access: bool = False  # a generator was asked for it, whatever the policy is called: no sandbox is missing
 
 
 class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="story"):

@@ -15,6 +15,7 @@ from pytest_codexsandbox.model.verdict import Direction, Verdict
 from pytest_codexsandbox.reports.consequences import follows, severity, split, worst
 from pytest_codexsandbox.reports.facts import many
 from pytest_codexsandbox.reports.generated import word_of
+from pytest_codexsandbox.reports.merged_remedies import merged
 
 _LOUD: Final = (Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED)
 _MEASURED: Final = 4  # of one deviation
@@ -36,8 +37,10 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def diagnosis(self) -> Diagnosis | None:
+        """Return what explains them, with the remedies as they are known in all their environments."""
         blocker = (self.blocker,) if self.blocker else ()
-        return next((record.diagnosis for record in (*blocker, *self.records) if record.diagnosis), None)
+        every = [one.diagnosis for one in (*blocker, *self.starts, *self.records) if one.diagnosis]
+        return merged(every) if every else None
 
     @property
     def measured(self) -> tuple[str, ...]:

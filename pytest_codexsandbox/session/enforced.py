@@ -11,6 +11,7 @@ from pytest_codexsandbox.doors.settings import no_settings
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators.enforcing import ACTS, CLAIMS, PROMISE, grants_everything, permitted
 from pytest_codexsandbox.model.act import Act
+from pytest_codexsandbox.model.bwrap import used
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Expect, Finding, Outcome, Story, Written
 from pytest_codexsandbox.model.generator_spec import FOLDERS
@@ -61,8 +62,8 @@ class Enforcement:
             lambda world, policy: self._write(cell, story, world)
         )
         control = self._control(cell)
-        seen = self._observed(cell, door, AS_ASKED)
         sandboxed = expect.sandbox != FULL_ACCESS
+        seen = self._observed(cell, door, AS_ASKED, sandboxed=sandboxed)
         started = assess(seen, control, sandboxed=sandboxed, facts=flat(bench.facts(cell.environment)))
         if sandboxed and grants_everything(expect):
             started = by_marks_alone(started, seen)
@@ -75,10 +76,10 @@ class Enforcement:
         """The same acts with nothing around them: once for an environment."""
         spec = cell.environment.id
         if spec not in self._controls:
-            self._controls[spec] = self._observed(cell, self._bench.door(UNCONFINED), "")
+            self._controls[spec] = self._observed(cell, self._bench.door(UNCONFINED), "", sandboxed=False)
         return self._controls[spec]
 
-    def _observed(self, cell: Cell, door: Door, policy: str) -> Observation:
+    def _observed(self, cell: Cell, door: Door, policy: str, *, sandboxed: bool) -> Observation:
         bench = self._bench
         environment = bench.environment(cell.environment)
         subject = bench.subject(cell.subject).inside(environment)
@@ -91,6 +92,8 @@ class Enforcement:
             CallLine(
                 id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
                 cell=cell.id, observation=seen, timeout=call.timeout, control=not policy,
+                full_access=bool(policy) and not sandboxed,
+                bwrap_used=used(seen.readings, bench.facts(cell.environment)) if sandboxed else None,
             )
         )  # fmt: skip
         if policy:
