@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY, used
-from pytest_codexsandbox.model.journal import CallLine, CellRow, EnvironmentLine, SubjectLine
+from pytest_codexsandbox.model.journal import CallLine, CellRow, EndLine, EnvironmentLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal, count
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
@@ -156,7 +156,8 @@ def incomplete(journal: Journal, states: Mapping[Key, Record]) -> str:
     if journal.end is not None and missing:
         return f"{many(missing, 'planned result')} never came: the ledger does not add up"
     if journal.end is not None:
-        return _contradicted(journal.end.counts, count(states.values()))
+        found = count(states.values())
+        return _contradicted(journal.end.counts, found) or _another_exit(journal.end, found)
     torn = f" ({journal.torn})" if journal.torn else ""
     return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
 
@@ -166,6 +167,16 @@ def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
     differ = [f"{ended.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
               if ended.get(word, 0) != number]  # fmt: skip
     return f"CHANGED: when the run ended it counted {', '.join(differ)}: lines were changed or lost" if differ else ""
+
+
+def _another_exit(end: EndLine, found: Mapping[str, int]) -> str:
+    """Compares the exit code with its own reasons, and with results that cannot end with it."""
+    first = end.reasons[0].partition(" ")[0] if end.reasons else "0"
+    if first != str(end.exit):
+        return f"CHANGED: the run ended with exit code {end.exit}, and the first of its reasons with {first}"
+    red = [f"{found[word]:,} {word}" for word in ("violates", "broken", "stale") if found[word]]
+    told = f"CHANGED: the run ended with exit code {end.exit}, and its results with {', '.join(red)}"
+    return told if red and (end.exit == 0 or (found["violates"] and end.exit > 4)) else ""
 
 
 # ---- posture: what really ran
