@@ -44,8 +44,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: a command's own; 4 wrong input, 11 a journal that contradicts itself, 3 a fault of ours, 130 interrupted (143: by SIGTERM, 141: nobody
-    read on)."""
+    """Returns the exit code: a command's own, or 4 wrong input, 11 a journal that contradicts itself, 3 a fault of
+    codexsandbox, 130 interrupted (143 by SIGTERM), 141 the reader of the output went away."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with ended_politely():

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY, used
 from pytest_codexsandbox.model.journal import CallLine, CellRow, EndLine, EnvironmentLine, SubjectLine
-from pytest_codexsandbox.model.ledger import Journal, count
+from pytest_codexsandbox.model.ledger import STRICT_WORDS, Journal, count, too_little
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.started_by import program_of
@@ -167,6 +167,19 @@ def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
     differ = [f"{ended.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
               if ended.get(word, 0) != number]  # fmt: skip
     return f"CHANGED: when the run ended it counted {', '.join(differ)}: lines were changed or lost" if differ else ""
+
+
+def strict(journal: Journal, states: Mapping[Key, Record], limit: int) -> list[str]:
+    """What a strict run does not accept, a line for each reason: how many results, of which promises, and why."""
+    keys = too_little(states, journal.plan.not_applicable) if journal.run.strict else []
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key in keys:
+        why = states[key].reason or "no reason given"
+        groups.setdefault((STRICT_WORDS[states[key].verdict], why), []).append(key.promise)
+    return [
+        f"strict fails {many(len(found), 'result')}, {word}: {listed(dict.fromkeys(found), limit)}: {why}"
+        for (word, why), found in groups.items()
+    ]
 
 
 def _another_exit(end: EndLine, found: Mapping[str, int]) -> str:

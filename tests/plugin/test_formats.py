@@ -209,6 +209,26 @@ def test_a_stale_expectation(run: Callable[..., Done], workers: tuple[str, ...])
 
 
 @pytest.mark.live
+def test_a_strict_run_of_the_default_policies_passes(run: Callable[..., Done]) -> None:
+    found = agree(run("--codex-only=process.success-is-zero", "--codex-strict"), 0)
+    assert verdicts(found) == {"conforms", "unconfined"}
+
+
+def test_a_strict_run_lists_what_it_fails(matrix: Matrix, tmp_path: Path) -> None:
+    binary = write(tmp_path, ALLOW_ALL)
+    words = ("--codex-only=process.success-is-zero", "--codex-strict", f"--codex-bin={binary}")
+    run = matrix.run(*words, "--codex-report=json", "--junit-xml=junit.xml")
+    assert run.code == 1, run.out
+    blocked = {key for key, one in run.journal.states().items() if one.verdict is Verdict.BLOCKED}
+    assert blocked, run.out
+    flat = " ".join(run.out.split())
+    assert f"strict fails {len(blocked)} results, blocked: process.success-is-zero: no sandbox was on" in flat
+    listed = json.loads((run.reports[0].parent / "report.json").read_text())["strict_fails"]
+    assert {Key(**one) for one in listed} == blocked
+    assert {key for key, (kind, _) in in_junit(run)[0].items() if kind == "error"} == blocked
+
+
+@pytest.mark.live
 def test_a_result_that_could_not_be_told(run: Callable[..., Done]) -> None:
     assert "broken" in verdicts(agree(run(f"{EXIT},workspace-write", conftest_py=BROKEN), 10))
 
