@@ -25,6 +25,7 @@ LEAK: Final = 13
 PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its own", 4: "pytest was called wrongly"}
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
 OVERRULED: Final = "failed outside the matrix: pytest itself or another plugin did not let the run pass"
+NO_END: Final = f"{LEDGER} the journal has no end: another plugin ended pytest before it was written"
 SHOWN: Final = 3
 
 
