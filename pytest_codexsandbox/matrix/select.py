@@ -133,7 +133,8 @@ def _by_kind(globs: Iterable[str], names: Names) -> list[tuple[str, ...]]:
     """Groups of globs that are a union: those that have a kind of names in common."""
     groups: list[tuple[frozenset[str], tuple[str, ...]]] = []
     for glob in globs:
-        kinds, together = names.kinds(glob), (glob,)
+        kinds = names.kinds(glob)
+        together: tuple[str, ...] = (glob,)
         for other in [group for group in groups if group[0] & kinds or group[0] == kinds]:
             groups.remove(other)
             kinds, together = kinds | other[0], (*other[1], *together)

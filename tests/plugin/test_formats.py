@@ -147,7 +147,7 @@ def agree(done: Done, code: int) -> dict[Key, Record]:
     assert (int(suite.get("failures", "")), int(suite.get("errors", ""))) == (counted["failure"], counted["error"])
     assert int(suite.get("skipped", "")) == counted["skipped"]
     assert bool(counted["failure"] + counted["error"]) == bool(code), others
-    told = {one.get("name"): one.get("value") for one in suite.iterfind("properties/property")}
+    told = {one.get("name", ""): one.get("value", "") for one in suite.iterfind("properties/property")}
     assert {f"codexsandbox.{word}": str(count) for word, count in journal.counts().items()}.items() <= told.items()
     assert told["codexsandbox.exit"] == str(code)
 
