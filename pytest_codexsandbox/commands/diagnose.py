@@ -30,7 +30,7 @@ from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.facts import incomplete
+from pytest_codexsandbox.reports.facts import contradiction, incomplete
 
 EXAMPLES: Final = (
     "codexsandbox diagnose .codexsandbox/2026-11-18T09-41/journal.ndjson",
@@ -112,7 +112,7 @@ def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path) -> in
     red = [record for record in states.values() if record.verdict in EXPLAINED]
     for line in _ending(journal, states):
         print(line)
-    sure = not incomplete(journal, states)
+    sure = not contradiction(journal, states)
     if not red:
         print(f"nothing to diagnose: no check of run {visible(journal.run.id)} is red or blocked")
         return 0 if sure else CONTRADICTION

@@ -22,7 +22,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.reports import by_generator, terminal
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.facts import incomplete
+from pytest_codexsandbox.reports.facts import contradiction
 from pytest_codexsandbox.reports.written import FILES, put
 
 EXAMPLES: Final = (
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _trust(journal: Journal) -> int:
     """Returns the exit code. A report in a file may not be read at once: its fault is said here as well."""
-    missing = incomplete(journal, journal.states())
+    missing = contradiction(journal, journal.states())
     if missing:
         print(f"codexsandbox report: {visible(missing)}", file=sys.stderr)
     return CONTRADICTION if missing else 0

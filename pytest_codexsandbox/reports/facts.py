@@ -151,15 +151,22 @@ def _times(journal: Journal) -> list[str]:
 
 
 def incomplete(journal: Journal, states: Mapping[Key, Record]) -> str:
-    """What is missing of a run that did not end by itself, or what its end contradicts; "" when it is whole."""
+    """Returns what is missing of a run, or what its end contradicts; "" when it is whole."""
     missing = sum(1 for record in states.values() if record.attempt == 0 and record.verdict is Verdict.BROKEN)
-    if journal.end is not None and missing:
-        return f"{many(missing, 'planned result')} never came: the ledger does not add up"
-    if journal.end is not None:
-        found = count(states.values())
-        return _contradicted(journal.end.counts, found) or _another_exit(journal.end, found)
-    torn = f" ({journal.torn})" if journal.torn else ""
-    return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+    if journal.end is None:
+        torn = f" ({journal.torn})" if journal.torn else ""
+        return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+    never = f"{many(missing, 'planned result')} never came: the ledger does not add up" if missing else ""
+    return contradiction(journal, states) or never
+
+
+def contradiction(journal: Journal, states: Mapping[Key, Record]) -> str:
+    """Returns why a journal cannot be relied on: it has no end, or its end is not that of its results. A run that was
+    interrupted and says so is neither."""
+    if journal.end is None:
+        return incomplete(journal, states)
+    found = count(states.values())
+    return _contradicted(journal.end.counts, found) or _another_exit(journal.end, found)
 
 
 def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:

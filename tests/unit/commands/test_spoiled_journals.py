@@ -85,6 +85,16 @@ def test_a_whole_journal_is_0(path: Path, command: tuple[str, ...]) -> None:
     assert main([*command, _put(path, green())]) == 0
 
 
+def test_a_run_that_was_interrupted_and_says_so_is_no_contradiction(path: Path) -> None:
+    every = green()
+    counts = {"conforms": journals.green().counts()["conforms"] - 1, "broken": 1}
+    ended = {**msgspec.json.decode(every[-1]), "exit": 2, "reasons": ["2 pytest was interrupted"]}
+    ended["counts"] |= counts
+    last = max(number for number, line in enumerate(every) if b'"verdict":"conforms"' in line)
+    every[-1] = msgspec.json.encode(ended)
+    assert main(["report", _put(path, [*every[:last], *every[last + 1 :]])]) == 0
+
+
 def test_a_report_in_a_file_is_made_and_the_fault_is_said(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spoiled, target = _put(path, _without_a_violation()), path.with_name("report.md")
     assert main(["report", spoiled, "-o", str(target)]) == 11
