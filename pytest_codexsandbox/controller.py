@@ -26,8 +26,11 @@ from pytest_codexsandbox.model.ledger import Journal as ReadJournal
 from pytest_codexsandbox.model.ledger import count, settle
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import RED
 from pytest_codexsandbox.others import Onlookers
 from pytest_codexsandbox.planfile import read_leaks, read_plan, remove_stop, write_stop
+from pytest_codexsandbox.quiet import count_as_failed
 from pytest_codexsandbox.readback import read_back, result_files
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
@@ -49,6 +52,7 @@ class Controller:
         self.journal: Journal | None = None
         self.plan: Plan | None = None
         self.records: list[Record] = []
+        self.nodeids: dict[Key, str] = {}
         self.versions: dict[str, str] = {}  # subject label → version
         self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
         self.leaks: tuple[str, ...] = ()
@@ -190,6 +194,7 @@ class Controller:
             self._agrees(line)
         self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
+            self.nodeids[carried.record.key] = report.nodeid
             self.records.append(carried.record)
             self.onlookers.show(carried.record)
 
@@ -249,6 +254,8 @@ class Controller:
         self.leaks, self.ended = self._clean_up(), exitstatus
         self.applied = self._apply(journal, plan)
         self.seconds = time.monotonic() - self.began
+        red = {key: one.reason for key, one in self.applied.records.items() if one.verdict in RED}
+        count_as_failed(self.config, {self.nodeids[key]: why for key, why in red.items() if key in self.nodeids})
         first = self._outcome(incomplete=journal.fault)
         self.code = self._conclude(journal, first)
         last = self._outcome(incomplete=self.fault)

@@ -205,7 +205,9 @@ def test_violations_and_what_they_block(run: Callable[..., Done], tmp_path: Path
 def test_a_stale_expectation(run: Callable[..., Done], workers: tuple[str, ...]) -> None:
     words = (EXIT, "--codex-expectations=known.toml", *workers)
     done = run(*words, known_toml=STALE, plugins=("xdist.plugin",))
-    assert verdicts(agree(done, 12)) >= {"stale", "conforms"}
+    found = agree(done, 12)
+    assert verdicts(found) >= {"stale", "conforms"}
+    assert "1 failed, " in done.out.splitlines()[-1], "pytest's own last line"
 
 
 @pytest.mark.live
