@@ -14,12 +14,13 @@ from typing import Final, NoReturn
 
 from pytest_codexsandbox import __version__
 from pytest_codexsandbox.commands import NAMES, module_name
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, Contradiction, WrongInput
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.stopping import ended_politely
 
 PROGRAM: Final = "codexsandbox"
 WRONG_INPUT: Final = 4
+CONTRADICTION: Final = 11  # a journal that contradicts itself, as in a run
 OURS: Final = 3
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
@@ -43,8 +44,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: a command's own; 4 wrong input, 3 a fault of ours, 130 interrupted (143: by SIGTERM, 141: nobody
-    read on)."""
+    """Returns the exit code: a command's own, or 4 wrong input, 11 a journal that contradicts itself, 3 a fault of
+    codexsandbox, 130 interrupted (143 by SIGTERM), 141 the reader of the output went away."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with ended_politely():
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 sys.stdout.flush()  # else Python finds out when nobody can say it any more
             return code
     except CodexSandboxError as error:
-        return _say(f"{PROGRAM}: {error}", WRONG_INPUT)
+        return _say(f"{PROGRAM}: {error}", CONTRADICTION if isinstance(error, Contradiction) else WRONG_INPUT)
     except KeyboardInterrupt as stop:  # of SIGTERM it has words
         code = TERMINATED if stop.args else INTERRUPTED
         return _say(f"{PROGRAM}: interrupted; what was started has been ended", code)

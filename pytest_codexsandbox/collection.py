@@ -17,7 +17,7 @@ from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.matrix.select import USER, Names, Sieve, check_user, is_standing
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
+from pytest_codexsandbox.model.policy import NAMED, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import nameable
 from pytest_codexsandbox.model.step import Key, PlannedNothing
@@ -303,9 +303,12 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
             f"two tests of yours would both be called {promise.id}", where=f"{twin.source} and {promise.source}",
             why="their results could not be told apart", next_step="give one of them another name",
         )  # fmt: skip
-    names = Names(cells=tuple(cell.id for cell in run.cells), promises=(promise.id,), policies=policies)
+    names = Names(  # every name that a glob may mean: its kind decides whether it narrows
+        cells=tuple(cell.id for cell in run.cells), promises=(*run.promises, promise.id), policies=tuple(NAMED),
+        doors=tuple(dict.fromkeys((*run.matrix.doors, DOOR))),
+    )  # fmt: skip
     sieve = Sieve(run.selection, names)
     for cell in run.cells:
         for door, policy in run.sides_of(cell, DOOR, policies):
-            if not sieve.why_not(cell=cell.id, policy=policy, promise=promise.id):
+            if not sieve.why_not(cell=cell.id, door=door, policy=policy, promise=promise.id):
                 yield Key(cell=cell.id, door=door, policy=policy, promise=promise.id)

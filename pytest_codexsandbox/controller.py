@@ -3,7 +3,6 @@
 import os
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +15,8 @@ from pytest_codexsandbox import __version__, payload, settling
 from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
-from pytest_codexsandbox.explain import with_alone
-from pytest_codexsandbox.journal import Journal, read
+from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
+from pytest_codexsandbox.journal import Journal
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.generated import tools
@@ -30,16 +28,17 @@ from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import RED
 from pytest_codexsandbox.others import Onlookers
 from pytest_codexsandbox.planfile import read_leaks, read_plan, remove_stop, write_stop
+from pytest_codexsandbox.quiet import count_as_failed
+from pytest_codexsandbox.readback import read_back, result_files
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
-from pytest_codexsandbox.reports.private import private
-from pytest_codexsandbox.reports.result_files import ResultFiles
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 from pytest_codexsandbox.sharing import Owners
-from pytest_codexsandbox.telling import tell
+from pytest_codexsandbox.telling import tell, tell_last
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
@@ -54,6 +53,7 @@ class Controller:
         self.journal: Journal | None = None
         self.plan: Plan | None = None
         self.records: list[Record] = []
+        self.nodeids: dict[Key, str] = {}
         self.versions: dict[str, str] = {}  # subject label → version
         self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
         self.leaks: tuple[str, ...] = ()
@@ -203,6 +203,7 @@ class Controller:
             payload.put(report, msgspec.structs.replace(carried, lines=()))
         self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
+            self.nodeids[carried.record.key] = report.nodeid
             self.records.append(carried.record)
             self.onlookers.show(carried.record)
 
@@ -246,10 +247,11 @@ class Controller:
         """Returns the exit status of the run: the one that the screen and the journal name, whatever others made of
         it. A failure that comes from elsewhere after a run that passed is written into the journal."""
         if self.code is None:
-            return given if self.journal is None or given in settling.PYTEST_OWN else self._end_without_end()
+            began = self.journal is not None and given not in settling.PYTEST_OWN
+            return tell_last(self.config, settling.NO_END) if began else given
         if self.code == 0 and given != 0 and self.journal is not None:
             self.code = self._conclude(self.journal, self._outcome(incomplete=self.fault, overruled=True))
-            self._say(f"exit {self.reasons[0].replace(' ', ': ', 1)}")
+            tell_last(self.config, self.reasons[0])
         return self.code
 
     def close(self) -> None:
@@ -257,14 +259,12 @@ class Controller:
         if self.journal is not None:
             self.journal.close()
 
-    def _end_without_end(self) -> int:
-        self._say(f"exit {settling.LEDGER}: the journal has no end: another plugin ended pytest before it was written")
-        return settling.LEDGER
-
     def _settle(self, journal: Journal, plan: Plan, exitstatus: int) -> int:
         self.leaks, self.ended = self._clean_up(), exitstatus
         self.applied = self._apply(journal, plan)
         self.seconds = time.monotonic() - self.began
+        red = {key: one.reason for key, one in self.applied.records.items() if one.verdict in RED}
+        count_as_failed(self.config, {self.nodeids[key]: why for key, why in red.items() if key in self.nodeids})
         first = self._outcome(incomplete=journal.fault)
         self.code = self._conclude(journal, first)
         last = self._outcome(incomplete=self.fault)
@@ -283,30 +283,16 @@ class Controller:
                 cells=self.times.spent(self.plan),
             )
         )  # fmt: skip
-        misread = self._read_back(journal, records)
+        self.done, misread = read_back(journal.path, records, self.run.fingerprints)
         self.fault = self.fault or journal.fault or misread
         self.reasons = outcome.reasons
         self.written = self._write_reports()
         self.unwritten |= {one.path.name: None for one in self.written if one.fault}
         return outcome.code
 
-    def _read_back(self, journal: Journal, records: Mapping[Key, Record]) -> str:
-        """What is shown and told to others is the journal: it must say what this run has found."""
-        try:
-            self.done = with_alone(private(read(journal.path)), fingerprints=self.run.fingerprints)
-        except CodexSandboxError as fault:
-            return f"{fault.what}: {fault.why} ({fault.where})"
-        states = self.done.states()
-        differ = [key for key, one in records.items() if key not in states or states[key].verdict is not one.verdict]
-        return f"{len(differ)} results are not those of the run, the first: {differ[0]}" if differ else ""
-
     def _write_reports(self) -> tuple[Written, ...]:
         asked, folder = self.run.settings, self.run.folder
-        others = ResultFiles(
-            junit=self.config.getoption("xmlpath", None) or "",
-            allure=self.config.getoption("allure_report_dir", None) or "",
-        )
-        completed = others.complete(folder.name, self.done, self.reasons)
+        completed = result_files(self.config).complete(folder.name, self.done, self.reasons)
         if self.done is None:
             return tuple(completed)
         return (*reports(asked.reports, self.done, folder, shown=self._near(folder)), *completed)
@@ -388,12 +374,6 @@ class Controller:
         for one in self.written:
             line = f"report: {one.path} {one.fault}" if one.fault else f"report: {self._near(one.path)}"
             terminalreporter.write_line(line)
-
-    def _say(self, line: str) -> None:
-        """Prints a line after pytest's own last one."""
-        reporter: Any = self.config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None:
-            reporter.write_line(line, red=True)
 
     def _near(self, path: Path) -> Path:
         """As it is typed from where pytest was called."""

@@ -27,6 +27,10 @@ class WrongInput(CodexSandboxError):
     """The user asked for something that cannot be: pytest's usage error, exit code 4."""
 
 
+class Contradiction(WrongInput):
+    """A file can be read and contradicts itself: exit code 11 of the commands."""
+
+
 class MachineFault(CodexSandboxError):
     """The harness could not tell: what depends on it is `broken`, never red about Codex."""
 

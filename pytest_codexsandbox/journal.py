@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import Contradiction, WrongInput
 from pytest_codexsandbox.model import contents, ledger
 from pytest_codexsandbox.model.journal import (
     SCHEMA,
@@ -194,7 +194,7 @@ class _Reader:
     def gather(self, lines: list[bytes]) -> ledger.Journal:
         for number, line in self._decoded(lines):
             if self.end is not None:
-                raise _wrong(self.path, "the journal goes on after its end", "two journals in one file?", number)
+                raise _contradicted(self.path, "the journal goes on after its end", "two journals in one file?", number)
             self._take(number, line)
         if self.run is None or self.plan is None:
             raise _wrong(self.path, "the journal has no plan", "the run ended before it had planned anything")
@@ -235,22 +235,22 @@ class _Reader:
                 self.end = line
             case RunLine():
                 if self.run is not None:
-                    raise _wrong(self.path, "the journal has a second head", "two journals in one file?", number)
+                    raise _contradicted(self.path, "the journal has a second head", "two journals in one file?", number)
                 self.run = line
             case PlanLine():
                 self._take_plan(number, line)
 
     def _take_plan(self, number: int, line: PlanLine) -> None:
         if self.plan is not None:
-            raise _wrong(self.path, "the journal has a second plan", "two journals in one file?", number)
+            raise _contradicted(self.path, "the journal has a second plan", "two journals in one file?", number)
         self.plan, self._planned = line, frozenset(line.keys)
         if len(self._planned) != len(line.keys):
-            raise _wrong(self.path, "the plan names a key twice", "every planned key has one state", number)
+            raise _contradicted(self.path, "the plan names a key twice", "every planned key has one state", number)
         strangers = {key.cell for key in line.keys} - {cell.id for cell in line.cells}
         if strangers:
-            raise _wrong(self.path, "the plan has a key of a cell that it does not have", min(strangers), number)
+            raise _contradicted(self.path, "the plan has a key of a cell that it does not have", min(strangers), number)
         if ruled_out := set(line.not_applicable) - {str(key) for key in line.keys}:
-            raise _wrong(self.path, "the plan rules out a key that it does not have", min(ruled_out), number)
+            raise _contradicted(self.path, "the plan rules out a key that it does not have", min(ruled_out), number)
 
     def _result(self, number: int, line: ResultLine) -> None:
         record = line.record
@@ -258,13 +258,13 @@ class _Reader:
         if (line.cell, line.door, line.policy, line.promise, line.case) != (
             key.cell, key.door, key.policy, key.promise, key.case,
         ) or (line.attempt, line.verdict) != (record.attempt, record.verdict.value):  # fmt: skip
-            raise _wrong(self.path, "a result contradicts its own record", f"{key}", number)
+            raise _contradicted(self.path, "a result contradicts its own record", f"{key}", number)
         if key not in self._planned:
-            raise _wrong(self.path, "a result was never planned", f"{key}", number)
+            raise _contradicted(self.path, "a result was never planned", f"{key}", number)
         known = self._seen.setdefault((key, record.attempt), number)
         if known != number:
             why = f"{key}, attempt {record.attempt}: also in line {known}"
-            raise _wrong(self.path, "two results have one key and one attempt", why, number)
+            raise _contradicted(self.path, "two results have one key and one attempt", why, number)
         self.records.append(record)
 
 
@@ -277,6 +277,10 @@ def spelled(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [spelled(member) for member in value]
     return value
+
+
+def _contradicted(path: Path, what: str, why: str, number: int) -> Contradiction:
+    return Contradiction(what, where=f"{path}, line {number}", why=why, next_step=_AGAIN)
 
 
 def _wrong(path: Path, what: str, why: str, number: int = 0) -> WrongInput:

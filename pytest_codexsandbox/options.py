@@ -29,7 +29,8 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
     ("generator-unconfined", {"action": "store_true", "default": None}, "bool",
      "run generators with nothing around them (it stands in the report)"),
     ("only", {"action": "append", "metavar": "GLOB[,GLOB…]"}, "linelist",
-     "only what matches: cell ids, promise ids (sqlite.*) and policies"),
+     "only what matches: promises (sqlite.*), policies, cells, doors; globs of one kind add up, those of different "
+     "kinds narrow"),
     ("skip", {"action": "append", "metavar": "GLOB[,GLOB…]"}, "linelist",
      "not what matches; the start checks, controls and canaries of what remains always run"),
     ("pairs", {"metavar": "2|3|all"}, "string",
@@ -45,7 +46,8 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
     ("expectations", {"action": "append", "metavar": "FILE"}, "linelist",
      "known deviations as TOML, beside the shipped ones; strict: a healed one is an error"),
     ("strict", {"action": "store_true", "default": None}, "bool",
-     "blocked, unconfined, n/a by probe and what cannot be had here fail the run as well"),
+     "fail as well: blocked, unconfined although a sandbox was asked for, n/a by probe, what cannot be had here, and "
+     "what -k, --deselect or another plugin drops; the report lists it"),
     ("timeout-scale", {"type": float, "metavar": "FACTOR"}, "string",
      "multiply every time limit, for slow machines (default: 1)"),
 )  # fmt: skip

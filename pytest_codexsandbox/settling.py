@@ -25,6 +25,7 @@ LEAK: Final = 13
 PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its own", 4: "pytest was called wrongly"}
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
 OVERRULED: Final = "failed outside the matrix: pytest itself or another plugin did not let the run pass"
+NO_END: Final = f"{LEDGER} the journal has no end: another plugin ended pytest before it was written"
 SHOWN: Final = 3
 
 
@@ -119,15 +120,13 @@ def _violated(records: Mapping[Key, Record], other_failures: int) -> str:
 
 
 def _too_little(records: Mapping[Key, Record], from_data: Collection[str]) -> str:
-    """What --codex-strict does not let pass."""
-    counts = ledger.count(
-        record
-        for record in records.values()
-        if record.verdict is not Verdict.NOT_APPLICABLE or str(record.key) not in from_data
-    )
-    words = {"blocked": "blocked", "unconfined": "unconfined", "n/a": "n/a by probe"}
-    found = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
-    return f"strict: {found}" if found else ""
+    """Names what --codex-strict does not accept: how many of each verdict, the first of them with the reason."""
+    keys = ledger.too_little(records, from_data)
+    if not keys:
+        return ""
+    counts = ledger.count(records[key] for key in keys)
+    found = ", ".join(f"{counts[verdict]} {word}" for verdict, word in ledger.STRICT_WORDS.items() if counts[verdict])
+    return f"strict: {found}: {_list([f'{key} ({records[key].reason})' for key in keys])}"
 
 
 def _unbalanced(records: Mapping[Key, Record], planned: Sequence[Key], incomplete: str) -> str:

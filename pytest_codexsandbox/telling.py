@@ -17,3 +17,12 @@ def tell(config: pytest.Config, line: str) -> None:
             terminal.ensure_newline()
             terminal.write_line(f"codexsandbox: {line}")
             terminal.flush()  # into a log as well: it is said because nothing else comes now
+
+
+def tell_last(config: pytest.Config, reason: str) -> int:
+    """Prints a reason for the exit code after pytest's own last line; returns the code that it begins with."""
+    code, _, words = reason.partition(" ")
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if terminal is not None:
+        terminal.write_line(f"exit {code}: {words}", red=True)
+    return int(code)

@@ -33,7 +33,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--codex-generator", **listed, metavar="[NAME=]SPEC",
         help="a program that writes Codex's configuration (docs/reference/generators.md)",
     )  # fmt: skip
-    parser.add_argument("--codex-only", **listed, metavar="GLOB[,GLOB…]", help="only these cells, promises, policies")
+    parser.add_argument(
+        "--codex-only",
+        **listed,
+        metavar="GLOB[,GLOB…]",
+        help="only these promises, policies, cells, doors: of one kind they add up, of several they narrow",
+    )
     parser.add_argument("--codex-skip", **listed, metavar="GLOB[,GLOB…]", help="without these")
     parser.add_argument("--codex-pairs", metavar="2|3|all", help="cells that hold every pair, every triple; every cell")
     parser.add_argument("--codex-budget", metavar="TIME", help="whole cells that fit into 90s, 10m, 1h30m")

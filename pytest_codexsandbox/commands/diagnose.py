@@ -4,7 +4,8 @@ A journal is explained again with today's fingerprints: each red or grey check w
 where the evidence is. A text (a file, or `-` for what you paste, ended by Ctrl-D) is searched for every known cause,
 the most specific first. Nothing is started.
 
-Exit code: 0 something was recognised (or nothing is red), 1 nothing was.
+Exit code: 0 something was recognised (or nothing is red), 1 nothing was; 4 the journal or text cannot be read; 11 the
+journal contradicts itself (its lines were changed or lost) or has no end: then no cause that is shown is sure.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.facts import incomplete
+from pytest_codexsandbox.reports.facts import contradiction, incomplete
 from pytest_codexsandbox.reports.merged_remedies import merged
 from pytest_codexsandbox.reports.private import private
 
@@ -40,6 +41,7 @@ EXAMPLES: Final = (
     "codexsandbox diagnose --list",
 )
 READ_LIMIT: Final = 16 * 1024 * 1024
+CONTRADICTION: Final = 11
 SHOWN: Final = 4  # checks and causes named one by one
 
 Group = tuple[Diagnosis, list[Record]]
@@ -112,16 +114,18 @@ def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path) -> in
     red = [record for record in states.values() if record.verdict in EXPLAINED]
     for line in _ending(journal, states):
         print(line)
+    sure = not contradiction(journal, states)
     if not red:
         print(f"nothing to diagnose: no check of run {visible(journal.run.id)} is red or blocked")
-        return 0
+        return 0 if sure else CONTRADICTION
     groups = _groups(journal, red, known)
     checks = "1 check" if len(red) == 1 else f"{len(red)} checks"
     causes = "1 cause" if len(groups) == 1 else f"{len(groups)} causes"
     print(f"run {visible(journal.run.id)}: {checks} red or blocked, {causes}\n")
     folder = source if source.is_dir() else source.parent
     print("\n\n".join("\n".join((*_group_lines(*group), *_evidence(journal, group[1][0], folder))) for group in groups))
-    return 0 if any(diagnosis.fingerprint for diagnosis, _ in groups) else 1
+    found = 0 if any(diagnosis.fingerprint for diagnosis, _ in groups) else 1
+    return found if sure else CONTRADICTION
 
 
 def _ending(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """Show an old run again, from its journal alone.
 
-Needs no Codex and starts nothing. On the screen unless --format or -o says otherwise. The exit code says whether the
-report could be made, not how the run went: that is in the report.
+Needs no Codex and starts nothing. On the screen unless --format or -o says otherwise.
+
+Exit code: 0 the report was made, however the run went; 4 the journal cannot be read; 11 the report was made, and the
+journal contradicts itself (its lines were changed or lost) or has no end.
 """
 
 import argparse
@@ -19,6 +21,8 @@ from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.reports import by_generator, terminal
+from pytest_codexsandbox.reports.escape import visible
+from pytest_codexsandbox.reports.facts import contradiction
 from pytest_codexsandbox.reports.private import private
 from pytest_codexsandbox.reports.written import FILES, put
 
@@ -31,6 +35,7 @@ EXAMPLES: Final = (
     "codexsandbox report old.ndjson --format markdown >> $GITHUB_STEP_SUMMARY",
 )
 _SUFFIXES: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
+CONTRADICTION: Final = 11
 _WIDTH: Final = 100  # of a file
 
 
@@ -69,13 +74,21 @@ def run(options: argparse.Namespace) -> int:
 
     if target is None:
         _say(render(formats[0], screen=True))
-        return 0
+        return _trust(journal)
     several = len(formats) > 1 or target.is_dir() or options.output.endswith(os.sep)
     for name in formats:
         path = target / FILES[name] if several else target
         _write(path, render(name, screen=False))
         print(f"{name}: {path}")
-    return 0
+    return _trust(journal)
+
+
+def _trust(journal: Journal) -> int:
+    """Returns the exit code. A report in a file may not be read at once: its fault is said here as well."""
+    missing = contradiction(journal, journal.states())
+    if missing:
+        print(f"codexsandbox report: {visible(missing)}", file=sys.stderr)
+    return CONTRADICTION if missing else 0
 
 
 def _need_generators(options: argparse.Namespace) -> None:

@@ -63,7 +63,10 @@ def make(
     steps = _Steps(Sieve(selection, names), promises, measured)
     keys = tuple(key for cell in cells for door, policy in measured.of(cell) for key in steps.of(cell, door, policy))
     if not keys:
-        raise WrongInput("nothing is left to run", why="; ".join(sorted(set(steps.reasons.values()))[:3]))
+        raise WrongInput(
+            "nothing is left to run", why="; ".join(sorted(set(steps.reasons.values()))[:3]),
+            next_step="globs of one kind are a union, and promises, policies, cells and doors narrow each other",
+        )  # fmt: skip
     used, there = {key.promise for key in keys}, {key.cell for key in keys}
     return Plan(
         preset=preset, cells=tuple(cell for cell in cells if cell.id in there), coverage=coverage,
@@ -78,6 +81,7 @@ def _names(cells: Sequence[Cell], promises: Sequence[Promise], sides: Sides, ord
     return Names(
         cells=tuple(cell.id for cell in cells), promises=tuple(one.id for one in promises),
         policies=(*ordered, *(policy for policy in NAMED if policy in found)),
+        doors=tuple(dict.fromkeys(door for cell in cells for door, _ in sides.of(cell))),
     )  # fmt: skip
 
 
@@ -132,11 +136,11 @@ class _Steps:
 
     def __init__(self, sieve: Sieve, promises: Sequence[Promise], sides: Sides) -> None:
         self._sieve, self._promises, self._sides = sieve, promises, sides
-        self.reasons: dict[tuple[str, str, str], str] = {}  # (cell, policy, promise) → why not
+        self.reasons: dict[tuple[str, str, str, str], str] = {}  # (cell, door, policy, promise) → why not
 
     def of(self, cell: Cell, door: str, policy: str) -> Iterator[Key]:
         there = [promise for promise in self._promises if self._is_asked(promise, cell, door, policy)]
-        wanted = {promise.id for promise in there if self._wanted(cell.id, policy, promise.id)}
+        wanted = {promise.id for promise in there if self._wanted(cell.id, door, policy, promise.id)}
         for promise in there:
             if promise.id in wanted or (wanted and is_standing(promise.id)):
                 for case in self._sides.cases(promise, cell):
@@ -147,13 +151,13 @@ class _Steps:
             return False
         why = self._sides.asked(promise, cell, door)
         if why:
-            self.reasons[cell.id, policy, promise.id] = why
+            self.reasons[cell.id, door, policy, promise.id] = why
         return not why
 
-    def _wanted(self, cell: str, policy: str, promise: str) -> bool:
-        why = self._sieve.why_not(cell=cell, policy=policy, promise=promise)
+    def _wanted(self, cell: str, door: str, policy: str, promise: str) -> bool:
+        why = self._sieve.why_not(cell=cell, door=door, policy=policy, promise=promise)
         if why:
-            self.reasons[cell, policy, promise] = why
+            self.reasons[cell, door, policy, promise] = why
         return not why
 
 
@@ -193,12 +197,12 @@ def _left_out(
     for names_of_step, why in steps.reasons.items():
         for name in names_of_step:
             by_name.setdefault(name, why)
-    planned = {name for key in keys for name in (key.cell, key.policy, key.promise)}
+    planned = {name for key in keys for name in (key.cell, key.door, key.policy, key.promise)}
     elsewhere = {promise.id: f"only for {', '.join(promise.policies) or 'no policy'}" for promise in promises}
     elsewhere |= {promise.id: OWN_CALL for promise in promises if not any(rides(promise, door) for door in doors)}
     unasked = tuple(policy for policy in POLICIES if policy not in names.policies)
     missing = [PlannedNothing(what=policy, why="not among the matrix file's policies") for policy in unasked]
-    for name in (*names.cells, *names.policies, *names.promises):
+    for name in (*names.cells, *names.doors, *names.policies, *names.promises):
         if name not in planned:
             missing.append(
                 PlannedNothing(what=name, why=by_name.get(name) or elsewhere.get(name, "no promise asks it"))

@@ -1,6 +1,7 @@
-"""`--codex-only` and `--codex-skip`: globs over cell ids, promise ids and policies. Pure.
+"""`--codex-only` and `--codex-skip`: globs over promises, policies, cells and doors. Pure.
 
-Several globs, or several in one text joined by commas, are a union. Skipping comes after choosing.
+Globs of one kind are a union. `--codex-only` with globs of different kinds narrows, in one option or in several. A glob
+that fits names of several kinds is of all of them. Skipping comes after choosing.
 """
 
 from collections.abc import Iterable
@@ -38,10 +39,16 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[str, ...]
     promises: tuple[str, ...]
     policies: tuple[str, ...]
+    doors: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
-        return (*self.promises, *self.policies, *self.cells)
+        return (*self.promises, *self.policies, *self.cells, *self.doors)
+
+    def kinds(self, glob: str) -> frozenset[str]:
+        """Returns the kinds of names that a glob fits."""
+        named = {"promise": self.promises, "policy": self.policies, "cell": self.cells, "door": self.doors}
+        return frozenset(kind for kind, names in named.items() if any(fnmatchcase(name, glob) for name in names))
 
 
 def split(texts: Iterable[str]) -> tuple[str, ...]:
@@ -61,7 +68,7 @@ def check(selection: Selection, names: Names) -> None:
         for glob in globs:
             if not any(fnmatchcase(name, glob) for name in names.all):
                 raise WrongInput(
-                    f"{option} {glob!r} matches no cell, no promise and no policy",
+                    f"{option} {glob!r} matches no cell, no promise, no policy and no door",
                     why=known(glob, names.all), next_step="codexsandbox plan -v   (lists them all)",
                 )  # fmt: skip
     for option, globs in written[1:]:
@@ -99,25 +106,40 @@ def _both(selection: Selection) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 class Sieve:
-    """Why a key is not wanted; names that repeat are matched once, for plans have many thousand keys."""
+    """Says why a key is not wanted. Each name is matched once, for plans have many thousand keys."""
 
     def __init__(self, selection: Selection, names: Names) -> None:
-        self._asked = bool(selection.only_globs)
-        self._only = {name for name in names.all if _any(selection.only_globs, name)}
+        self._only = [
+            {name for name in names.all if _any(globs, name)} for globs in _by_kind(selection.only_globs, names)
+        ]
         self._skip = {name for name in names.all if _any(selection.skip_globs, name)}
         self._without = {name for name in names.all if _any(selection.without, name)}
 
-    def why_not(self, *, cell: str, policy: str, promise: str) -> str:
-        """ "" = wanted. A glob that meets a standing promise does not skip it; the key's cell or policy can."""
+    def why_not(self, *, cell: str, door: str, policy: str, promise: str) -> str:
+        """ "" = wanted. A glob that meets a standing promise does not skip it; the key's cell, door or policy can."""
         own = () if is_standing(promise) else (promise,)
-        for name in (cell, policy, *own):
+        for name in (cell, door, policy, *own):
             if name in self._skip:
                 return f"--codex-skip took {name}"
             if name in self._without:
                 return _SKIPPED
-        if self._asked and not self._only & {cell, policy, promise}:
-            return "not among --codex-only"
-        return ""
+        mine = {cell, door, policy, promise}
+        if all(group & mine for group in self._only):
+            return ""
+        return "not among --codex-only"
+
+
+def _by_kind(globs: Iterable[str], names: Names) -> list[tuple[str, ...]]:
+    """Groups of globs that are a union: those that have a kind of names in common."""
+    groups: list[tuple[frozenset[str], tuple[str, ...]]] = []
+    for glob in globs:
+        kinds = names.kinds(glob)
+        together: tuple[str, ...] = (glob,)
+        for other in [group for group in groups if group[0] & kinds or group[0] == kinds]:
+            groups.remove(other)
+            kinds, together = kinds | other[0], (*other[1], *together)
+        groups.append((kinds, together))
+    return [together for _, together in groups]
 
 
 def _any(globs: tuple[str, ...], name: str) -> bool:

@@ -25,6 +25,12 @@ from pytest_codexsandbox.model.verdict import MEASURED, WORST_FIRST, Verdict
 START: Final = "start"  # the topic that promises the sandbox itself
 HARNESS: Final = "trust"  # what the canaries show is about the harness: it measures no Codex
 
+STRICT_WORDS: Final = {
+    Verdict.BLOCKED: "blocked",
+    Verdict.UNCONFINED: "unconfined",
+    Verdict.NOT_APPLICABLE: "n/a by probe",
+}
+
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
     run: RunLine

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY, BwrapUsed
-from pytest_codexsandbox.model.journal import CallLine, CellRow, EnvironmentLine, SubjectLine
-from pytest_codexsandbox.model.ledger import Journal, count
+from pytest_codexsandbox.model.journal import CallLine, CellRow, EndLine, EnvironmentLine, SubjectLine
+from pytest_codexsandbox.model.ledger import STRICT_WORDS, Journal, count, too_little
 from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
@@ -159,14 +159,22 @@ def _times(journal: Journal) -> list[str]:
 
 
 def incomplete(journal: Journal, states: Mapping[Key, Record]) -> str:
-    """What is missing of a run that did not end by itself, or what its end contradicts; "" when it is whole."""
+    """Returns what is missing of a run, or what its end contradicts; "" when it is whole."""
     missing = sum(1 for record in states.values() if record.attempt == 0 and record.verdict is Verdict.BROKEN)
-    if journal.end is not None and missing:
-        return f"{many(missing, 'planned result')} never came: the ledger does not add up"
-    if journal.end is not None:
-        return _contradicted(journal.end.counts, count(states.values()))
-    torn = f" ({journal.torn})" if journal.torn else ""
-    return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+    if journal.end is None:
+        torn = f" ({journal.torn})" if journal.torn else ""
+        return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+    never = f"{many(missing, 'planned result')} never came: the ledger does not add up" if missing else ""
+    return contradiction(journal, states) or never
+
+
+def contradiction(journal: Journal, states: Mapping[Key, Record]) -> str:
+    """Returns why a journal cannot be relied on: it has no end, or its end is not that of its results. A run that was
+    interrupted and says so is neither."""
+    if journal.end is None:
+        return incomplete(journal, states)
+    found = count(states.values())
+    return _contradicted(journal.end.counts, found) or _another_exit(journal.end, found)
 
 
 def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
@@ -174,6 +182,29 @@ def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
     differ = [f"{ended.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
               if ended.get(word, 0) != number]  # fmt: skip
     return f"CHANGED: when the run ended it counted {', '.join(differ)}: lines were changed or lost" if differ else ""
+
+
+def strict(journal: Journal, states: Mapping[Key, Record], limit: int) -> list[str]:
+    """What a strict run does not accept, a line for each reason: how many results, of which promises, and why."""
+    keys = too_little(states, journal.plan.not_applicable) if journal.run.strict else []
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key in keys:
+        why = states[key].reason or "no reason given"
+        groups.setdefault((STRICT_WORDS[states[key].verdict], why), []).append(key.promise)
+    return [
+        f"strict fails {many(len(found), 'result')}, {word}: {listed(dict.fromkeys(found), limit)}: {why}"
+        for (word, why), found in groups.items()
+    ]
+
+
+def _another_exit(end: EndLine, found: Mapping[str, int]) -> str:
+    """Compares the exit code with its own reasons, and with results that cannot end with it."""
+    first = end.reasons[0].partition(" ")[0] if end.reasons else "0"
+    if first != str(end.exit):
+        return f"CHANGED: the run ended with exit code {end.exit}, and the first of its reasons with {first}"
+    red = [f"{found[word]:,} {word}" for word in ("violates", "broken", "stale") if found[word]]
+    told = f"CHANGED: the run ended with exit code {end.exit}, and its results with {', '.join(red)}"
+    return told if red and (end.exit == 0 or (found["violates"] and end.exit > 4)) else ""
 
 
 # ---- posture: what really ran

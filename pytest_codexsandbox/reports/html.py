@@ -83,6 +83,7 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any]:
         "plan": facts.plan(journal).removeprefix("plan: "),
         "equation": facts.counts(journal, states),
         "reasons": [reason.partition(" ")[::2] for reason in journal.end.reasons] if journal.end else [],
+        "strict": facts.strict(journal, states, len(states)),
         "posture": facts.posture(journal),
         "again": shlex.join(again(journal.run.invocation, ())),
     }

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.model.ledger import Journal, count, known_without_sandbox
+from pytest_codexsandbox.model.ledger import Journal, count, known_without_sandbox, too_little
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.reports import alone, breadth, causes, facts
@@ -48,6 +48,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         "incomplete": facts.incomplete(journal, states),
         "exit": journal.end.exit if journal.end else None,
         "reasons": journal.end.reasons if journal.end else (),
+        "strict_fails": too_little(states, journal.plan.not_applicable) if journal.run.strict else [],
         "finished": journal.end.finished if journal.end else "",
         "planned": len(states),
         "counts": count(states.values()),

@@ -69,6 +69,8 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
     for reason in journal.end.reasons if journal.end else ():
         code, _, words = reason.partition(" ")
         yield f"- exit {_text(code)}: {_text(words)}"
+    for line in facts.strict(journal, states, len(states)):
+        yield f"- {_text(line)}"
     yield ""
 
 

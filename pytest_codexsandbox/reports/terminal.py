@@ -25,6 +25,7 @@ NARROWEST: Final = 40
 _MACHINES: Final = 4
 _NAMED: Final = 3
 _REASONS: Final = 5
+_STRICT: Final = 8  # promises named for each reason that a strict run does not accept
 _GREY_LINES: Final = 8  # reasons for what does not apply
 _GREY: Final = 160  # characters of a reason that needs no action
 
@@ -55,7 +56,7 @@ def render(
         *_attempts(journal, paint),
         *teller.blocks(found),
         *screen_alone.block(alone.view(journal, states), paint, verbosity=verbosity),
-        *_foot(journal, found, paint, folder, every=verbosity > 0),
+        *_foot(journal, states, found, paint, folder, every=verbosity > 0),
     ]
     text = "\n".join(line.rstrip() for line in lines)
     return (ascii_only(text) if ascii else text) + "\n"
@@ -136,7 +137,10 @@ def _attempts(journal: Journal, paint: Paint) -> list[str]:
     return [*lines, f"and {len(changing) - 5:,} more keys whose attempts differ"] if len(changing) > 5 else lines
 
 
-def _foot(journal: Journal, found: list[causes.Cause], paint: Paint, folder: Path | None, *, every: bool) -> list[str]:
+def _foot(
+    journal: Journal, states: Mapping[Key, Record], found: list[causes.Cause], paint: Paint, folder: Path | None, *,
+    every: bool,
+) -> list[str]:  # fmt: skip
     lines = [""]
     for told in breadth.left_out(journal, _REASONS, every=every):
         lines += paint.wrapped(told)
@@ -148,6 +152,8 @@ def _foot(journal: Journal, found: list[causes.Cause], paint: Paint, folder: Pat
     for place, reason in enumerate(end.reasons if end else ()):
         code, _, words = reason.partition(" ")
         lines += paint.wrapped(f"{'also' if place else 'exit'} {code}: {words}")
+    for told in facts.strict(journal, states, len(states) if every else _STRICT):
+        lines += paint.wrapped(told)
     lines += [f"evidence: {paint.text(str(folder))}"] if folder else []  # one piece, however wide: it is pasted
     red = [promise for cause in found if cause.verdict in RED for promise in cause.promises]
     if not red:

@@ -40,16 +40,19 @@ _MEANING: Final[dict[Verdict, str]] = {
 }
 _CODES: Final = """## Exit codes
 
-The first that applies; the last lines of the screen and the journal's `end` name all of them.
+The first that applies; the last lines of the screen and the journal's `end` name all of them. `codexsandbox report` and
+`codexsandbox diagnose` end with 4 for a journal that cannot be read, 11 for one that contradicts itself or has no end.
 """
 _WHEN: Final[dict[int, str]] = {
-    settling.VIOLATED: "a promise was violated, or a test of your own failed; with `--codex-strict` also: something is "
-    "blocked, unconfined, or n/a by probe, or an image that was asked for cannot be had here",
+    settling.VIOLATED: "a promise was violated, a test of your own failed, or another plugin did not let the run pass; "
+    "with `--codex-strict` also: something is blocked, unconfined although a sandbox was asked for, or n/a by probe, "
+    "an image that was asked for cannot be had here, or `-k`, `--deselect` or another plugin dropped results",
     settling.LEDGER: "the ledger does not add up: something planned has no state, nothing was measured in a cell, or "
     "not whether its sandbox is on (and it is not known that every sandbox is refused there), sandboxes were asked "
     "for and none was on in the whole run, a release or all cells in containers could not be measured, workers of one "
     "run did not measure the same (a Codex or an image was replaced meanwhile), a machine changed while it was "
-    "measured, the journal is incomplete, or a report that was asked for could not be written",
+    "measured, the journal is incomplete, or a report that was asked for (JUnit and Allure as well) could not be "
+    "written",
     settling.BROKEN: "something is `broken`: the harness could not tell",
     settling.STALE: "an expectation is stale, has expired, or fits nothing",
     settling.LEAK: "something of ours was left behind on the machine",

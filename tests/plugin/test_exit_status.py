@@ -10,7 +10,7 @@ from pytest_codexsandbox.subjects.catalogue import ALLOW_ALL
 from pytest_codexsandbox.subjects.writing import write
 from tests.plugin.conftest import Done, Matrix
 
-ONLY = "--codex-only=filesystem.workspace-writable,danger-full-access"
+ONLY = "--codex-only=process.success-is-zero,workspace-write"
 OVERWRITES = {
     "last in pytest_sessionfinish": """
 import pytest

@@ -147,7 +147,7 @@ def agree(done: Done, code: int) -> dict[Key, Record]:
     assert (int(suite.get("failures", "")), int(suite.get("errors", ""))) == (counted["failure"], counted["error"])
     assert int(suite.get("skipped", "")) == counted["skipped"]
     assert bool(counted["failure"] + counted["error"]) == bool(code), others
-    told = {one.get("name"): one.get("value") for one in suite.iterfind("properties/property")}
+    told = {one.get("name", ""): one.get("value", "") for one in suite.iterfind("properties/property")}
     assert {f"codexsandbox.{word}": str(count) for word, count in journal.counts().items()}.items() <= told.items()
     assert told["codexsandbox.exit"] == str(code)
 
@@ -205,7 +205,29 @@ def test_violations_and_what_they_block(run: Callable[..., Done], tmp_path: Path
 def test_a_stale_expectation(run: Callable[..., Done], workers: tuple[str, ...]) -> None:
     words = (EXIT, "--codex-expectations=known.toml", *workers)
     done = run(*words, known_toml=STALE, plugins=("xdist.plugin",))
-    assert verdicts(agree(done, 12)) >= {"stale", "conforms"}
+    found = agree(done, 12)
+    assert verdicts(found) >= {"stale", "conforms"}
+    assert "1 failed, " in done.out.splitlines()[-1], "pytest's own last line"
+
+
+@pytest.mark.live
+def test_a_strict_run_of_the_default_policies_passes(run: Callable[..., Done]) -> None:
+    found = agree(run("--codex-only=process.success-is-zero", "--codex-strict"), 0)
+    assert verdicts(found) == {"conforms", "unconfined"}
+
+
+def test_a_strict_run_lists_what_it_fails(matrix: Matrix, tmp_path: Path) -> None:
+    binary = write(tmp_path, ALLOW_ALL)
+    words = ("--codex-only=process.success-is-zero", "--codex-strict", f"--codex-bin={binary}")
+    run = matrix.run(*words, "--codex-report=json", "--junit-xml=junit.xml")
+    assert run.code == 1, run.out
+    blocked = {key for key, one in run.journal.states().items() if one.verdict is Verdict.BLOCKED}
+    assert blocked, run.out
+    flat = " ".join(run.out.split())
+    assert f"strict fails {len(blocked)} results, blocked: process.success-is-zero: no sandbox was on" in flat
+    listed = json.loads((run.reports[0].parent / "report.json").read_text())["strict_fails"]
+    assert {Key(**one) for one in listed} == blocked
+    assert {key for key, (kind, _) in in_junit(run)[0].items() if kind == "error"} == blocked
 
 
 @pytest.mark.live

@@ -2,10 +2,12 @@
 
 import datetime
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
@@ -52,6 +54,32 @@ def test_strict_lets_nothing_pass_that_was_not_shown(verdict: Verdict) -> None:
     outcome = ended(seen(read_only=verdict), strict=True)
     assert outcome.code == 1
     assert "strict: 1 " in outcome.reasons[0]
+
+
+def test_strict_accepts_full_access_that_was_asked_for() -> None:
+    every = tuple(POLICIES)
+    asked = plan(promise("start.is-on", policies=every), promise(policies=every), promise("trust.x", policies=every))
+    verdicts = {"danger-full-access": Verdict.UNCONFINED}
+    states = {key: record(key, verdicts.get(key.policy, Verdict.CONFORMS)) for key in asked.keys}
+    assert Verdict.UNCONFINED in {one.verdict for one in states.values()}
+    assert exit_code(states, planned=asked.keys, strict=True) == Outcome(code=0, reasons=())
+
+
+def test_strict_names_what_it_fails_and_why() -> None:
+    states = seen(read_only=Verdict.BLOCKED)
+    (key,) = [key for key, one in states.items() if one.verdict is Verdict.BLOCKED]
+    states[key] = msgspec.structs.replace(states[key], reason="another bubblewrap")
+    assert ended(states, strict=True).reasons == (f"1 strict: 1 blocked: {key} (another bubblewrap)",)
+
+
+def test_strict_fails_over_what_was_dropped() -> None:
+    assert ended(seen(), dropped=("2 results dropped by -k x",)).code == 0
+    outcome = ended(seen(), dropped=("2 results dropped by -k x",), strict=True)
+    assert outcome.reasons == ("1 strict: 2 results dropped by -k x",)
+
+
+def test_a_failure_of_another_plugin_is_a_failure() -> None:
+    assert ended(seen(), overruled=True).reasons[0].startswith("1 failed outside the matrix: ")
 
 
 def test_workers_that_disagree_measured_two_things() -> None:

@@ -13,7 +13,7 @@ from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.journal import Journal
 from pytest_codexsandbox.model.journal import RunLine
 from pytest_codexsandbox.model.record import Diagnosis, Record
-from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
 from tests.unit.reports import journals
 
 NO_USERNS = "bwrap: No permissions to create new namespace, likely because the kernel does not allow"
@@ -33,7 +33,11 @@ def written(folder: Path, *records: Record, stderr: str = "", as_version: str = 
     pairs = dict.fromkeys((record.key.cell, record.key.policy) for record in records)
     calls = [journals.call(*pair, **dead) for pair in pairs]
     cells = (msgspec.structs.replace(LOCAL, as_version=as_version),)
-    made = journals.journal(records, cells=cells, calls=calls)
+    code = {Verdict.VIOLATES: 1, Verdict.BROKEN: 10}.get(
+        min((one.verdict for one in records), key=WORST_FIRST.index), 0
+    )
+    reasons = (f"{code} some",) if code else ()
+    made = journals.journal(records, cells=cells, calls=calls, exit=code, reasons=reasons)
     first, *rest = journals.lines_of(made)
     assert isinstance(first, RunLine)
     journal = Journal.open(folder / "run", first)
@@ -171,7 +175,7 @@ def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pyt
     for line in rest:
         journal.write(line)
     journal.close()
-    assert main(["diagnose", str(journal.path)]) == 1
+    assert main(["diagnose", str(journal.path)]) == 11
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith("INCOMPLETE: the run did not end by itself; 1 of 2 planned have no result")
     assert "E never came" in shown and "run it again, to its end" in shown
@@ -182,12 +186,12 @@ def test_how_a_run_ended_is_said_where_no_check_tells_it(tmp_path: Path, capsys:
     whole = written(tmp_path, *(journals.record(key) for key in KEYS))
     *lines, end = whole.read_bytes().splitlines(keepends=True)
     leak = msgspec.json.encode({**msgspec.json.decode(end), "exit": 13, "reasons": ["13 left behind by us: /tmp/x"]})
-    for spoiled, said in (
-        (leak, "exit 13: left behind by us: /tmp/x"),
-        (end[:30], f"INCOMPLETE: the run did not end by itself (line {len(lines) + 1} stops"),
+    for spoiled, code, said in (
+        (leak, 0, "exit 13: left behind by us: /tmp/x"),
+        (end[:30], 11, f"INCOMPLETE: the run did not end by itself (line {len(lines) + 1} stops"),
     ):
         whole.write_bytes(b"".join((*lines, spoiled)))
-        assert main(["diagnose", str(whole)]) == 0
+        assert main(["diagnose", str(whole)]) == code
         assert capsys.readouterr().out.startswith(said)
 
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.plan import OWN_CALL, digest, make
 from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
-from pytest_codexsandbox.matrix.select import Selection
+from pytest_codexsandbox.matrix.select import Selection, is_standing
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -77,6 +77,58 @@ def test_only_a_cell_takes_everything_of_that_cell() -> None:
     assert [one.subject.label for one in plan.cells] == ["0.2.0"]
     assert {key.cell for key in plan.keys} == {cell("0.2.0").id}
     assert any(one.what == cell("0.1.0").id and "--codex-only" in one.why for one in plan.not_planned)
+
+
+def asked_of(*only: str) -> set[tuple[str, str, str, str]]:
+    """What two cells, two doors and two policies are asked, without the standing promises."""
+    cells = (cell("0.1.0"), cell("0.2.0"))
+    selection, doors = Selection(only=only), ("sandbox", "app-server")
+    plan = make("x", cells, ALL, selection=selection, doors=doors, platform="linux")
+    return {
+        (key.promise, key.policy, key.cell.rpartition("-")[2], key.door)
+        for key in plan.keys
+        if not is_standing(key.promise)
+    }
+
+
+DATABASE, READ, APP, NEW = "sqlite.board-outside", "read-only", "app-server", "*codex-0.2.0"
+
+
+@pytest.mark.parametrize(
+    ("only", "place", "value"), [(DATABASE, 0, DATABASE), (READ, 1, READ), (NEW, 2, "0.2.0"), (APP, 3, APP)]
+)
+def test_globs_of_different_kinds_narrow(only: str, place: int, value: str) -> None:
+    every = {DATABASE, READ, NEW, APP}
+    for other in every - {only}:
+        both = asked_of(only, other)
+        assert both == asked_of(only) & asked_of(other)
+        assert both == asked_of(f"{other},{only}"), "commas and options mean the same"
+        assert both < asked_of(other) and {one[place] for one in both} == {value}
+    assert len(asked_of(*every)) == 1
+
+
+def test_globs_of_one_kind_are_a_union() -> None:
+    assert asked_of(DATABASE, "filesystem.*") == asked_of(DATABASE) | asked_of("filesystem.*")
+    assert asked_of(READ, "workspace-write", DATABASE) == asked_of(DATABASE)
+    assert asked_of(APP, "sandbox") == asked_of()
+
+
+def test_a_glob_of_several_kinds_is_in_union_with_each_of_them() -> None:
+    assert asked_of("*", DATABASE) == asked_of()
+    assert asked_of("*o*", READ) == asked_of()
+
+
+def test_globs_that_leave_nothing_are_an_error_that_says_how_they_are_read() -> None:
+    only_reading = promise("filesystem.reads", policies=("read-only",))
+    with pytest.raises(WrongInput, match="nothing is left to run") as error:
+        planned(only=("filesystem.reads", "workspace-write"), promises=(*ALL, only_reading))
+    assert "narrow each other" in error.value.next_step
+
+
+def test_a_door_can_be_skipped() -> None:
+    plan = make("x", (cell(),), ALL, selection=Selection(skip=(APP,)), doors=("sandbox", APP), platform="linux")
+    assert {key.door for key in plan.keys} == {"sandbox"}
+    assert any(one.what == APP and one.why == f"--codex-skip took {APP}" for one in plan.not_planned)
 
 
 def test_skip_comes_after_only() -> None:
