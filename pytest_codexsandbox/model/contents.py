@@ -6,15 +6,16 @@ journal keeps a bounded amount, then digests and sizes only.
 """
 
 import hashlib
+import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.generator import CONFIG
 from pytest_codexsandbox.model.journal import Line, StoryLine
 from pytest_codexsandbox.model.told import Told, ToldFile, ToldRun
 
+PLACES: Final = ("@CODEX_HOME@", "@WORKSPACE@/.codex", "@HOME@/.codex")
 MOST: Final = 4 * 1024 * 1024  # characters of files that are no configuration, in the journal of one worker
 EACH: Final = 4 * 1024  # of one of them
 LISTED: Final = 40  # so many files of a run are named in its own line; more of them are a list of their own
@@ -79,8 +80,8 @@ class Writer:
 
 
 def is_configuration(path: str) -> bool:
-    """What Codex may read: findings are about it."""
-    return path == CONFIG or path.endswith(".toml")
+    """Returns whether a path is TOML in one of the places where Codex looks for configuration."""
+    return path.endswith(".toml") and posixpath.dirname(path) in PLACES
 
 
 def whole(stories: Iterable[StoryLine]) -> tuple[StoryLine, ...]:

@@ -122,9 +122,14 @@ class Bench:
         self._programs_had.need(binary)
         self._programs_had.need_started(cell.environment.id, binary, seen)
 
-    def _need_steady(self, spec: EnvironmentSpec) -> None:
+    def _need_steady(
+        self, spec: EnvironmentSpec, subject: SubjectSpec | None = None, door: str = "",
+        seen: Sequence[Observation] = (),
+    ) -> None:  # fmt: skip
         try:
             self._steady.look(self._places.get(spec))
+            if subject is not None:
+                self._steady.set_up(spec.id, subject, door, seen)
         finally:
             self._tell_change(spec)
 
@@ -281,16 +286,7 @@ class Bench:
         environment = self.environment(cell.environment)
         subject = self.subject(cell.subject).inside(environment)
         observe = partial(self.door_of(cell, door, policy).observe, environment, subject, asked, acts, call)
-        return partial(self._steadily, environment, observe)
-
-    def _steadily(
-        self, environment: Environment, observe: Callable[[], tuple[Observation, ...]]
-    ) -> tuple[Observation, ...]:
-        """In whatever thread: what was seen while the machine changed is not told."""
-        seen = observe()
-        if not any(one.ended == "lost" for one in seen):  # then nobody is there who could be asked
-            self._steady.look(environment)
-        return seen
+        return partial(self._steady.through, environment, observe)
 
     def _call(self, promises: tuple[Promise, ...], group: str) -> Call:
         own = promises[0] if group != SHARED and promises else None
@@ -307,7 +303,8 @@ class Bench:
             self._tell_change(cell.environment)
         if policy:
             self.need_same(cell, observations)
-            self._need_one_bwrap(cell, door, policy, group, observations)
+            if group == SHARED and POLICIES[policy].sandboxed:
+                self._need_steady(cell.environment, cell.subject, door, observations)
         call = self._call(self.planned(policy, group), group)
         for observation in observations:
             self._emit(self._line(cell, observation, call, control=not policy))
@@ -320,19 +317,6 @@ class Bench:
         if lacking:
             raise MachineFault("this machine has not enough for the call", where=cell.environment.id, why=lacking)
         return observations
-
-    def _need_one_bwrap(
-        self, cell: Cell, door: str, policy: str, group: str, seen: Sequence[Observation]
-    ) -> None:  # fmt: skip
-        """A call of its own, or a generator, may have an environment in which Codex finds another one."""
-        if group != SHARED or cell.subject.generator or not POLICIES[policy].sandboxed:
-            return
-        facts = self.facts(cell.environment)
-        who = f"Codex {cell.subject.label} at the door {door}"
-        try:
-            self._steady.set_up(cell.environment.id, who, [used(one.readings, facts) for one in seen])
-        finally:
-            self._tell_change(cell.environment)
 
     def _outside(self, cell: Cell, acts: Mapping[str, Act], call: Call) -> Observation:
         environment = self.environment(cell.environment)

@@ -4,12 +4,14 @@ A bubblewrap that is installed in the middle, or a sysctl that is switched, make
 before it holds for the machine as it was; what comes after it is broken and says why.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.model.bwrap import BwrapUsed
+from pytest_codexsandbox.model.bwrap import BwrapUsed, used
+from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.machine import CHANGED, differences
+from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.ports import Environment, Watched
 
 _FILES: Final = ("found", "brought", "compiled-in")  # kinds that say which program it was
@@ -43,9 +45,20 @@ class Steady:
             self._compare(spec, self._first.setdefault(spec, environment.facts()), environment.state())
             self.need(spec)
 
-    def set_up(self, spec_id: str, who: str, found: Iterable[BwrapUsed | None]) -> None:
-        """MachineFault where a sandbox of `who` (a Codex at a door) was set up by another program than the first."""
-        for one in found:
+    def through(
+        self, environment: Environment, observe: Callable[[], tuple[Observation, ...]]
+    ) -> tuple[Observation, ...]:  # fmt: skip
+        """In whatever thread: what was seen while the machine changed is not told."""
+        seen = observe()
+        if not any(one.ended == "lost" for one in seen):  # then nobody is there who could be asked
+            self.look(environment)
+        return seen
+
+    def set_up(self, spec_id: str, subject: SubjectSpec, door: str, seen: Iterable[Observation]) -> None:
+        """MachineFault where a battery's sandbox was set up by another program than the first of this Codex at this
+        door. A generator may give Codex an environment in which it finds another one."""
+        who = f"Codex {subject.label} at the door {door}"
+        for one in [used(call.readings) for call in seen] if not subject.generator else ():
             if one is None or one.kind not in _FILES:
                 continue
             first = self._bwraps.setdefault((spec_id, who), one)

@@ -1,6 +1,5 @@
 """P7: a second run changes nothing, nor does a third, and the file does not grow."""
 
-import posixpath
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -9,6 +8,7 @@ import msgspec
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.generators.checks.found import Control, Fault, difference, findings, skipped
 from pytest_codexsandbox.generators.checks.reading import comparable, read
+from pytest_codexsandbox.model.contents import is_configuration
 from pytest_codexsandbox.model.generator import CONFIG, Declaration, Files, FileState, Finding, Outcome, Story
 
 SECOND = "a second run changes nothing"
@@ -73,12 +73,7 @@ def _shown(state: FileState) -> str:
 def configurations(files: Files, world: dict[str, str]) -> Files:
     """What Codex reads, and nothing that a tool keeps for itself: TOML in the places of configuration."""
     real = seen.resolved(files, CONFIG, world)
-    places = ("@CODEX_HOME@/", "@WORKSPACE@/.codex/", "@HOME@/.codex/")
-    return {
-        path: state
-        for path, state in files.items()
-        if path == real or (path.endswith(".toml") and posixpath.dirname(path) + "/" in places)
-    }
+    return {path: state for path, state in files.items() if path == real or is_configuration(path)}
 
 
 def _told(one: Outcome, other: Outcome, world: dict[str, str]) -> str:

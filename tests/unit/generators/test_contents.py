@@ -105,6 +105,14 @@ def test_what_was_lost_with_its_line_is_told_as_nothing() -> None:
     assert (told.text, told.size) == ("", len(USER) + 3)
 
 
+def test_toml_that_is_no_configuration_is_bounded_too() -> None:
+    """A tool may bring hundreds of agents, each a TOML file below the Codex home."""
+    assert not contents.is_configuration("@CODEX_HOME@/agents/one.toml")
+    assert not contents.is_configuration("@WORKSPACE@/pyproject.toml")
+    known = ("@CODEX_HOME@/config.toml", "@CODEX_HOME@/work.config.toml", "@WORKSPACE@/.codex/config.toml")
+    assert all(map(contents.is_configuration, known))
+
+
 # ---- in memory
 def test_a_story_keeps_only_what_is_read(tmp_path: Path) -> None:
     first = brings(b"one", b"two")

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.guest import facts
-from pytest_codexsandbox.model.bwrap import BwrapUsed
+from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.model.observation import Link, Observation
 from pytest_codexsandbox.session.steady import Steady
+from tests.unit.diagnosis.makers import observation, reading
 
 HERE = this_machine()
 ONE: dict[str, Any] = {"sysctls": {"user.max_user_namespaces": "9"}, "bwrap_of_calls": {"path": "/b", "sha256": "1"}}
@@ -90,17 +93,23 @@ def test_a_look_again_has_the_words_of_the_first_one(monkeypatch: pytest.MonkeyP
     assert any("user.max_user_namespaces was" in one for one in differences(first, facts.state()))
 
 
+def by(exe: str, digest: str) -> Observation:
+    chain = (Link(pid=1, exe="/opt/codex", name="codex"), Link(pid=2, exe=exe, name="bwrap", sha256=digest))
+    return observation(readings=(reading(chain=chain),))
+
+
 def test_sandboxes_of_one_codex_are_set_up_by_one_program() -> None:
-    steady = Steady()
-    system = BwrapUsed(kind="found", path="/usr/bin/bwrap", sha256="a" * 64)
-    own = BwrapUsed(kind="brought", path="/c/codex-resources/bwrap", sha256="b" * 64)
-    for unknown in (None, BwrapUsed(kind="none"), BwrapUsed(kind="mixed")):
-        steady.set_up("here", "Codex 0.163.0", [system, unknown, system])
-    steady.set_up("here", "Codex 0.40.0", [own])
-    steady.set_up("there", "Codex 0.163.0", [own])
+    steady, codex = Steady(), SubjectSpec(label="0.163.0")
+    system, own = by("/usr/bin/bwrap", "a" * 64), by("/c/codex-resources/bwrap", "b" * 64)
+    steady.set_up("here", codex, "sandbox", [system, observation(readings=()), system])
+    steady.set_up("here", SubjectSpec(label="0.40.0"), "sandbox", [own])
+    steady.set_up("here", codex, "exec", [own])
+    steady.set_up("there", codex, "sandbox", [own])
+    steady.set_up("here", msgspec.structs.replace(codex, generator="g"), "sandbox", [own])
     with pytest.raises(MachineFault) as caught:
-        steady.set_up("here", "Codex 0.163.0", [own])
-    assert caught.value.why.startswith("sandboxes of Codex 0.163.0 were set up by bwrap /usr/bin/bwrap (sha256 aaaaaaa")
+        steady.set_up("here", codex, "sandbox", [own])
+    told = "sandboxes of Codex 0.163.0 at the door sandbox were set up by bwrap /usr/bin/bwrap (sha256 aaaaaaa"
+    assert caught.value.why.startswith(told)
     assert "and now by Codex' own bwrap" in caught.value.why
     assert steady.news("here")["changed"] == [caught.value.why]
     steady.need("there")
