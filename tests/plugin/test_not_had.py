@@ -53,7 +53,7 @@ def test_without_any_release_it_is_one_error_before_anything_starts(matrix: Matr
 def test_a_known_release_that_no_network_brings_ends_the_run_before_its_first_test(
     matrix: Matrix, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """Nobody is asked about it while the run is planned: its download is the first that fails."""
+    """No registry is asked about it while the run is planned: its download is the first that fails."""
     with registry() as server:
         closed = asking(server)
     env = closed | {"CODEXSANDBOX_CACHE": str(tmp_path / "cold")}
