@@ -130,7 +130,7 @@ class Controller:
                         self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
                 except NotHad as fault:
                     faults[spec] = fault
-        if faults and len(faults) == len(specs):
+        if faults and len(faults) == len(specs) and len(plan.not_applicable) < len(plan.keys):
             self._give_up(plan, faults)
 
     def _give_up(self, plan: Plan, faults: Mapping[SubjectSpec, NotHad]) -> None:
