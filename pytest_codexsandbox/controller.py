@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import __version__, payload, settling
+from pytest_codexsandbox import __version__, feasibility, payload, settling
 from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
@@ -21,6 +21,7 @@ from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.generated import tools
 from pytest_codexsandbox.matrix.plan import as_line
+from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.journal import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal as ReadJournal
 from pytest_codexsandbox.model.ledger import count, settle
@@ -130,12 +131,28 @@ class Controller:
             )  # fmt: skip
 
     def _have_subjects(self, plan: Plan) -> None:
-        """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all."""
+        """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all, and so
+        does a run for which no Codex at all can be had."""
+        specs = tuple(dict.fromkeys(cell.subject for cell in plan.cells))
+        faults: dict[SubjectSpec, NotHad] = {}
         capture = self.config.pluginmanager.getplugin("capturemanager")
         with capture.global_and_fixture_disabled() if capture else nullcontext():
-            for spec in dict.fromkeys(cell.subject for cell in plan.cells):
-                with suppress(NotHad, MachineFault):
-                    self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+            for spec in specs:
+                try:
+                    with suppress(MachineFault):
+                        self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+                except NotHad as fault:
+                    faults[spec] = fault
+        if faults and len(faults) == len(specs) and len(plan.not_applicable) < len(plan.keys):
+            self._give_up(plan, faults)
+
+    def _give_up(self, plan: Plan, faults: Mapping[SubjectSpec, NotHad]) -> None:
+        if self.journal is not None:
+            self._clean_up()
+            self.journal.close()
+            self.journal = None
+        parts = {spec.label: feasibility.lack(feasibility.release(spec.label), why) for spec, why in faults.items()}
+        raise feasibility.nothing(plan.preset, tuple(parts.values()))
 
     def _have_tools(self, plan: Plan) -> None:
         """The same for generators that a registry has."""

@@ -115,7 +115,7 @@ def typed(config: pytest.Config) -> tuple[str, ...]:
 
 
 def refuse_without_effect(config: pytest.Config) -> None:
-    """Refuses options of ours in a run that measures nothing: without a matrix, and without a test of our fixtures."""
+    """Refuses our options in a run that measures nothing: no matrix is asked for, and no test uses our fixtures."""
     if names := typed(config):
         raise pytest.UsageError(
             f"--codex-{names[0]} has no effect here\n"

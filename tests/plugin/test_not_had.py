@@ -1,5 +1,7 @@
 """A release that cannot be had: one block that says why, nothing half-written, and nobody asked twice."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.plugin.conftest import Matrix
@@ -45,3 +47,19 @@ def test_without_any_release_it_is_one_error_before_anything_starts(matrix: Matr
     assert "PyPI has no openai-codex-cli-bin 9.9.9" in run.out
     assert questions(server) == 1
     assert run.reports == []
+
+
+@pytest.mark.parametrize("words", [(), ("-n2",)])
+def test_a_known_release_that_no_network_brings_ends_the_run_before_its_first_test(
+    matrix: Matrix, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """No registry is asked about it while the run is planned: its download is the first that fails."""
+    with registry() as server:
+        closed = asking(server)
+    env = closed | {"CODEXSANDBOX_CACHE": str(tmp_path / "cold")}
+    run = matrix.run("--codex-release=0.136.0", *words, env=env, plugins=("xdist.plugin",))
+    assert run.code == 4, run.out
+    assert run.out.count("ERROR: ") == 1
+    assert "nothing can be measured: Codex 0.136.0 cannot be had" in run.out
+    assert "no tests ran" in run.out
+    assert not any((tmp_path / "cold" / "runs").iterdir())

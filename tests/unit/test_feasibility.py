@@ -1,4 +1,4 @@
-"""What registries say about releases that data does not know, all asked at once and within one limit."""
+"""Registries are asked about releases that data does not know, all at once and within one limit."""
 
 import threading
 from pathlib import Path
@@ -35,7 +35,7 @@ def answering(patch: pytest.MonkeyPatch, *answers: object) -> list[str]:
     return asked
 
 
-def test_a_release_that_data_knows_is_asked_of_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_that_data_knows_is_not_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answering(monkeypatch, NotThere("none"), NotThere("none"))
     named = SubjectSpec(label="0.136.0", release="0.136.0")
     brought = SubjectSpec(label="candidate", path="/nonexistent")

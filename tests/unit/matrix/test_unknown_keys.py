@@ -1,4 +1,4 @@
-"""A misspelt key of any TOML file of ours is answered with the nearest one of the table that it stands in."""
+"""A misspelt key of any of our TOML files is answered with the nearest one of the table that it stands in."""
 
 from pathlib import Path
 

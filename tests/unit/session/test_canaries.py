@@ -24,7 +24,7 @@ Attempt = tuple[Verdict, bool]
 
 
 class World:
-    """A bench whose environment ends as it is told, and rehearsals whose verdicts are given."""
+    """A bench whose environment ends as the test says, and rehearsals whose verdicts are given."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, **attempts: list[Attempt]) -> None:
         self.count, self.asked = 0, list[str]()

@@ -22,7 +22,7 @@ from pytest_codexsandbox.environments.container.provision.questions import Quest
 from pytest_codexsandbox.environments.container.provision.reach import Heard
 from pytest_codexsandbox.environments.container.provision.wanted import Wanted
 from pytest_codexsandbox.environments.container.provision.within import within
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault
 from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.container import BwrapSpec
 
@@ -87,7 +87,7 @@ def silent_engines(hosts: Sequence[str], *, limit: float = LIMIT) -> dict[str, C
     groups = [(near, min(limit, NEAR)), ([host for host in hosts if host not in near], limit)]
     found: dict[str, CodexSandboxError] = {}
     for group, patience in groups:
-        heard = within({host: partial(_greet, host, patience) for host in group}, patience)
+        heard = _greeted(group, patience)
         for host in group:
             answer = heard.get(host)
             if answer is None:
@@ -95,6 +95,13 @@ def silent_engines(hosts: Sequence[str], *, limit: float = LIMIT) -> dict[str, C
             elif isinstance(answer, CodexSandboxError):
                 found[host] = answer
     return found
+
+
+def _greeted(hosts: Sequence[str], patience: float) -> dict[str, bool | Exception]:
+    """Asks a silent engine a second time: a machine with much other work may miss the first limit."""
+    heard = within({host: partial(_greet, host, patience) for host in hosts}, patience)
+    deaf = [host for host in hosts if isinstance(heard.get(host, Hangs("")), Hangs)]
+    return heard | within({host: partial(_greet, host, patience) for host in deaf}, patience)
 
 
 def _greet(host: str, patience: float) -> bool:
