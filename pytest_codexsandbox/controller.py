@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import __version__, feasibility, payload, settling
+from pytest_codexsandbox import __version__, feasibility, payload, preparation, settling
 from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
@@ -20,7 +20,6 @@ from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
-from pytest_codexsandbox.matrix.generated import tools
 from pytest_codexsandbox.matrix.plan import as_line
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.journal import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
@@ -118,8 +117,9 @@ class Controller:
             if one.required:
                 tell(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
         self._have_subjects(plan)
-        self._have_tools(plan)
-        self._have_images(plan)
+        if self.run.generators:
+            preparation.have_tools(self.config, plan, self.run.writers)
+        preparation.have_images(self.config, plan)
 
     def _need_whole(self, journal: Journal) -> None:
         """Without a plan on the disk there is no ledger, so nothing is measured."""
@@ -136,8 +136,7 @@ class Controller:
         does a run for which no Codex at all can be had."""
         specs = tuple(dict.fromkeys(cell.subject for cell in plan.cells))
         faults: dict[SubjectSpec, NotHad] = {}
-        capture = self.config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled() if capture else nullcontext():
+        with preparation.on_screen(self.config):
             for spec in specs:
                 try:
                     with suppress(MachineFault):
@@ -154,32 +153,6 @@ class Controller:
             self.journal = None
         parts = {spec.label: feasibility.lack(feasibility.release(spec.label), why) for spec, why in faults.items()}
         raise feasibility.nothing(plan.preset, tuple(parts.values()))
-
-    def _have_tools(self, plan: Plan) -> None:
-        """The same for generators that a registry has."""
-        asked = tools(plan, self.run.writers) if self.run.generators else ()
-        if not asked:
-            return
-        from pytest_codexsandbox.session.tellers import brought  # dear, and only for generators
-
-        capture = self.config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled() if capture else nullcontext():
-            for one in asked:
-                with suppress(NotHad, MachineFault):
-                    brought(one, cache_folder(), progress=progress_on(sys.stderr))
-
-    def _have_images(self, plan: Plan) -> None:
-        """The same for what containers run in."""
-        asked = [cell.environment.container for cell in plan.cells]
-        if not any(asked):
-            return
-        try:
-            from pytest_codexsandbox.environments.container.provision.beforehand import prepare
-        except ImportError:  # each of the cells says so
-            return
-        capture = self.config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled() if capture else nullcontext():
-            prepare([one for one in asked if one is not None], cache_folder(), sys.stderr)
 
     # ---- with xdist, workers collect; they leave their plan in the run's folder
     @pytest.hookimpl(optionalhook=True)
