@@ -20,6 +20,8 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox import journal as journals
+from pytest_codexsandbox.commands import diagnose_json
+from pytest_codexsandbox.diagnosis.choices import choices
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
 from pytest_codexsandbox.diagnosis.table import WORDS, markdown
@@ -37,11 +39,12 @@ from pytest_codexsandbox.reports.private import private
 EXAMPLES: Final = (
     "codexsandbox diagnose .codexsandbox/2026-11-18T09-41/journal.ndjson",
     "codex sandbox -- true 2>&1 | codexsandbox diagnose -",
-    "codexsandbox diagnose ci.log --fact codex=0.114.0",
+    "codexsandbox diagnose ci.log --fact codex=0.114.0 --json",
     "codexsandbox diagnose --list",
 )
 READ_LIMIT: Final = 16 * 1024 * 1024
 CONTRADICTION: Final = 11
+OTHERS: Final = 2  # ways beside the first one
 SHOWN: Final = 4  # checks and causes named one by one
 
 Group = tuple[Diagnosis, list[Record]]
@@ -56,6 +59,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fingerprints", action="append", default=[], metavar="FOLDER", help="more fingerprints, one TOML file each"
     )
+    parser.add_argument("--json", action="store_true", help="for programs: causes, each with its first fix")
     parser.add_argument("--list", action="store_true", help="every known cause, and its words")
     parser.add_argument("--markdown", action="store_true", help="with --list: the reference page")
 
@@ -69,15 +73,18 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")
     content = _content(options.source)
     if content is None:
-        return _journal(private(journals.read(options.source)), known, Path(options.source))
-    return _text(content, _facts(options.fact), known)
+        return _journal(private(journals.read(options.source)), known, Path(options.source), as_json=options.json)
+    return _text(content, _facts(options.fact), known, as_json=options.json)
 
 
 # ---- a text
-def _text(content: str, facts: Mapping[str, str], known: Sequence[Fingerprint]) -> int:
+def _text(content: str, facts: Mapping[str, str], known: Sequence[Fingerprint], *, as_json: bool) -> int:
     if not content.strip():
         raise WrongInput("the text is empty", next_step="codex sandbox -- true 2>&1 | codexsandbox diagnose -")
     found = matches(content, facts=facts, fingerprints=known)
+    if as_json:
+        print(diagnose_json.of_text(found))
+        return 0 if found else 1
     if not found:
         print("\n".join(_not_recognised(len(known))))
         return 1
@@ -94,9 +101,14 @@ def _title(diagnosis: Diagnosis) -> str:
 def _because(diagnosis: Diagnosis) -> Iterator[str]:
     yield from _field("said", diagnosis.quote)
     yield from _field("because", diagnosis.cause)
-    yield from _field("try", diagnosis.remedy)
-    for way in diagnosis.ways:
-        yield from _field("way", way)
+    known = choices(diagnosis)
+    yield from _field("first", known.first)
+    for name, ways in (("or", known.others[:OTHERS]), ("unsafe", known.unsafe), ("no use", known.useless)):
+        for way in ways:
+            yield from _field(name, way)
+    more = len(known.others) - OTHERS
+    if more > 0:
+        yield from _field("more", f"{more} more ways: codexsandbox remedies {diagnosis.fingerprint}")
     yield from _field("see", diagnosis.link)
 
 
@@ -109,12 +121,16 @@ def _not_recognised(count: int) -> Iterator[str]:
 
 
 # ---- a journal
-def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path) -> int:
+def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path, *, as_json: bool) -> int:
     states = journal.states()
     red = [record for record in states.values() if record.verdict in EXPLAINED]
+    sure = not contradiction(journal, states)
+    if as_json:
+        groups = _groups(journal, red, known)
+        print(diagnose_json.of_journal(journal.run.id, _ending(journal, states), groups))
+        return _code(groups, sure=sure)
     for line in _ending(journal, states):
         print(line)
-    sure = not contradiction(journal, states)
     if not red:
         print(f"nothing to diagnose: no check of run {visible(journal.run.id)} is red or blocked")
         return 0 if sure else CONTRADICTION
@@ -124,7 +140,12 @@ def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path) -> in
     print(f"run {visible(journal.run.id)}: {checks} red or blocked, {causes}\n")
     folder = source if source.is_dir() else source.parent
     print("\n\n".join("\n".join((*_group_lines(*group), *_evidence(journal, group[1][0], folder))) for group in groups))
-    found = 0 if any(diagnosis.fingerprint for diagnosis, _ in groups) else 1
+    return _code(groups, sure=sure)
+
+
+def _code(groups: Sequence[Group], *, sure: bool) -> int:
+    """0 also where nothing is red."""
+    found = 0 if not groups or any(diagnosis.fingerprint for diagnosis, _ in groups) else 1
     return found if sure else CONTRADICTION
 
 

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.diagnosis.choices import choices
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Diagnosis
@@ -147,7 +148,7 @@ def _inside_fix(inside: Answer) -> str:
 def _fix(known: Diagnosis | None) -> str:
     if known is None:
         return _SHOW
-    return known.remedy or (known.ways[0] if known.ways else _SHOW)
+    return choices(known).first or _SHOW
 
 
 def _again() -> str:

@@ -24,9 +24,10 @@ _SEEN: Final = "/proc stays masked, so that a sandboxed command sees the contain
 _IF_MASKED: Final = (
     "where the engine masks /proc it stays masked, and a sandboxed command sees the container's processes"
 )
+_NO_HELP: Final = "does not help"
 _WORDS: Final = {
     "green": "proved in {}", "no sandbox": "then there is no sandbox; tried in {}",
-    "no better": "does not help: tried in {}",
+    "no better": f"{_NO_HELP}: tried in {{}}",
 }  # fmt: skip
 
 
@@ -50,10 +51,12 @@ def where_of(facts: Mapping[str, str]) -> Where:
 
 
 def remedies_here(cause: str, facts: Mapping[str, str] = NO_FACTS) -> tuple[tuple[str, RemedyHere], ...]:
-    """Return the text of every remedy for this cause and what is known of it: first those that help there."""
+    """Return the text of every remedy for this cause and what is known of it: first those that help there.
+
+    One that helps wherever it was tried stands before one that helps only with some families of bubblewrap."""
     where = where_of(facts)
     found = [(one, here(one, cause, where)) for one in remedies() if cause in one.causes]
-    found.sort(key=lambda pair: ORDER.index(pair[1].turns))
+    found.sort(key=lambda pair: (ORDER.index(pair[1].turns), _NO_HELP in pair[1].proof))
     return tuple((told(one, known), known) for one, known in found)
 
 

@@ -1,6 +1,7 @@
 """`codexsandbox diagnose`: from a pasted text or an old journal to a cause and what to do."""
 
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,9 @@ LOCAL = journals.cell()
 KEYS = journals.keys_of((LOCAL,), ("filesystem.outside-refused", "sqlite.board-outside-refused"), ("read-only",))
 
 
-def pasted(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
+def pasted(text: str, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    return main(["diagnose", "-"])
+    return main(["diagnose", "-", *words])
 
 
 def written(folder: Path, *records: Record, stderr: str = "", as_version: str = "") -> Path:
@@ -63,7 +64,7 @@ def test_a_pasted_error_gets_cause_and_remedy(
     shown = capsys.readouterr().out
     assert shown.startswith("userns-not-permitted  (the sandbox)\n   said      No permissions to create new namespace")
     assert "\n   because   " in shown
-    assert "\n   try       " in shown
+    assert "\n   first     " in shown
     assert "\n   see       https://" in shown
 
 
@@ -252,3 +253,44 @@ def test_the_help_shows_lines_to_paste(capsys: pytest.CaptureFixture[str]) -> No
         main(["diagnose", "--help"])
     assert ended.value.code == 0
     assert "codexsandbox diagnose -" in capsys.readouterr().out
+
+
+def test_one_fix_is_first_and_what_gives_up_the_sandbox_stands_apart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted(NO_USERNS, monkeypatch) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines if line.startswith("   ") and not line.startswith("    ")]
+    assert names.count("first") == 1
+    assert names.index("first") < names.index("or") < names.index("unsafe")
+    unsafe = next(line for line in lines if line.startswith("   unsafe"))
+    assert "danger-full-access" in unsafe
+    assert not any("danger-full-access" in line for line in lines[: lines.index(unsafe)])
+
+
+def test_json_has_one_first_fix_for_each_cause(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted(NO_USERNS, monkeypatch, "--json") == 0
+    (cause,) = json.loads(capsys.readouterr().out)["causes"]
+    assert cause["fingerprint"] == "userns-not-permitted"
+    assert cause["first"]
+    assert "danger-full-access" not in cause["first"]
+    assert any("danger-full-access" in way for way in cause["unsafe"])
+    assert cause["first"] not in (*cause["others"], *cause["unsafe"], *cause["useless"])
+
+
+def test_json_of_an_unknown_text_has_no_cause(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted("nothing that is known", monkeypatch, "--json") == 1
+    assert json.loads(capsys.readouterr().out) == {"causes": []}
+
+
+def test_json_of_a_journal_names_each_check_of_a_cause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, *blocked(), stderr=NO_USERNS)
+    assert main(["diagnose", str(path), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["faults"] == []
+    assert [cause["fingerprint"] for cause in shown["causes"]] == ["userns-not-permitted"]
+    assert set(shown["causes"][0]["checks"]) == {str(record.key) for record in blocked()}

@@ -1,0 +1,27 @@
+"""Sorts what can be done about a cause: one fix to try first, others, what gives up the sandbox, what does not help."""
+
+import msgspec
+
+from pytest_codexsandbox.model.record import Diagnosis
+
+
+class Choices(msgspec.Struct, frozen=True, kw_only=True):
+    """Each is a text to show. `first` is empty where nothing is known that helps."""
+
+    first: str = ""
+    others: tuple[str, ...] = ()
+    unsafe: tuple[str, ...] = ()  # after these there is no sandbox
+    useless: tuple[str, ...] = ()  # tried, and no better
+
+
+def choices(diagnosis: Diagnosis) -> Choices:
+    """Sort the remedies by what they do there. Without any, the advice of the fingerprint is the first fix."""
+    kinds = [one.turns for one in diagnosis.remedies] or ["not proved"] * len(diagnosis.ways)
+    pairs = list(zip(diagnosis.ways, kinds, strict=False))
+    helping = tuple(way for way, turns in pairs if turns in ("green", "not proved"))
+    first, others = (helping[0], helping[1:]) if helping else (diagnosis.remedy, ())
+    return Choices(
+        first=first, others=others,
+        unsafe=tuple(way for way, turns in pairs if turns == "no sandbox"),
+        useless=tuple(way for way, turns in pairs if turns == "no better"),
+    )  # fmt: skip
