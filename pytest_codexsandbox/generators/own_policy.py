@@ -1,20 +1,22 @@
 """The policy that a generator writes by itself, where nothing tells it what is asked for. Pure.
 
-It cannot know the requested roots and network. What it writes where there is no file shall be in force on every other
-file too; the parts of a policy that it does not write shall stay as the user has them.
+It cannot know the requested roots and network. The mode that it writes where there is no file must be in force on
+every other file too; the parts of a policy that it does not write must stay as the user has them. Full access, a
+network or a further folder was not asked for: to grant one is a leak, unless a row of its declaration means it.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_codexsandbox.generators.checks import seen
-from pytest_codexsandbox.generators.checks.granting import granted, layers, place
+from pytest_codexsandbox.generators.checks.granting import granted, layers
 from pytest_codexsandbox.generators.checks.overrides import merged
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
-from pytest_codexsandbox.model.generator import FREE, PARTS, Expect, Outcome, Part, Row
+from pytest_codexsandbox.model.generator import FREE, PARTS, Expect, Mode, Outcome, Part, Row
 
 _TABLE: Final = "sandbox_workspace_write"
-_WHY: Final = "nothing tells this generator what is asked for: what it writes where there is no file must be in force"
+_WHY: Final = (
+    "nothing tells this generator what is asked for: the mode that it writes where there is no file must be in force"
+)
 
 
 def row(alone: Outcome, world: Mapping[str, str]) -> Row:
@@ -29,13 +31,13 @@ def row(alone: Outcome, world: Mapping[str, str]) -> Row:
         return UNTOLD
     if "sandbox" in written and grants.mode != "workspace-write":
         written |= {"roots", "network"}
-    roots = tuple(seen.placeholder(place(root, world), dict(world)) for root in grants.roots)
+    mode: Mode = "workspace-write" if grants.mode == FREE else grants.mode
     return Row(
         why=_WHY,
         expect=Expect(
-            sandbox=grants.mode if "sandbox" in written else "",
-            network=(grants.network or grants.mode == FREE) if "network" in written else None,
-            roots=roots if "roots" in written else None,
+            sandbox=mode if "sandbox" in written else "",
+            network=False if "network" in written else None,
+            roots=() if "roots" in written else None,
             approval=str(data.get("approval_policy", "")) if "approval" in written else "",
             keeps=tuple(part for part in PARTS if part not in written),
         ),

@@ -16,9 +16,7 @@ ASKED: Final[Mapping[str, str]] = {
     "shares": "its block survives other programs that write the same file, and it deletes nothing of theirs",
     "robust": "exit codes are true, it ends by itself, and survives crashes, two runs at once and older shapes",
 }
-_KEPT: Final = (
-    "the policy that Codex announces and enforces is what the generator writes; the rest is as the user has it"
-)
+_KEPT: Final = "the policy that Codex announces and enforces is the mode that it writes; the rest is as the user has it"
 _MEANS: Final[Mapping[Answer, str]] = {
     "yes": "all that was asked held", "no": "something did not hold", "unknown": "not all of it could be measured",
     "not asked": "not asked",

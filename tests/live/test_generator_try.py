@@ -99,6 +99,7 @@ def test_a_root_that_is_not_there_below_another_is_named_as_what_keeps_codex_fro
 CONFIG = '"$CODEX_HOME/config.toml"'
 SERVER = f"""printf '[mcp_servers.x]\\ncommand = "x"\\n' >> {CONFIG}"""
 MODE = f"""printf 'sandbox_mode = "workspace-write"\\n' >> {CONFIG}"""
+FREE = f"""printf 'sandbox_mode = "danger-full-access" # workspace-write\\n' >> {CONFIG}"""
 SAYS = "F effective.says-what-was-asked denied"
 
 
@@ -108,6 +109,7 @@ SAYS = "F effective.says-what-was-asked denied"
         (SERVER, "01-none", "asked     nothing about roots and network"),  # a policy is none of its business
         (MODE, "01-empty", "codex     says: workspace-write, network off"),  # the same one for everybody
         (MODE, "02-ends-in-tui", f"{SAYS} (another-mode)"),  # captured: not in force here
+        (FREE, "01-none", "F effective.says-what-was-asked leak (another-mode)"),  # full access was not asked for
         (f": $CXG_WRITABLE_ROOTS; {MODE}", "01-none", SAYS),  # it could know of roots and network
     ],
 )

@@ -18,20 +18,22 @@ ROOT = WORLD["ROOT0"]
         (b'default_permissions = ":workspace"\napproval_policy = "never"\n',
          Expect(sandbox="workspace-write", network=False, roots=(), approval="never", keeps=())),
         (b'sandbox_mode = "danger-full-access"\n',
-         Expect(sandbox="danger-full-access", network=True, roots=(), keeps=("approval",))),
+         Expect(sandbox="workspace-write", network=False, roots=(), keeps=("approval",))),
         (b'sandbox_mode = "read-only"\n', Expect(sandbox="read-only", network=False, roots=(), keeps=("approval",))),
         (f'sandbox_mode = "workspace-write"\n[sandbox_workspace_write]\nwritable_roots = ["{ROOT}/x"]\n'.encode(),
-         Expect(sandbox="workspace-write", roots=("@ROOT0@/x",), keeps=("network", "approval"))),
+         Expect(sandbox="workspace-write", roots=(), keeps=("network", "approval"))),
     ],
 )  # fmt: skip
-def test_what_it_writes_alone_is_what_must_be_in_force(config: bytes, expect: Expect) -> None:
+def test_the_mode_it_writes_alone_must_be_in_force_and_grants_nothing_that_was_not_asked_for(
+    config: bytes, expect: Expect
+) -> None:
     assert row(run(config), WORLD).expect == expect
 
 
 def test_arguments_count_as_well() -> None:
     argv = ("-c", 'sandbox_mode="workspace-write"', "-c", "sandbox_workspace_write.network_access=true")
     told = row(run(None, argv=argv), WORLD).expect
-    assert told == Expect(sandbox="workspace-write", network=True, keeps=("roots", "approval"))
+    assert told == Expect(sandbox="workspace-write", network=False, keeps=("roots", "approval"))
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_it_says_where_nothing_was_told_and_what_cannot_be_believed() -> None:
     assert NOT_TOLD.split(":")[0] not in block(summary())
     told = block(summary(told=False, doubt="trust.x: it was misjudged"))
     assert NOT_TOLD.split(":")[0] in told
-    assert "is what the generator writes" in told
+    assert "is the mode that it writes" in told
     assert "Not to be believed: trust.x: it was misjudged" in told
 
 
