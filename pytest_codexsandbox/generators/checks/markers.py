@@ -18,7 +18,7 @@ from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, St
 
 CLAIM = "one balanced pair of marks stands around what the generator manages"
 NO_MARKS = "no-marks"
-IN_PLACE = "its marks are inferred from what it writes where there is no file, and here it writes none: no `markers`"
+IN_PLACE = "its marks are only inferred (the declaration has no `markers`), and into this file it writes none of them"
 
 
 def one_marker_pair(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
