@@ -17,7 +17,7 @@ from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.matrix.select import USER, Names, Sieve, check_user, is_standing
 from pytest_codexsandbox.matrix.survey import FILES, load
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import NAMED, POLICIES, WORKSPACE_WRITE
+from pytest_codexsandbox.model.policy import NAMED, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import nameable
 from pytest_codexsandbox.model.step import Key, PlannedNothing
@@ -25,6 +25,7 @@ from pytest_codexsandbox.planfile import write_plan
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.running import Run, of, usage_errors
 from pytest_codexsandbox.session.standing import STANDING
+from pytest_codexsandbox.session.user_words import policies_of
 from pytest_codexsandbox.whose import is_ours, keep_ours
 
 KEY: Final = pytest.StashKey[Key]()
@@ -147,9 +148,10 @@ class Collection:
         """Standing items that the paths which were given do not hold, or hold in part only."""
         planned = {key for key in self.run.base_plan().keys if is_standing(key.promise) and place(key) in wanted}
         missing = planned - {item.stash[KEY] for item in self._standing}
-        return (
-            [item for item in standing_items(session, self.run.files) if item.stash[KEY] in missing] if missing else []
-        )
+        if not missing:
+            return []
+        # A standing promise without a key in this plan is one item that stands for none (see `parametrize`).
+        return [item for item in standing_items(session, self.run.files) if item.stash.get(KEY, None) in missing]
 
     def _missing_from(self, keys: Iterable[Key]) -> Iterator[PlannedNothing]:
         """With a path, pytest collects what lies there: only that was asked for."""
@@ -287,12 +289,9 @@ def key_id(key: Key) -> str:
 def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
     """A user's own test: a promise named by its node id, under the policies that its marker names."""
     marker = next(iter(metafunc.definition.iter_markers(MARKER)), None)
-    policies = tuple(marker.kwargs.get("policies", (WORKSPACE_WRITE,))) if marker else (WORKSPACE_WRITE,)
-    unknown = [policy for policy in policies if policy not in POLICIES]
-    if unknown:
-        raise pytest.Collector.CollectError(
-            f"{metafunc.definition.nodeid}: no policy {unknown[0]!r}; known: {', '.join(POLICIES)}"
-        )
+    policies = (
+        policies_of(marker.args, marker.kwargs, test=metafunc.definition.nodeid) if marker else (WORKSPACE_WRITE,)
+    )
     slug = nameable(re.sub(r"[^a-z0-9]+", "-", metafunc.definition.nodeid.lower()).strip("-"))
     promise = Promise(
         id=f"{USER}{slug}", kind="capability", severity="medium", needs="sandbox", source=metafunc.definition.nodeid,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import __version__, payload, settling
+from pytest_codexsandbox import __version__, feasibility, payload, settling
 from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
@@ -21,9 +21,11 @@ from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.generated import tools
 from pytest_codexsandbox.matrix.plan import as_line
+from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.journal import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal as ReadJournal
 from pytest_codexsandbox.model.ledger import count, settle
+from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -37,7 +39,7 @@ from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 from pytest_codexsandbox.sharing import Owners
-from pytest_codexsandbox.telling import tell_last
+from pytest_codexsandbox.telling import tell, tell_last
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
@@ -56,6 +58,7 @@ class Controller:
         self.versions: dict[str, str] = {}  # subject label → version
         self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
         self.leaks: tuple[str, ...] = ()
+        self.environments: list[EnvironmentLine] = []
         self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
@@ -103,12 +106,16 @@ class Controller:
             RunLine(
                 id=self.run.folder.name, started=_now(), product=f"codexsandbox {__version__}", preset=plan.preset,
                 invocation=("pytest", *words), strict=asked.strict, boot_id=_boot_id(), pid=os.getpid(),
+                places=self.run.places,
             ),
         )  # fmt: skip
         self.journal.write(as_line(plan))
         self.journal.sync()
         self._need_whole(self.journal)
         claim(self.run.worlds)
+        for one in plan.not_planned:
+            if one.required:
+                tell(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
         self._have_subjects(plan)
         self._have_tools(plan)
         self._have_images(plan)
@@ -124,12 +131,28 @@ class Controller:
             )  # fmt: skip
 
     def _have_subjects(self, plan: Plan) -> None:
-        """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all."""
+        """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all, and so
+        does a run for which no Codex at all can be had."""
+        specs = tuple(dict.fromkeys(cell.subject for cell in plan.cells))
+        faults: dict[SubjectSpec, NotHad] = {}
         capture = self.config.pluginmanager.getplugin("capturemanager")
         with capture.global_and_fixture_disabled() if capture else nullcontext():
-            for spec in dict.fromkeys(cell.subject for cell in plan.cells):
-                with suppress(NotHad, MachineFault):
-                    self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+            for spec in specs:
+                try:
+                    with suppress(MachineFault):
+                        self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+                except NotHad as fault:
+                    faults[spec] = fault
+        if faults and len(faults) == len(specs) and len(plan.not_applicable) < len(plan.keys):
+            self._give_up(plan, faults)
+
+    def _give_up(self, plan: Plan, faults: Mapping[SubjectSpec, NotHad]) -> None:
+        if self.journal is not None:
+            self._clean_up()
+            self.journal.close()
+            self.journal = None
+        parts = {spec.label: feasibility.lack(feasibility.release(spec.label), why) for spec, why in faults.items()}
+        raise feasibility.nothing(plan.preset, tuple(parts.values()))
 
     def _have_tools(self, plan: Plan) -> None:
         """The same for generators that a registry has."""
@@ -192,6 +215,9 @@ class Controller:
         for line in carried.all_lines():
             self.journal.write(line)
             self._agrees(line)
+        self.environments += [line for line in lines if isinstance(line, EnvironmentLine)]
+        if lines:  # pytest keeps every report until the end
+            payload.put(report, msgspec.structs.replace(carried, lines=()))
         self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
             self.nodeids[carried.record.key] = report.nodeid
@@ -296,11 +322,16 @@ class Controller:
             pytest_code=ended if ended in settling.PYTEST_OWN else 0, other_failures=self._foreign(ended),
             overruled=overruled or ended not in (0, 1, *settling.PYTEST_OWN),
             stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
-            incomplete=incomplete, unwritten=tuple(self.unwritten),
+            changed=self._changed(), incomplete=incomplete, unwritten=tuple(self.unwritten),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
             dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
+            unmeasured=tuple(one.what for one in plan.not_planned if one.required),
         )  # fmt: skip
+
+    def _changed(self) -> tuple[str, ...]:
+        found = changes(self.environments)
+        return tuple(f"{spec}: {'; '.join(told)}" for spec, told in found.items())
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:
         """What is only known at the end: healed, expired or too broad expectations; they are results as well."""

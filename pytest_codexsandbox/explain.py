@@ -10,12 +10,15 @@ from pytest_codexsandbox.diagnosis.clues import flat
 from pytest_codexsandbox.diagnosis.derived import (
     ANOTHER_BWRAP,
     ETC_CODEX,
+    FAILS_OUTSIDE,
     HALF_A_SANDBOX,
     HARNESS,
     KILLED,
     LET_THROUGH,
     NEVER_RAN,
+    NO_DIRECTION,
     NO_SANDBOX,
+    TEST_IS_WRONG,
     TIMED_OUT,
     UNKNOWN,
 )
@@ -29,6 +32,7 @@ from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
 
@@ -55,6 +59,9 @@ def diagnose(
     """
     if record.verdict not in EXPLAINED:
         return None
+    if record.diagnosis is not None and record.diagnosis.fingerprint == TEST_IS_WRONG.fingerprint:
+        return record.diagnosis  # what to type is known to the run alone
+    record, observations = _without_paths(record, observations)
     if record.attempt == 0:  # the reader made it of a plan that has no result
         return NEVER_RAN
     if record.blocked_by == BLOCKED_BY:
@@ -73,6 +80,12 @@ def with_alone(journal: Journal, *, fingerprints: Sequence[Fingerprint] | None =
     return msgspec.structs.replace(journal, alone={spec: told for spec, told in found.items() if told is not None})
 
 
+def _without_paths(record: Record, observations: Sequence[Observation]) -> tuple[Record, list[Observation]]:
+    """A world lies below the user's cache folder: real paths would look like the state of some program."""
+    shown = [PrivatePaths([seen.world]).of(seen) for seen in observations]
+    return PrivatePaths(seen.world for seen in observations).of(record), shown
+
+
 def _found(
     record: Record,
     observations: Sequence[Observation],
@@ -80,6 +93,8 @@ def _found(
     told: Mapping[str, str],
     known: Sequence[Fingerprint],
 ) -> Diagnosis:
+    if any(row.reason == FAILS_OUTSIDE.fingerprint and not row.control_held for row in record.evidence):
+        return _quoted(FAILS_OUTSIDE, record)
     particular = [known for known in known if not _bare(known)]
     by_word = _by_word(record, told, known)
     if by_word is not None:
@@ -92,8 +107,14 @@ def _found(
         or _let_through(record)
         or _ended(record, observations)
         or match(_said_aside(observations), facts=told, fingerprints=particular)
-        or _quoted(HARNESS if record.verdict is Verdict.BROKEN else UNKNOWN, record)
+        or _quoted(_not_known(record), record)
     )
+
+
+def _not_known(record: Record) -> Diagnosis:
+    if record.verdict is Verdict.BROKEN:
+        return HARNESS
+    return NO_DIRECTION if record.verdict is Verdict.VIOLATES and not record.direction else UNKNOWN
 
 
 def _by_word(record: Record, told: Mapping[str, str], known: Sequence[Fingerprint]) -> Diagnosis | None:

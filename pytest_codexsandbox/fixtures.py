@@ -5,13 +5,15 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
+import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, Lost, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, Lost
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.redact import redact, redact_bytes
 from pytest_codexsandbox.model.step import Key
@@ -21,6 +23,8 @@ from pytest_codexsandbox.session.rehearsal import has, lacking, lacking_there, m
 from pytest_codexsandbox.session.sides import ending, look_of
 from pytest_codexsandbox.session.standing import control_words, control_worked
 from pytest_codexsandbox.session.trial import RealTrial
+from pytest_codexsandbox.session.user_command import ACT, by_itself, compared
+from pytest_codexsandbox.session.user_words import check_look, check_run
 from pytest_codexsandbox.session.writing import RealWriting
 
 TRIAL = pytest.StashKey[RealTrial]()
@@ -117,19 +121,22 @@ class CodexSandbox:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         timeout: float = 20.0,
+        control: bool = True,
     ) -> Observation:
         """Run `argv` in the sandbox; `looks` are seen from outside before and after.
 
-        The probe shows that the sandbox is on in this very call, and then becomes the command.
+        The probe shows that the sandbox is on in this very call, and then becomes the command. The same command also
+        runs once without a sandbox, in a fresh world with the same files and the same time limit: only so a failure
+        can be laid to the sandbox. `control=False` leaves that out, for a command whose effects are not to happen
+        outside; its failures then have no direction.
         """
-        if not argv:
-            raise WrongInput("codex_sandbox.run() was given no command", next_step='codex_sandbox.run("true")')
+        check_run(argv, given=given, looks=looks, stdin=stdin, env=env, timeout=timeout)
         bench, key = self._run.bench, self._trial.key
         cell, own = bench.cells[key.cell], dict(env or {})
         call = Call(stdin=stdin, env=own, timeout=timeout * self._run.settings.timeout_scale)
         # Python makes a variable of its own where the locale is C: no command of the user's shall find it.
         words = {"argv": list(argv), "without": sorted({"LC_CTYPE"} - own.keys())}
-        acts = {"user/run": Act(verb="become", params=words, given=tuple(given), looks=tuple(looks))}
+        acts = {ACT: Act(verb="become", params=words, given=tuple(given), looks=tuple(looks))}
         environment, subject = bench.environment(cell.environment), bench.subject(cell.subject)
         subject = subject.inside(environment)
         try:
@@ -148,29 +155,49 @@ class CodexSandbox:
         )  # fmt: skip
         if seen.ended == "lost":
             raise bench.lost(cell.environment, seen.error)
-        self._trial.rows.append(self._evidence(seen, redact(shlex.join(argv))))
+        outside = bench.outside(cell, acts, call, of=f"{key.promise} {key.case}") if control else None
+        command = redact(shlex.join(argv))[:100]
+        self._trial.outside[seen.id] = compared(seen, outside)
+        self._trial.rows += [self._sandbox_is_on(seen, command), self._ends(seen, command)]
         self._trial.stdin[seen.id] = told
         self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
-        return seen
+        self._trial.control += (outside,) if outside is not None else ()
+        return self._for_the_test(seen)
+
+    def _for_the_test(self, seen: Observation) -> Observation:
+        """With placeholders for the world. What the command said is the test's to read: other paths stay there."""
+        shown, said = PrivatePaths([seen.world], self._run.places).of(seen), PrivatePaths([seen.world]).of(seen)
+        return msgspec.structs.replace(
+            shown, stdout=said.stdout, stderr=said.stderr, before=said.before, after=said.after
+        )
 
     def look(self, seen: Observation, path: str, *, before: bool = False) -> Any:
-        return look_of(seen, "user/run", path, before=before)
+        check_look(path, (name.partition("|")[2] for name in seen.after if name.startswith(f"{ACT}|")))
+        return look_of(seen, ACT, path, before=before)
 
-    def _evidence(self, seen: Observation, command: str) -> Evidence:
-        """The user's command says what it says; that it said so in a sandbox is known as in any call of the probe."""
+    def _ends(self, seen: Observation, command: str) -> Evidence:
+        found = self._trial.outside[seen.id]
+        return Evidence(
+            claim=f"`{command}` ends by itself", act=ACT, nonce=seen.nonce, call=seen.id, control=found.told,
+            control_held=found.held or by_itself(seen), saw=ending(seen), held=by_itself(seen), reason=found.reason,
+            direction="" if by_itself(seen) else found.direction,
+        )  # fmt: skip
+
+    def _sandbox_is_on(self, seen: Observation, command: str) -> Evidence:
+        """Shown as in any call of the probe, whose control is the probe's own."""
         key, control = self._trial.key, self._trial.control[0]
         own = self._run.bench.assessed(self._run.bench.cells[key.cell], key.policy, seen, control)
         wanted = "on" if POLICIES[self.policy].sandboxed else "off"
-        proved, by_itself = own.state == wanted, seen.ended in ("exit", "signal")
+        proved = own.state == wanted
         known = own.state != "unknown" and not seen.error
         outside = control_words(control) if known else seen.error or own.why
         return Evidence(
-            claim=f"`{command[:100]}` ends by itself, and in its call the sandbox is {wanted}",
-            act="user/run", nonce=seen.nonce, call=seen.id,
+            claim=f"in the call of `{command}` the sandbox is {wanted}",
+            act=ACT, nonce=seen.nonce, call=seen.id,
             control=outside, control_held=control_worked(control) and known,
-            saw=ending(seen) if proved else f"{ending(seen)}; {own.why}",
-            held=proved and by_itself,
-            direction="" if proved and by_itself else "leak" if own.state == "off" and wanted == "on" else "denied",
+            saw=f"the sandbox is {wanted}" if proved else f"{ending(seen)}; {own.why}",
+            held=proved,
+            direction="" if proved else "leak" if own.state == "off" and wanted == "on" else "denied",
         )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.errors import Contradiction, WrongInput
-from pytest_codexsandbox.model import ledger
+from pytest_codexsandbox.model import contents, ledger
 from pytest_codexsandbox.model.journal import (
     SCHEMA,
     CallLine,
@@ -200,7 +200,7 @@ class _Reader:
             raise _wrong(self.path, "the journal has no plan", "the run ended before it had planned anything")
         return ledger.Journal(
             run=self.run, plan=self.plan, environments=tuple(self.environments), subjects=tuple(self.subjects),
-            calls=tuple(self.calls), stories=tuple(self.stories), claims=tuple(self.claims),
+            calls=tuple(self.calls), stories=contents.whole(self.stories), claims=tuple(self.claims),
             records=tuple(self.records), end=self.end, torn=self.torn,
         )  # fmt: skip
 

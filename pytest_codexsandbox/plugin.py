@@ -59,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "codex(policies=('workspace-write',)): runs `codex_sandbox` under these policies of Codex's sandbox"
     )
+    options.refuse_unknown_ini(config)
     if options.wanted(config):
         _activate(config)
 
@@ -76,6 +77,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     refusing.say(config, items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    config = session.config
+    if session.testsfailed or config.pluginmanager.hasplugin(_COLLECTION):
+        return
+    with refusing.remembering(config):
+        options.refuse_without_effect(config)
+    refusing.say(config, session.items)
 
 
 @pytest.fixture
@@ -106,6 +117,7 @@ def codex_sandbox(request: pytest.FixtureRequest) -> "Iterator[CodexSandbox]":
 def pytest_configure_node(node: Any) -> None:
     """xdist: only a worker finds out that a test asks for our fixtures. It is told where to leave word of it."""
     node.workerinput.setdefault(FOLDER, str(_folder_of_a_later_run(node.config)))
+    node.workerinput[options.TYPED] = list(options.typed(node.config))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -12,6 +12,7 @@ from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.reports.private import private
 from pytest_codexsandbox.reports.result_files import ResultFiles
 
 
@@ -20,7 +21,7 @@ def read_back(
 ) -> tuple[Journal | None, str]:
     """Returns the journal, and why it does not say what the run found ("" where it does)."""
     try:
-        done = with_alone(read(path), fingerprints=fingerprints)
+        done = with_alone(private(read(path)), fingerprints=fingerprints)
     except CodexSandboxError as fault:
         return None, f"{fault.what}: {fault.why} ({fault.where})"
     states = done.states()

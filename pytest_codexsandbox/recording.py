@@ -13,11 +13,11 @@ import pytest
 from pytest_codexsandbox import payload
 from pytest_codexsandbox.collection import KEY
 from pytest_codexsandbox.doors.repro import repro_script
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
 from pytest_codexsandbox.explain import diagnose
 from pytest_codexsandbox.fixtures import FAULT, LOST, NOT_APPLICABLE, TRIAL
 from pytest_codexsandbox.matrix.deviation_files import LOST_CAPABILITY
-from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
+from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.planfile import is_stopped
@@ -29,6 +29,7 @@ from pytest_codexsandbox.session.batteries import act_id
 from pytest_codexsandbox.session.rehearsal import judged
 from pytest_codexsandbox.session.trial import RealTrial
 from pytest_codexsandbox.session.tried import OVER
+from pytest_codexsandbox.session.user_command import FAILS_OUTSIDE, failed_by_itself, never_ran, wrong_test
 from pytest_codexsandbox.session.writing import RealWriting
 
 USER: Final = "user"  # the suite of a user's own tests
@@ -59,7 +60,7 @@ class Recording:
             item.stash[RECORD] = record
             traceback = report.longrepr
             show(report, record)
-            if record.suite == USER and report.failed and report.when == "call":
+            if record.suite == USER and report.failed and report.when == "call" and not _is_ours(call):
                 report.longrepr = traceback or report.longrepr  # pytest tells a user's own assertion better
             setattr(report, TOLD, record.suite != USER)
             self._attach(item, record)
@@ -106,10 +107,15 @@ class Recording:
             if trial is None:
                 return Record(key=key, verdict=Verdict.BROKEN, reason="the test ran without the harness's own fixture")
             fault = call.excinfo.value if call.excinfo else None
+            if isinstance(fault, WrongInput) and _suite(key) == USER:
+                why = f"; {fault.why}" if fault.why else ""
+                return wrong_test(key, f"{_line_of(item, call)}: {fault.what}{why}", fault.next_step)
             if isinstance(fault, MACHINE_FAULTS):
                 return Record(key=key, verdict=Verdict.BROKEN, reason=message, evidence=tuple(trial.rows))
+            if _suite(key) == USER and not trial.rows and not report.skipped:
+                return never_ran(key, message)
             if report.failed and _suite(key) == USER:
-                trial.rows += _own_words(trial, message)
+                trial.rows += failed_by_itself(trial.rows, trial.outside, title=trial.promise.title, message=message)
             return self._judge(trial, key, report.outcome, message)
         if report.failed:
             return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
@@ -129,6 +135,7 @@ class Recording:
 
     def _finish(self, item: pytest.Item, record: Record) -> Record:
         run, key = self.run, record.key
+        record = run.private(item.stash.get(TRIAL, None)).of(record)
         run.attempts[key] = run.attempts.get(key, 0) + 1
         changes: dict[str, Any] = {"attempt": run.attempts[key], "worker": run.worker, "suite": _suite(key)}
         trial = item.stash.get(TRIAL, None)
@@ -148,7 +155,9 @@ class Recording:
             record = msgspec.structs.replace(record, diagnosis=_why(run, trial, record))
         if record.verdict is Verdict.VIOLATES:
             record = run.cover(key, record, version)
-        if trial is not None and record.verdict in (Verdict.VIOLATES, Verdict.EXPECTED, Verdict.BLOCKED):
+        found = record.diagnosis.fingerprint if record.diagnosis else ""
+        shows = record.verdict in (Verdict.VIOLATES, Verdict.EXPECTED, Verdict.BLOCKED) or found == FAILS_OUTSIDE
+        if trial is not None and shows:
             record = msgspec.structs.replace(record, repro=self._write_repro(trial, record))
         return record
 
@@ -268,13 +277,16 @@ def _told(fault: CodexSandboxError) -> str:
     return "; ".join(" ".join(line.split()) for line in str(fault).splitlines())[:_LONGEST]
 
 
-def _own_words(trial: RealTrial, message: str) -> tuple[Evidence, ...]:
-    """A user's own test asserts by itself: over a call that held, its failure is a finding, in its first line."""
-    last = next(iter(reversed(trial.rows)), None)
-    if last is None or not last.control_held:
-        return ()
-    saw = message.strip().splitlines()[:1] or ["the test failed"]
-    return (msgspec.structs.replace(last, claim=trial.promise.title, saw=saw[0], held=False, direction="denied"),)
+def _line_of(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
+    """The line of the user's own file in which it happened."""
+    entries = call.excinfo.traceback if call.excinfo is not None else ()
+    lines = [entry.lineno + 1 for entry in entries if Path(str(entry.path)) == item.path]
+    return f"{item.nodeid.partition('::')[0]}:{lines[-1]}" if lines else item.nodeid
+
+
+def _is_ours(call: pytest.CallInfo[None]) -> bool:
+    """An error that says in words what is wrong: a traceback would show this plugin's own lines."""
+    return call.excinfo is not None and isinstance(call.excinfo.value, CodexSandboxError)
 
 
 def _suite(key: Key) -> str:
@@ -289,6 +301,7 @@ def _facts(run: Run, trial: RealTrial) -> dict[str, Any]:
     cell = run.bench.cells[trial.key.cell]
     version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
     try:
-        return {**run.bench.facts(cell.environment), "codex": version}
+        profile = cell.environment.profile if cell.environment.container else ""
+        return {**run.bench.facts(cell.environment), "codex": version, "profile": profile}
     except CodexSandboxError:  # it does not stand: then nothing of it explains anything
         return {"codex": version}

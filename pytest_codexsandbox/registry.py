@@ -33,6 +33,14 @@ def cache_folder() -> Path:
         ) from problem  # fmt: skip
 
 
+def home_folder() -> str:
+    """Returns the user's home; "" where neither HOME nor /etc/passwd names one."""
+    try:
+        return str(Path.home())
+    except RuntimeError:
+        return ""
+
+
 @cache
 def plugged(group: str, name: str) -> Any:
     """The object behind the entry point `name` of `codexsandbox.<group>`."""

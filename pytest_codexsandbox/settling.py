@@ -74,13 +74,16 @@ def exit_code(
     strict: bool = False,
     not_had: Sequence[str] = (),
     dropped: Sequence[str] = (),
+    unmeasured: Sequence[str] = (),
     disagreed: Sequence[str] = (),
+    changed: Sequence[str] = (),
 ) -> Outcome:
     """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
     `overruled`: pytest or another plugin ended the run with a code that means none of this;
     `incomplete`: why the journal is, if it is; `unwritten`: reports that are not there; `hooks`: of others
-    that failed; `not_had`: what was asked for and cannot be had on this machine; `dropped`: by whom what the
-    options ask for is not in the plan; `disagreed`: of workers, in what."""
+    that failed; `not_had`: what was asked for and cannot be had on this machine; `unmeasured`: of that, what no other
+    cell measures; `dropped`: by whom what the options ask for is not in the plan; `disagreed`: of workers, in what;
+    `changed`: machines while they were measured."""
     found = [
         (pytest_code, PYTEST_OWN.get(pytest_code, "")),
         (VIOLATED, _violated(records, other_failures)),
@@ -91,6 +94,8 @@ def exit_code(
         (LEDGER, _unbalanced(records, planned, incomplete)),
         (LEDGER, _unmeasured(records, planned)),
         (LEDGER, _never_on(records)),
+        (LEDGER, f"the machine changed while the run went on: {_list(changed)}" if changed else ""),
+        (LEDGER, f"asked for and not measured: {_list(unmeasured)}" if unmeasured else ""),
         (LEDGER, f"the workers do not agree: {_list(disagreed)}" if disagreed else ""),
         (LEDGER, f"asked for and not written: {_list(unwritten)}" if unwritten else ""),
         (LEDGER, f"results were not told to everybody: {_list(hooks)}" if hooks else ""),

@@ -31,6 +31,8 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.facts import contradiction, incomplete
+from pytest_codexsandbox.reports.merged_remedies import merged
+from pytest_codexsandbox.reports.private import private
 
 EXAMPLES: Final = (
     "codexsandbox diagnose .codexsandbox/2026-11-18T09-41/journal.ndjson",
@@ -67,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")
     content = _content(options.source)
     if content is None:
-        return _journal(journals.read(options.source), known, Path(options.source))
+        return _journal(private(journals.read(options.source)), known, Path(options.source))
     return _text(content, _facts(options.fact), known)
 
 
@@ -138,7 +140,7 @@ def _ending(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
 def _groups(journal: Journal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:
     """Checks by cause, the worst first."""
     facts = _facts_by_record(journal)
-    found: dict[tuple[str, ...], Group] = {}
+    found: dict[tuple[str, ...], list[tuple[Diagnosis, Record]]] = {}
     for record in red:
         wanted = set(record.calls) | {row.call for row in record.evidence}
         calls = [call.observation for call in journal.calls if call.observation.id in wanted and not call.control]
@@ -147,8 +149,9 @@ def _groups(journal: Journal, red: Iterable[Record], known: Sequence[Fingerprint
             continue
         own = () if diagnosis.fingerprint else _apart(record)
         name = (record.verdict.value, diagnosis.fingerprint, diagnosis.cause, *own)
-        found.setdefault(name, (diagnosis, []))[1].append(record)
-    return sorted(found.values(), key=lambda group: WORST_FIRST.index(group[1][0].verdict))
+        found.setdefault(name, []).append((diagnosis, record))
+    groups = [(merged([told for told, _ in each]), [record for _, record in each]) for each in found.values()]
+    return sorted(groups, key=lambda group: WORST_FIRST.index(group[1][0].verdict))
 
 
 def _apart(record: Record) -> tuple[str, ...]:
@@ -162,10 +165,12 @@ def _facts_by_record(journal: Journal) -> Callable[[Record], dict[str, Any]]:
     environments = {line.id: line.facts for line in journal.environments}
     versions = {line.id: line.version for line in journal.subjects}
     places = {row.id: row.as_version for row in journal.plan.cells}  # of a build that calls itself 0.0.0
+    profiles = {row.id: row.axes.get("profile", "") for row in journal.plan.cells if row.axes.get("bwrap")}
 
     def facts(record: Record) -> dict[str, Any]:
         version = places.get(record.key.cell) or versions.get(record.subject, "")
-        return {**environments.get(record.environment, {}), "codex": version}
+        profile = profiles.get(record.key.cell, "")
+        return {**environments.get(record.environment, {}), "codex": version, "profile": profile}
 
     return facts
 

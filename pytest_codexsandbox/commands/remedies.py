@@ -1,7 +1,10 @@
-"""What can be done where the sandbox does not start, what that costs, and whether it helps: proved here with --prove.
+"""List what can be done where the sandbox does not start, what that costs, and whether it helps: --prove tries it here.
 
 Without --prove: by cause, each remedy, its price for security, and where it was proved; starts nothing. A name is a
 cause (as reports and `diagnose` say it), a profile in which the sandbox does not start, or a remedy; globs too.
+A proof holds for one cause, one profile and one family of bubblewrap (before 0.12, 0.12, 0.13, Codex's own).
+
+With --write FILE the filter of system calls of one remedy is written, and the whole `docker run` line is printed.
 
 With --prove each remedy is applied to the environment that fails, in containers: red for this cause before, and green
 afterwards, or still red where that is recorded. What changes the kernel or the host is never applied.
@@ -20,7 +23,9 @@ from typing import Any, Final
 from pytest_codexsandbox.commands.asked import INSTALL
 from pytest_codexsandbox.commands.images import DOCKER
 from pytest_codexsandbox.commands.remedies_chosen import Choice, choose
+from pytest_codexsandbox.commands.remedies_paste import written
 from pytest_codexsandbox.commands.remedies_text import (
+    IMAGE,
     closing,
     here_line,
     host_lines,
@@ -44,6 +49,7 @@ from pytest_codexsandbox.session.proving import DISTRO, Outcome, Starts, in_cont
 EXAMPLES: Final = (
     "codexsandbox remedies",
     "codexsandbox remedies userns-refused-by-outer-filter",
+    "codexsandbox remedies docker-filter-and-bare-proc --write seccomp.json --image my-agent",
     "codexsandbox remedies docker-default --prove         what helps in Docker's default profile, tried here",
     "codexsandbox remedies cap-add-sys-admin --prove --json",
 )
@@ -55,6 +61,10 @@ _NOTHING_PROVED: Final = "no remedy can be proved here: "
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="CAUSE|PROFILE|REMEDY", help="only what is for these; default: all")
+    parser.add_argument(
+        "--write", default="", metavar="FILE", help="write the remedy's filter, and print `docker run …`"
+    )
+    parser.add_argument("--image", default="", metavar="NAME", help=f"with --write: the image, not {IMAGE}")
     parser.add_argument("--prove", action="store_true", help="apply them here, in containers")
     parser.add_argument("--distro", default=DISTRO, metavar="NAME", help=f"with --prove: another than {DISTRO}")
     parser.add_argument(
@@ -65,6 +75,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     choices = choose(options.names)
+    if options.image and not options.write:
+        raise WrongInput("--image belongs to `remedies NAME --write FILE`")
+    if options.write and (options.prove or options.json):
+        raise WrongInput("--write goes with neither --prove nor --json")
+    if options.write:
+        print(written(choices, options.write, options.image or IMAGE))
+        return 0
     if options.prove:
         return _prove(options, choices)
     if options.codex_bin or options.distro != DISTRO:
@@ -141,12 +158,13 @@ def _engine() -> dict[str, str]:
 def _proved(choices: Sequence[Choice], subject: Subject, distro: str) -> Iterator[Outcome]:
     with workbench("remedies") as folder:
         rehearsed = in_containers(subject, folder, distro=distro, say=tell)
-        yield from proved(choices, Starts(rehearsed, [one for choice in choices for one in choice.proofs]), say=tell)
+        starts = Starts(rehearsed, [one for choice in choices for one in choice.proofs])
+        yield from proved(choices, starts, distro=distro, say=tell)
 
 
-def proved(choices: Sequence[Choice], starts: Starts, *, say: Say) -> Iterator[Outcome]:
+def proved(choices: Sequence[Choice], starts: Starts, *, distro: str = DISTRO, say: Say) -> Iterator[Outcome]:
     """One after the other: whoever breaks off has what was found until then."""
     pairs = [(choice.remedy, proof) for choice in choices for proof in choice.proofs]
     for place, (remedy, proof) in enumerate(pairs, 1):
         say(f"{place}/{len(pairs)} {remedy.name}: {proof.before.words} → {proof.after.words}")
-        yield prove(remedy, proof, starts)
+        yield prove(remedy, proof, starts, distro=distro)

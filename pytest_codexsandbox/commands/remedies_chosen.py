@@ -19,6 +19,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     causes: tuple[str, ...]
     proofs: tuple[Proof, ...]
     asked: tuple[str, ...] = ()  # causes that were named: each is to be shown, not the remedy alone
+    profile: str = ""  # that was named: the price is the one there
 
 
 def choose(names: Sequence[str]) -> tuple[Choice, ...]:
@@ -45,7 +46,8 @@ def _of(remedy: Remedy, name: str) -> Choice | None:
         return Choice(remedy=remedy, causes=causes, proofs=proofs, asked=causes)
     proofs = tuple(proof for proof in remedy.proofs if fnmatchcase(proof.before.profile, name))
     causes = tuple(cause for cause in remedy.causes if any(cause in proof.about for proof in proofs))
-    return Choice(remedy=remedy, causes=causes, proofs=proofs) if proofs else None
+    (profile,) = {proof.before.profile for proof in proofs} if name in SHIPPED.values("profiles") and proofs else ("",)
+    return Choice(remedy=remedy, causes=causes, proofs=proofs, profile=profile) if proofs else None
 
 
 def _both(one: Choice, other: Choice) -> Choice:

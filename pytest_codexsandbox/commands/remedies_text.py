@@ -1,5 +1,6 @@
 """`codexsandbox remedies` on a screen, and for programs."""
 
+import shlex
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,14 +9,18 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.commands.remedies_chosen import Choice
+from pytest_codexsandbox.diagnosis.bubblewrap_family import listed as families_listed
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.diagnosis.remedies import Proof, Remedy, proved_with
+from pytest_codexsandbox.diagnosis.remedies import ORDER, Proof, Remedy, proved_with
+from pytest_codexsandbox.diagnosis.remedy_text import ANYWHERE, Where, price, shown
 from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.facts import many
 from pytest_codexsandbox.session.proving import Outcome
 
 _WIDTH: Final = 100
+FILTER_FILE: Final = "seccomp.json"  # what the text of a remedy calls it
+IMAGE: Final = "IMAGE"
 IN_A_VM: Final = "it changes the kernel or the host, is proved only in a VM, and is never applied here"
 _TURNS: Final = {
     "green": "helps", "no sandbox": "then there is no sandbox", "no better": "does not help",
@@ -38,29 +43,46 @@ def listed(choices: Sequence[Choice]) -> Iterator[str]:
         for choice in choices:
             if cause in choice.causes:
                 yield ""
-                yield from _remedy(choice.remedy, cause, again=choice.remedy.name in told)
+                yield from _remedy(choice, cause, again=choice.remedy.name in told)
                 told.add(choice.remedy.name)
         yield ""
     yield from _wrapped("", _counted(choices))
 
 
-def _remedy(remedy: Remedy, cause: str, *, again: bool) -> Iterator[str]:
-    proofs = remedy.proofs_for(cause)
-    proved = bool(proofs or remedy.shown)
-    unproved = "not proved for this cause" if remedy.proofs else "not proved"
-    head = f"  {remedy.name}  ({remedy.kind}): {_TURNS[remedy.turns] if proved else unproved}"
-    yield f"{head}; above" if again else head
+def _remedy(choice: Choice, cause: str, *, again: bool) -> Iterator[str]:
+    remedy = choice.remedy
+    head = f"  {remedy.name}  ({remedy.kind}): {_outcome(remedy, cause)}"
+    yield from _wrapped("", f"{head}; above" if again else head, indent="    ")
     if not again:
         yield from _wrapped("    do      ", remedy.do)
-        yield from _wrapped("    price   ", remedy.price)
+        yield from _wrapped("    price   ", price(remedy, where_named(choice)))
+        if words := remedy.docker_run(FILTER_FILE, IMAGE):
+            yield f"    paste   {shlex.join(words)}"
+        yield from _wrapped("    also    ", remedy.also) if remedy.also else ()
     if remedy.shown:
         yield from _wrapped("    proved  ", remedy.shown)
-    for proof in proofs:
+    for proof in remedy.proofs_for(cause):
         imitated = "; that imitates it" if cause in proof.imitates else ""
         head = "    proved  " if proof.turns == "green" else "    tried   "
         yield from _wrapped(head, arrow(proof, synthetic=_is_synthetic(proof)) + imitated)
     if not remedy.is_tried:
         yield from _wrapped("    host    ", IN_A_VM)
+
+
+def where_named(choice: Choice) -> Where:
+    """Return what is known of the profile that was named: its /proc decides what a remedy costs there."""
+    return Where(masked=SHIPPED.profile(choice.profile).masked_paths) if choice.profile else ANYWHERE
+
+
+def _outcome(remedy: Remedy, cause: str) -> str:
+    """Return what it does for this cause, by family of bubblewrap: `helps with bubblewrap before 0.12; …`."""
+    proofs = remedy.proofs_for(cause)
+    if not proofs:
+        return _TURNS[remedy.turns] if remedy.shown else shown(remedy, cause)[1]
+    families: dict[str, dict[str, None]] = {}
+    for proof in sorted(proofs, key=lambda one: ORDER.index(one.turns)):
+        families.setdefault(proof.turns, {})[proof.family] = None
+    return "; ".join(f"{_TURNS[turns]} with {families_listed(found)}" for turns, found in families.items())
 
 
 def arrow(proof: Proof | Outcome, *, synthetic: bool) -> str:
@@ -131,11 +153,14 @@ def listed_json(choices: Sequence[Choice]) -> dict[str, Any]:
 def _as_data(choice: Choice) -> dict[str, Any]:
     one = choice.remedy
     proofs = [
-        {**msgspec.to_builtins(proof), "synthetic": _is_synthetic(proof)} for proof in choice.proofs
+        {**msgspec.to_builtins(proof), "family": proof.family, "synthetic": _is_synthetic(proof)}
+        for proof in choice.proofs
     ]  # fmt: skip
     return {
-        "name": one.name, "do": one.do, "kind": one.kind, "price": one.price, "causes": list(choice.causes),
+        "name": one.name, "do": one.do, "kind": one.kind, "causes": list(choice.causes),
+        "price": price(one, where_named(choice)),
         "turns": one.turns, "shown": one.shown, "changes_host": not one.is_tried, "proofs": proofs,
+        "filter": one.filter, "docker_run": list(one.docker_run(FILTER_FILE, IMAGE)),
     }  # fmt: skip
 
 
@@ -150,8 +175,8 @@ def proved_json(
     }
 
 
-def _wrapped(head: str, text: str) -> list[str]:
+def _wrapped(head: str, text: str, *, indent: str = "") -> list[str]:
     width = max(60, min(_WIDTH, shutil.get_terminal_size().columns))
     return textwrap.wrap(
-        text, width, initial_indent=head, subsequent_indent=" " * min(len(head), 12), break_on_hyphens=False
+        text, width, initial_indent=head, subsequent_indent=indent or " " * min(len(head), 12), break_on_hyphens=False
     )

@@ -23,6 +23,7 @@ from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.reports import by_generator, terminal
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.facts import contradiction
+from pytest_codexsandbox.reports.private import private
 from pytest_codexsandbox.reports.written import FILES, put
 
 EXAMPLES: Final = (
@@ -30,6 +31,7 @@ EXAMPLES: Final = (
     "codexsandbox report old.ndjson --format html -o old.html",
     "codexsandbox report old.ndjson --format html,markdown,json -o reports/",
     "codexsandbox report old.ndjson --by generator",
+    "codexsandbox report old.ndjson --by generator --readme",
     "codexsandbox report old.ndjson --format markdown >> $GITHUB_STEP_SUMMARY",
 )
 _SUFFIXES: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
@@ -45,21 +47,27 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="terminal, html, markdown, json (default: by the name of FILE, else terminal)",
     )
     parser.add_argument("--by", choices=("generator",), help="a block for each generator, with a line for its README")
+    parser.add_argument(
+        "--readme", action="store_true", help="with --by generator: only a block to paste into its README"
+    )
     parser.add_argument("-o", "--output", metavar="FILE|DIR", help="where to; several formats need a folder")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="every promise a line, every cause in full")
 
 
 def run(options: argparse.Namespace) -> int:
+    _need_generators(options)
     formats = _formats(options)
     target = Path(options.output) if options.output else None
     if len(formats) > 1 and (target is None or (target.exists() and not target.is_dir())):
         raise WrongInput(
             "several formats need a folder", where=f"--format {options.format}", next_step="add: -o reports/"
         )
-    journal = with_alone(read(options.journal))
+    journal = with_alone(private(read(options.journal)))
     folder = _folder(options.journal)
 
     def render(name: str, *, screen: bool) -> str:
+        if options.readme:
+            return by_generator.readme_of(journal)
         if options.by:
             return _by_generator(name, journal, screen=screen)
         return _rendered(name, journal, folder, options.verbose, screen=screen)
@@ -83,7 +91,17 @@ def _trust(journal: Journal) -> int:
     return CONTRADICTION if missing else 0
 
 
+def _need_generators(options: argparse.Namespace) -> None:
+    if options.readme and not options.by:
+        raise WrongInput("--readme is a block about generators", next_step="add: --by generator")
+    if options.readme and options.format not in (None, "markdown"):
+        raise WrongInput("--readme is made as Markdown only", where=f"--format {options.format}",
+                         next_step="leave --format out")  # fmt: skip
+
+
 def _formats(options: argparse.Namespace) -> list[str]:
+    if options.readme:
+        return ["markdown"]
     if options.format is None:
         return [_SUFFIXES.get(Path(options.output).suffix.lower(), "terminal") if options.output else "terminal"]
     names = list(dict.fromkeys(name.strip() for name in options.format.split(",")))

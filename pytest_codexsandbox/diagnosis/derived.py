@@ -52,6 +52,24 @@ KILLED: Final = Diagnosis(
     remedy="Run it again. Where memory is short the kernel does this (`dmesg`, or the memory limit of the container); "
     "if it stays, Codex does it itself.",
 )
+FAILS_OUTSIDE: Final = Diagnosis(
+    fingerprint="fails-outside-too",
+    verdict="not-sandbox",
+    cause="The command of this test fails outside the sandbox too, in the same way: it is not the sandbox.",
+    remedy="Mend the command, or what the test gives it (`given`, `env`, `stdin`). `control` says how it ended.",
+)
+NO_DIRECTION: Final = Diagnosis(
+    fingerprint="",
+    cause="The test failed, and nothing shows that the sandbox refused anything: `control` says what is known of the "
+    "same command outside.",
+    remedy="Compare what the test expects with `saw` and `control`. Where it expects a refusal, the command works.",
+)
+TEST_IS_WRONG: Final = Diagnosis(
+    fingerprint="test-is-wrong",
+    verdict="not-sandbox",
+    cause="The test itself cannot be run as it is written, so nothing was measured. This says nothing about Codex.",
+    remedy="Change the test as the reason says.",
+)
 UNKNOWN: Final = Diagnosis(
     fingerprint="",
     cause="no fingerprint fits; what was promised and what was seen is all that is known",
@@ -67,4 +85,4 @@ NEVER_RAN: Final = Diagnosis(
     cause="the run, or the worker, ended before this was told: interrupted, killed, or without room for its journal",
     remedy="run it again, to its end",
 )
-DERIVED: Final = (NO_SANDBOX, HALF_A_SANDBOX, LET_THROUGH, ANOTHER_BWRAP)
+DERIVED: Final = (NO_SANDBOX, HALF_A_SANDBOX, LET_THROUGH, ANOTHER_BWRAP, FAILS_OUTSIDE, TEST_IS_WRONG)

@@ -30,6 +30,8 @@ from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
 Outcome = Literal["passed", "failed", "skipped", "error"]
 START: Final = "start"  # the topic that promises the sandbox itself
 TRUST: Final = "trust"  # the topic that is about the harness
+USER: Final = "user"  # a user's own test: it says by itself what it expects, so a row may have no direction
+_WORST_FIRST: Final[tuple[Direction, ...]] = (*DIRECTIONS, "")
 ANOTHER: Final = "another bubblewrap was used than asked for"
 _BROKEN_MEANS: Final[dict[str, Direction]] = {  # of a row that does not say it
     "boundary": "leak", "capability": "denied", "claim": "wrong-claim", "hygiene": "litter", "generator": "wrong-claim",
@@ -97,8 +99,9 @@ def _by_violation(promise: Promise, evidence: Sequence[Evidence]) -> Judged | No
     broken = [row for row in evidence if row.call and row.control and row.control_held and not row.held]
     if not broken:
         return None
-    found = [(row.direction or _BROKEN_MEANS[promise.kind], row) for row in broken]
-    direction, row = min(found, key=lambda pair: DIRECTIONS.index(pair[0]))
+    means = "" if promise.topic == USER else _BROKEN_MEANS[promise.kind]
+    found = [(row.direction or means, row) for row in broken]
+    direction, row = min(found, key=lambda pair: _WORST_FIRST.index(pair[0]))
     more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
     return _violates(direction, f"promised: {row.claim}; saw: {row.saw}{more}")
 

@@ -10,7 +10,7 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import NO_FACTS, contradicted, holds, searchable, unwrapped
 from pytest_codexsandbox.diagnosis.fingerprint import REACH, Fingerprint, Span, find, load_all
-from pytest_codexsandbox.diagnosis.remedies import ways_of
+from pytest_codexsandbox.diagnosis.remedy_text import remedies_here
 from pytest_codexsandbox.model.record import Diagnosis
 
 QUOTE: Final = 300
@@ -55,15 +55,24 @@ def matches(
     for form in (plain, unwrapped(plain)):  # a terminal may have broken the words into lines
         found = _distinct(candidates(form, facts, known), form)
         if found:
-            return tuple(_said(candidate, form) for candidate in found)
+            return tuple(_said(candidate, form, facts) for candidate in found)
     return ()
 
 
 def candidates(text: str, facts: Mapping[str, str], known: Sequence[Fingerprint]) -> list[Candidate]:
     """Everything that fits, the most specific first, overlapping ones included."""
-    possible = (each for each in known if holds(each.when, facts) and not contradicted(each.unless, facts))
+    line = unwrapped(text)
+    possible = (
+        each
+        for each in known
+        if holds(each.when, facts) and not contradicted(each.unless, facts) and not _ruled_out(each, line)
+    )
     fitting = [_fit(fingerprint, text) for fingerprint in possible]
     return sorted((candidate for candidate in fitting if candidate), key=lambda candidate: candidate.order)
+
+
+def _ruled_out(fingerprint: Fingerprint, line: str) -> bool:
+    return any(words in line for words in fingerprint.without)
 
 
 def _fit(fingerprint: Fingerprint, text: str) -> Candidate | None:
@@ -102,12 +111,13 @@ def _line_of(span: Span, text: str) -> Span:
     return start, end if end >= 0 else span[1] + REACH
 
 
-def _said(candidate: Candidate, text: str) -> Diagnosis:
+def _said(candidate: Candidate, text: str, facts: Mapping[str, str]) -> Diagnosis:
     known = candidate.fingerprint
     start, end = candidate.best
+    remedies = remedies_here(known.id, facts)
     return Diagnosis(
-        fingerprint=known.id, cause=known.cause, remedy=known.advice, ways=ways_of(known.id), link=known.link,
-        verdict=known.verdict,
+        fingerprint=known.id, cause=known.cause, remedy=known.advice, link=known.link, verdict=known.verdict,
+        ways=tuple(told for told, _ in remedies), remedies=tuple(one for _, one in remedies),
         quote=text[start : min(_whole_word(text, end), start + QUOTE)].strip(),
     )  # fmt: skip
 

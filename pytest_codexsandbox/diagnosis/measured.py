@@ -19,6 +19,7 @@ STEPS: Final = {  # in the order in which a sandbox asks; step → what it is, a
     "mntns": ("a mount namespace", "userns"),
     "mount-slave": ("mount(2) of / as slave", "mntns"),
     "pivot-root": ("pivot_root(2)", "mntns"),
+    "mount-setattr": ("mount_setattr(2), which bubblewrap calls from 0.13 on", "mntns"),
     "netns": ("a network namespace", "userns"),
     "loopback": ("an address for its loopback, by netlink", "netns"),
     "pidns": ("a process namespace", "userns"),
@@ -30,11 +31,13 @@ KERNEL_SAYS: Final = {  # to a question that is asked of nobody in particular
     "userns": ("clone-userns", "EINVAL"),
     "uid-map": ("open-beside", "EBADF"),
     "mount-slave": ("mount", "EFAULT"),
+    "mount-setattr": ("mount-setattr", "EINVAL"),
     "loopback": ("netlink-send", "EBADF"),
     "proc": ("mount-proc", "EFAULT"),
     "seccomp": ("seccomp", "EFAULT"),
 }
-_NEVER_OK: Final = ("seccomp",)  # it is asked with an impossible address
+_NEVER_OK: Final = ("seccomp", "mount-setattr")  # they are asked with what cannot be
+_AS_GOOD: Final = {"mount-setattr": "ENOSYS"}  # from an older kernel: bubblewrap then goes another way
 
 
 def with_measured(diagnosis: Diagnosis, facts: Mapping[str, str]) -> Diagnosis:
@@ -72,7 +75,7 @@ def refused(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         usual = KERNEL_SAYS[step][1] if step in _NEVER_OK else OK
         if needs in gone:
             gone.add(step)
-        elif answer not in (OK, usual):
+        elif answer not in (OK, usual, _AS_GOOD.get(step)):
             gone.add(step)
             yield step, answer
 

@@ -1,15 +1,18 @@
-"""What can be done about a cause, what it costs, and in which environment it was shown to help: remedies.toml.
+"""Read what can be done about a cause, what it costs, and where it was shown to help: remedies.toml.
 
 A proof is two places: one in which the sandbox does not start for this cause, and the same changed as the remedy says.
-session/proving goes to both. What changes a kernel or a host is not tried, and says that it is not proved.
+session/proving goes to both. A remedy that changes a kernel or a host is never tried, and says that it is not proved.
 """
 
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
+
+from pytest_codexsandbox.diagnosis.bubblewrap_family import OWN, family_of
 
 FILE: Final = Path(__file__).with_name("remedies.toml")
 Turns = Literal["green", "no sandbox", "no better"]
@@ -44,50 +47,50 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def about(self) -> tuple[str, ...]:
         return (*self.causes, *self.imitates)
 
+    @property
+    def family(self) -> str:
+        """Return the family of the bubblewrap that fails: the proof holds for this one alone."""
+        if self.before.bwrap == "none":
+            return OWN
+        return family_of(proved_with().bwrap if self.before.bwrap == "distro" else self.before.bwrap)
+
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str  # no fingerprint's and no profile's: a command takes all three
     do: str  # what to type or to change
     kind: Literal["container", "package", "codex", "user", "kernel", "host"]
-    price: str  # for security, in one line
+    price: str  # for security, in one line, whatever becomes of /proc
     causes: tuple[str, ...]  # fingerprints
     proofs: tuple[Proof, ...] = ()
     shown: str = ""  # where else a test shows that it turns green
+    proc: Literal["", "stays", "bare"] = ""  # what it makes of a /proc that the engine masks; "" has no part in it
+    filter: str = ""  # a file in matrix/profiles/seccomp
+    options: tuple[str, ...] = ()  # words of `docker run` beside the filter
+    also: str = ""  # what no word of `docker run` does
 
     @property
     def is_tried(self) -> bool:
-        """Whether a container can show it at all."""
+        """Tell whether a container can show it at all."""
         return self.kind not in ("kernel", "host")
 
     @property
     def turns(self) -> Turns | Literal["not proved"]:
-        return self.proofs[0].turns if self.proofs else "green" if self.shown else "not proved"
+        """Return the best that it does in any of its proofs."""
+        if not self.proofs:
+            return "green" if self.shown else "not proved"
+        return min((proof.turns for proof in self.proofs), key=ORDER.index)
 
     def proofs_for(self, cause: str) -> tuple[Proof, ...]:
-        """What helps where one thing is refused need not help where another is."""
+        """Return the proofs about this cause: what helps against one refusal need not help against another."""
         return tuple(proof for proof in self.proofs if cause in proof.about)
 
-    def told(self, cause: str) -> str:
-        return f"{self.do} ({self._proved(cause)}). Price: {self.price}"
-
-    def _proved(self, cause: str) -> str:
-        if self.shown:
-            return f"proved {self.shown}"
-        proofs = self.proofs_for(cause)
-        where = ", ".join(list(dict.fromkeys(proof.before.profile for proof in proofs))[:_NAMED])
-        match self.turns if proofs else "not proved":
-            case "green":
-                return f"proved in {where}"
-            case "no sandbox":
-                return f"then there is no sandbox; tried in {where}"
-            case "no better":
-                return f"does not help: tried in {where}"
-            case _:
-                return "not proved for this cause" if self.proofs else "not proved"
+    def docker_run(self, filter_file: str, image: str) -> tuple[str, ...]:
+        """Return the words of a whole `docker run`; () where no option of it is the remedy."""
+        seccomp = ("--security-opt", f"seccomp={filter_file}") if self.filter else ()
+        return ("docker", "run", "--rm", *seccomp, *self.options, image) if seccomp or self.options else ()
 
 
-_NAMED: Final = 2
-_ORDER: Final = ("green", "not proved", "no sandbox", "no better")
+ORDER: Final = ("green", "not proved", "no sandbox", "no better")
 
 
 class ProvedWith(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -97,10 +100,11 @@ class ProvedWith(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     engine: str
     codex: str
     distro: str
+    bwrap: str  # the version that this distribution has
 
     @property
     def words(self) -> str:
-        return f"Linux {self.kernel}, {self.engine}, Codex {self.codex}, {self.distro}"
+        return f"Linux {self.kernel}, {self.engine}, Codex {self.codex}, {self.distro} (bubblewrap {self.bwrap})"
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -110,7 +114,16 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 @cache
 def _file() -> _File:
-    return msgspec.convert(tomllib.loads(FILE.read_text(encoding="utf-8")), _File)
+    read = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    for remedy in read["remedy"]:
+        remedy["proofs"] = [one for proof in remedy.get("proofs", ()) for one in _with_each_bwrap(proof)]
+    return msgspec.convert(read, _File)
+
+
+def _with_each_bwrap(proof: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield one proof for each of its `bwraps`, which stand on both sides unless a side names its own."""
+    for bwrap in proof.pop("bwraps", ("distro",)):
+        yield {**proof, **{side: {"bwrap": bwrap, **proof[side]} for side in ("before", "after")}}
 
 
 def proved_with() -> ProvedWith:
@@ -119,10 +132,5 @@ def proved_with() -> ProvedWith:
 
 @cache
 def remedies() -> tuple[Remedy, ...]:
-    """The narrowest first among those that help."""
-    return tuple(sorted(_file().remedy, key=lambda one: _ORDER.index(one.turns)))
-
-
-def ways_of(fingerprint: str) -> tuple[str, ...]:
-    """One line for each thing that can be done about this cause, and for what was tried and does not help."""
-    return tuple(one.told(fingerprint) for one in remedies() if fingerprint in one.causes)
+    """Return the narrowest first among those that help."""
+    return tuple(sorted(_file().remedy, key=lambda one: ORDER.index(one.turns)))

@@ -37,7 +37,7 @@ def _page(known: Sequence[Fingerprint]) -> Iterator[str]:
     yield _WAYS
     yield from _rows(("what to do", "shown", "price for security", "for"), map(_way, remedies()))
     yield "\n## Without words\n"
-    yield "Two causes follow from the verdict alone.\n"
+    yield "Some causes follow from the verdict alone.\n"
     rows = ((each.fingerprint, WORDS[each.verdict], _cell(each.cause), _cell(each.remedy)) for each in DERIVED)
     yield from _rows(("fingerprint", "whose", "cause", "what to do"), rows)
 
@@ -67,6 +67,7 @@ def _words(known: Fingerprint) -> str:
     if len(known.texts) > 3:
         said.append(f"and {len(known.texts) - 3} more")
     said += [f"together with {_code(words)}" for words in known.together]
+    said += [f"without {_code(words)}" for words in known.without]
     said += [f"when {_code(f'{name} {wanted}')}" for name, wanted in known.when.items()]
     said += [f"unless {_code(f'{name} {wanted}')}" for name, wanted in known.unless.items()]
     return "<br>".join(said)

@@ -23,6 +23,7 @@ _NUMBERS: Final = {
 }  # fmt: skip
 _CLONE3: Final = 435  # the same on every architecture, as is all that is newer
 _LANDLOCK_CREATE_RULESET: Final = 444
+_MOUNT_SETATTR: Final = 442
 _NEWUSER, _NEWNS, _NEWNET, _NEWPID, _FS = 0x10000000, 0x20000, 0x40000000, 0x20000000, 0x200
 _NOSUID_NODEV_NOEXEC: Final = 14  # as bubblewrap mounts /proc, and nothing else
 _REC_SLAVE: Final = 0x4000 | 0x80000
@@ -124,6 +125,8 @@ def _plain() -> Sequence[Question]:
         ("setns", lambda: _checked(_libc.setns(-1, 0))),
         ("mount", lambda: _mount(0)),
         ("mount-proc", lambda: _mount(_NOSUID_NODEV_NOEXEC)),
+        # With a size of 0 the kernel says EINVAL before it looks at who asks; ENOSYS before Linux 5.12.
+        ("mount-setattr", lambda: _call(_MOUNT_SETATTR, -1, None, 0, None, ctypes.c_size_t(0))),
         ("umount", lambda: _checked(_libc.umount2(_NOWHERE, 0))),
         ("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()),
         ("netlink-send", lambda: _checked(_libc.sendto(-1, None, 0, 0, None, 12))),

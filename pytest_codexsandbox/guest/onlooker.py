@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 import types
-from typing import Any, Dict, Final  # noqa: UP035
+from typing import Any, Dict, Final, Tuple  # noqa: UP035
 
 if __name__ == "__main__":  # alone: the folder that this file lies in is the package
     for _name, _path in (("pytest_codexsandbox", []), ("pytest_codexsandbox.guest", [os.path.dirname(__file__)])):
@@ -29,24 +29,40 @@ _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _ASK: Final = 16  # looks between two questions whether to go on
 
 
-def look(top: str, path: str) -> tuple[str, bytes]:
-    """What is there: its kind, and its content where it is a file."""
+class Files:
+    """Numbers the files that were seen. Each stays open: an inode that is in use is given to no other file."""
+
+    def __init__(self) -> None:
+        self._numbers: Dict[Tuple[int, int], int] = {}  # noqa: UP006
+
+    def number(self, fd: int) -> int:
+        """Returns the number of an open file, from 1 on; 0 where there are too many of them."""
+        found = os.fstat(fd)
+        name = (found.st_dev, found.st_ino)
+        if name not in self._numbers and len(self._numbers) < MOST:
+            os.dup(fd)
+            self._numbers[name] = len(self._numbers) + 1
+        return self._numbers.get(name, 0)
+
+
+def look(top: str, path: str, files: Files) -> tuple[str, bytes, int]:
+    """Returns what is there: its kind, its content where it is a file, and the number of the file."""
     try:
         here = paths.folder(top, os.path.dirname(path))
     except OSError:
-        return "missing", b""
+        return "missing", b"", 0
     try:
         fd = os.open(os.path.basename(path), _READ, dir_fd=here)
     except FileNotFoundError:
-        return "missing", b""
+        return "missing", b"", 0
     except OSError:
-        return "unreadable", b""
+        return "unreadable", b"", 0
     finally:
         os.close(here)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return "other", b""
-        return "file", _content(fd)
+            return "other", b"", 0
+        return "file", _content(fd), files.number(fd)
     finally:
         os.close(fd)
 
@@ -65,18 +81,18 @@ def _content(fd: int) -> bytes:
 
 def main(top: str, path: str) -> None:
     seen: Dict[str, Seen] = {}  # noqa: UP006
-    looks = 0
+    looks, files = 0, Files()
     os.set_blocking(0, False)
     over = False
     while not over:
         # Asked before the look: the last one is after the end, however long this program was kept waiting in between.
         over = looks % _ASK == 0 and _is_over()
-        kind, content = look(top, path)
-        digest = f"{kind} {hashlib.sha256(content).hexdigest()}"
+        kind, content, number = look(top, path, files)
+        digest = f"{kind} {number} {hashlib.sha256(content).hexdigest()}"
         if digest in seen:
             seen[digest]["looks"] += 1
         elif len(seen) < MOST:
-            seen[digest] = {"kind": kind, "content": base64.b64encode(content).decode(), "looks": 1}
+            seen[digest] = {"kind": kind, "content": base64.b64encode(content).decode(), "looks": 1, "file": number}
         if not looks:
             os.write(1, b"\n")
         looks += 1

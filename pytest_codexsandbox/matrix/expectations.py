@@ -74,7 +74,8 @@ def as_seen(record: Record) -> Record:
     if not record.deviation:
         return record
     held = Verdict.CONFORMS if NAMED[record.key.policy].sandboxed else Verdict.UNCONFINED
-    return msgspec.structs.replace(record, verdict=Verdict.VIOLATES if record.direction else held, deviation="")
+    violated = bool(record.direction) or record.deciding is not None  # a user's own test may give no direction
+    return msgspec.structs.replace(record, verdict=Verdict.VIOLATES if violated else held, deviation="")
 
 
 class _Binding:

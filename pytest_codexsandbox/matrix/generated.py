@@ -13,6 +13,7 @@ import msgspec
 
 from pytest_codexsandbox.matrix import generator_specs, generators, rows
 from pytest_codexsandbox.matrix.plan import OWN_CALL, Side, Sides, rides
+from pytest_codexsandbox.matrix.request_channels import UNTOLD, is_told
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected, is_row
@@ -60,7 +61,8 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
 
     def row(self, cell: Cell, wish: Wish, version: str = "") -> Row | None:
         """Of its decision matrix, the one that decides. `version`: as that Codex says it; "" as a plan knows it."""
-        return rows.row(self.declaration(cell), wish, version or release_of(cell))
+        found = rows.row(self.declaration(cell), wish, version or release_of(cell))
+        return found if found is not None or self.generator(cell).told else UNTOLD
 
     def expected(self, cell: Cell, wish: Wish, version: str = "") -> Expect:
         return expected(self.declaration(cell), wish, self.row(cell, wish, version))
@@ -91,7 +93,7 @@ def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers
 
     asked = generator_specs.asked([text for text in texts if text.strip() != NONE], beside=beside, base=base)
     there = {name: generator_specs.of_declaration(name, beside) for name in generators.files(beside)}
-    named = {one.name: one for one in asked}
+    named = {one.name: msgspec.structs.replace(one, told=is_told(one)) for one in asked}
     return Writers(
         generators={**there, **named}, asked=tuple(named), cases=shipped_cases(),
         others=(*OURS, *(name for name, one in there.items() if one.declaration.second_writer)),
@@ -147,7 +149,11 @@ def _row(generator: Generator) -> GeneratorRow:
     pinned = [name.rpartition("==")[2] for name in declaration.install.values() if "==" in name]
     why = tuple(case.why for case in rows.cases(declaration, ""))
     return GeneratorRow(
-        name=generator.name, spec=generator.as_asked, rows=why, version=pinned[0] if len(pinned) == 1 else ""
+        name=generator.name,
+        spec=generator.as_asked,
+        rows=why,
+        version=pinned[0] if len(pinned) == 1 else "",
+        told=generator.told or bool(declaration.semantics),
     )
 
 

@@ -37,6 +37,7 @@ class Generator(msgspec.Struct, frozen=True, kw_only=True):
     declaration: Declaration = Declaration()
     base: str = ""  # the folder that relative paths of its words start in
     file: str = ""  # of its declaration, where that is not shipped
+    told: bool = True  # something tells it which roots and network are asked for
 
     @property
     def as_asked(self) -> str:

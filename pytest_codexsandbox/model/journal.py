@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.promise import Kind, Severity
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key, PlannedNothing
-from pytest_codexsandbox.model.told import ToldFile, ToldRun
+from pytest_codexsandbox.model.told import Told, ToldRun
 
 SCHEMA: Final = 1
 
@@ -31,6 +31,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="
     boot_id: str = ""
     pid: int = 0
     suite: str = "shipped"
+    places: dict[str, str] = {}  # the run's own folders, the cache and the home: path → word that reports show
 
 
 class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +73,7 @@ class GeneratorRow(msgspec.Struct, frozen=True, kw_only=True):
     spec: str  # as it can be asked for again
     version: str = ""  # where its declaration names one
     rows: tuple[str, ...] = ()  # of its decision matrix, the first is the case row-01: why each of them stands there
+    told: bool = True  # False: nothing tells it which roots and network are asked for, and no row says what must be
 
 
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="plan"):
@@ -118,6 +120,7 @@ class CallLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     control: bool = False
     bwrap_used: BwrapUsed | None = None  # what set up its sandbox, as it was seen from outside
     another_bwrap: str = ""  # where it was not the one that was asked for: what, and what instead
+    full_access: bool = False  # a generator was asked for it, whatever the policy is called: no sandbox is missing
 
 
 class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="story"):
@@ -128,9 +131,12 @@ class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag
     generator: str
     case: str
     wish: Wish
-    before: dict[str, ToldFile]
+    before: Told
     runs: tuple[ToldRun, ...]
     confined: str = ""  # by what; "" it was not
+    texts: dict[str, str] = {}  # sha256 → text, of files that no earlier line of this worker has (model.contents)
+    lists: dict[str, Told] = {}  # digest → files, of lists that no earlier line has
+    told: bool = True  # of the wish: False where nothing tells it roots and network, and no row says what must be
 
 
 class ClaimLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="claim"):

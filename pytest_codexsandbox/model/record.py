@@ -22,11 +22,21 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     diff: str = ""  # of files, where the claim is about one
 
 
+class RemedyHere(msgspec.Struct, frozen=True, kw_only=True):
+    """One remedy as it is known for the environment of a record."""
+
+    name: str
+    turns: str  # green | not proved | no sandbox | no better
+    proof: str  # where it was shown, and where not
+    price: str
+
+
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str  # "" = no fingerprint fits: then `cause` says so
     cause: str
     remedy: str = ""
     ways: tuple[str, ...] = ()  # of doing it: each with its price, and whether it was shown to help
+    remedies: tuple[RemedyHere, ...] = ()  # the same ones in the same order; empty in journals of earlier versions
     link: str = ""
     quote: str = ""  # the words that it was recognised by
     verdict: str = "undecided"  # sandbox | not-sandbox | undecided

@@ -20,6 +20,5 @@ class PlannedNothing(msgspec.Struct, frozen=True, kw_only=True):
 
     what: str
     why: str
-    kind: str = (
-        ""  # excluded | impossible | unavailable | budget | deselected; "" not asked for, or from an older journal
-    )
+    kind: str = ""  # excluded | impossible | unavailable | budget | deselected; "" not asked for, or older journals
+    required: bool = False  # no other cell measures it: without it the run is no success

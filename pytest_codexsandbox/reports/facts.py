@@ -4,14 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pytest_codexsandbox.model.bwrap import BLOCKED_BY, used
+from pytest_codexsandbox.model.bwrap import BLOCKED_BY, BwrapUsed
 from pytest_codexsandbox.model.journal import CallLine, CellRow, EndLine, EnvironmentLine, SubjectLine
 from pytest_codexsandbox.model.ledger import STRICT_WORDS, Journal, count, too_little
+from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.started_by import program_of
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports.bubblewraps_seen import seen
 
 SYNTHETIC: Final = "synthetic"  # of a cell whose refusal is manufactured
 _SHOWN: Final = 4  # names in a list before it is counted instead
@@ -64,6 +66,12 @@ def machines(journal: Journal) -> list[str]:
     lines = {line.spec: line for line in reversed(journal.environments)}
     specs = dict.fromkeys(cell.environment for cell in journal.plan.cells)
     return [_machine(spec, lines.get(spec), journal.plan.cells) for spec in specs]
+
+
+def changed(journal: Journal) -> list[str]:
+    """One line for each environment whose machine changed while it was measured."""
+    found = changes(journal.environments)
+    return [f"{spec} changed while the run went on: {'; '.join(told)}" for spec, told in found.items()]
 
 
 def _machine(spec: str, line: EnvironmentLine | None, cells: Iterable[CellRow]) -> str:
@@ -201,15 +209,16 @@ def _another_exit(end: EndLine, found: Mapping[str, int]) -> str:
 
 # ---- posture: what really ran
 def posture(journal: Journal) -> list[str]:
-    """For each way in which a sandbox was set up: by what, in whose calls and how many; what was asked for in vain."""
+    """Tell each way in which a sandbox was set up: by what, in whose calls and how many; what was asked for in vain."""
+    calls = [call for call in journal.calls if not call.control and _sandboxed(call)]
+    found = seen(calls, {line.id: line.facts for line in journal.environments})
     ways: dict[str, Counter[str]] = {}
     totals: Counter[str] = Counter()
-    for call in journal.calls:
-        if not call.control and _sandboxed(call):
-            ways.setdefault(_way(call), Counter())[call.subject] += 1
-            totals[call.subject] += 1
+    for call in calls:
+        ways.setdefault(_way(call, found.get(call.id)), Counter())[call.subject] += 1
+        totals[call.subject] += 1
     several = len({cell.subject for cell in journal.plan.cells}) > 1
-    told = [_posture(way, calls, totals, several=several) for way, calls in ways.items()]
+    told = [_posture(way, counted, totals, several=several) for way, counted in ways.items()]
     return told + _in_vain(journal)
 
 
@@ -220,15 +229,16 @@ def _posture(way: str, calls: Mapping[str, int], totals: Mapping[str, int], *, s
 
 
 def _sandboxed(call: CallLine) -> bool:
+    if call.full_access:
+        return False
     policy = POLICIES.get(call.observation.policy)
     return policy is None or policy.sandboxed
 
 
-def _way(call: CallLine) -> str:
+def _way(call: CallLine, found: BwrapUsed | None) -> str:
     if not call.observation.readings:
         probed = call.observation.nonce in call.observation.argv
         return f"not seen from outside ({'no probe was held' if probed else 'its command was no probe'})"
-    found = call.bwrap_used or used(call.observation.readings)
     if found is not None and found.kind != "none":
         return f"set up by {found.told}"
     reading = call.observation.readings[0]

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.generator import Claim
+from pytest_codexsandbox.model.generator import Claim, Wish
 from pytest_codexsandbox.model.journal import StoryLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Evidence, Record
@@ -19,7 +19,7 @@ from pytest_codexsandbox.reports.generated import Measured, Tally, paste, tally,
 from pytest_codexsandbox.reports.grid import worst_of
 from pytest_codexsandbox.reports.page_evidence import DiffLine, ToldCall, diff_lines, told_call
 from pytest_codexsandbox.reports.page_matrix import Sign, sign_of
-from pytest_codexsandbox.reports.readme_line import line
+from pytest_codexsandbox.reports.readme_line import NOT_TOLD, line
 
 CASES_IN_FULL: Final = 40  # of one generator in one cell
 TEXT: Final = 1_500
@@ -196,12 +196,19 @@ def asked_of(story: StoryLine | None) -> str:
     if story is None:
         return ""
     wish = story.wish
+    if not story.told:
+        return clipped(", ".join([NOT_TOLD, *_more(wish)]), TEXT)
     network = {True: "on", False: "off", None: "not spoken of"}[wish.network]
+    said = [f"roots {', '.join(wish.roots) or 'none'}", f"network {network}", *_more(wish)]
+    return clipped(", ".join(said), TEXT)
+
+
+def _more(wish: Wish) -> list[str]:
     more = [f"platform {wish.platform}"] if wish.platform != "linux" else []
     more += [f"approval {wish.approval}"] if wish.approval else []
     more += [f"Codex {wish.version or 'of no version'}"] if wish.version is not None else []
     more += [f"{name}={'yes' if able else 'no'}" for name, able in wish.capabilities.items()]
-    return clipped(", ".join([f"roots {', '.join(wish.roots) or 'none'}", f"network {network}", *more]), TEXT)
+    return more
 
 
 def ran(story: StoryLine | None) -> Iterator[str]:

@@ -19,6 +19,9 @@ from pytest_codexsandbox.reports.generated import Measured, Tally, tally
 Answer = Literal["yes", "no", "unknown", "not asked"]
 SIGNS: Final[dict[Answer, str]] = {"yes": "✔", "no": "✘", "unknown": "?", "not asked": "–"}
 ASCII: Final[dict[Answer, str]] = {"yes": "yes", "no": "NO", "unknown": "?", "not asked": "-"}
+NOT_TOLD: Final = (
+    "nothing about roots and network: its command has no placeholder for them, and its program reads no CXG_ variable"
+)
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "loads": ("generator.parses", "generator.config-loads"),
     "keeps": (
@@ -27,7 +30,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "idempotent": (
         "generator.second-run-changes-nothing", "generator.third-run-changes-nothing", "generator.does-not-grow",
-        "generator.means-the-same-again",
+        "generator.means-the-same-again", "generator.second-run-touches-nothing",
     ),
     "effective": ("effective.", "generator.keys-at-their-own-place"),
     "shares": ("managed-block.",),
@@ -57,6 +60,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     declined: int  # of those, in the cell where it did so most
     confined: str  # "" something of it was not
     doubt: str  # why nothing of this can be believed; "" it can
+    told: bool = True  # False: of no roots and no network, so that it was not asked for them
 
 
 def summaries(journal: Journal, found: Sequence[Measured], incomplete: str) -> list[Summary]:
@@ -81,7 +85,7 @@ def _summary(journal: Journal, cells: Sequence[Measured], incomplete: str) -> Su
         cases=min(cell.cases for cell in cells), corpus=first.corpus,
         declined=max(cell.declined_of_corpus for cell in cells),
         confined=", ".join(sorted({cell.confined for cell in cells})) if all(cell.confined for cell in cells) else "",
-        doubt=doubt,
+        doubt=doubt, told=first.row.told,
     )  # fmt: skip
 
 

@@ -100,8 +100,8 @@ def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: 
     return rehearsed
 
 
-def prove(remedy: Remedy, proof: Proof, starts: Starts) -> Outcome:
-    """Red for this cause before, and afterwards what the remedy's data say; else the outcome says what is not so."""
+def prove(remedy: Remedy, proof: Proof, starts: Starts, *, distro: str = DISTRO) -> Outcome:
+    """Return what was found on both sides: as the data of the remedy say, or in what it differs."""
     outcome = Outcome(
         remedy=remedy.name, before=proof.before, after=proof.after, recorded=proof.turns, state="not told",
         synthetic=SHIPPED.profile(proof.before.profile).synthetic,
@@ -117,6 +117,9 @@ def prove(remedy: Remedy, proof: Proof, starts: Starts) -> Outcome:
     outcome = msgspec.structs.replace(outcome, causes=_causes(red))
     if not found:
         return msgspec.structs.replace(outcome, why=f"after: {_unmeasured(then)}")
+    if found != proof.turns and distro != DISTRO and "distro" in (proof.before.bwrap, proof.after.bwrap):
+        why = f"recorded with the bubblewrap of {DISTRO} ({proof.family}), not with that of {distro}; found: {found}"
+        return msgspec.structs.replace(outcome, why=why)
     state: State = "as recorded" if found == proof.turns else "differs"
     still = _causes(then)[0] if found == "no better" else ""
     return msgspec.structs.replace(outcome, state=state, found=found, still=still)

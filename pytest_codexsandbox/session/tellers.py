@@ -6,14 +6,17 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.fetch import Progress
+from pytest_codexsandbox.generators import own_policy
 from pytest_codexsandbox.generators.bad.catalogue import USER
 from pytest_codexsandbox.generators.confine import Confinement
+from pytest_codexsandbox.generators.running import Asked
 from pytest_codexsandbox.generators.story import Workshop, workshop
 from pytest_codexsandbox.generators.third_party.install import install, ready
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.matrix.generated import Writers
+from pytest_codexsandbox.matrix.request_channels import UNTOLD
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
-from pytest_codexsandbox.model.generator import Case, Finding, Story, Wish
+from pytest_codexsandbox.model.generator import Case, Finding, Row, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.session.bench import Bench
 
@@ -34,9 +37,10 @@ class RealTeller:
         self._shop: Workshop | None = None
 
     def story(self, cell: Cell, case: Case, wish: Wish) -> Story:
+        wish = case.wish or wish
         return self._open().tell(
             self._had(cell.subject.generator), case, wish, version=self._version(cell), codex=self._codex(cell),
-            row=self._writers.row(cell, case.wish or wish, self._version(cell)),
+            row=self._row(cell, wish),
         )  # fmt: skip
 
     def tell(self, generator: Generator, case: Case, wish: Wish) -> Story:
@@ -55,7 +59,7 @@ class RealTeller:
             StrainBench(
                 generator=self._had(cell.subject.generator), wish=wish, other=_other(wish), case=ORDINARY, beside=case,
                 named=self._had, version=self._version(cell), codex=self._codex(cell), folder=self._folder,
-                confinement=self._confinement, row=self._writers.row(cell, wish, self._version(cell)),
+                confinement=self._confinement, row=self._row(cell, wish),
                 environment=environment,
             )
         )  # fmt: skip
@@ -72,6 +76,15 @@ class RealTeller:
             environment = self._bench.environment(self._inside) if self._inside is not None else None
             self._shop = Workshop(self._folder, self._confinement, environment=environment)
         return self._shop
+
+    def _row(self, cell: Cell, wish: Wish) -> Row | None:
+        """Of its decision matrix; of a generator that is told nothing, what it writes where there is no file."""
+        found = self._writers.row(cell, wish, self._version(cell))
+        if found is not UNTOLD:
+            return found
+        shop, one = self._open(), self._had(cell.subject.generator)
+        asked = Asked(generator=one, wish=wish, version=self._version(cell), codex=self._codex(cell))
+        return own_policy.row(shop.alone(asked), shop.world())
 
     def leave(self, spec: EnvironmentSpec) -> None:
         """An environment ends: what stands in it ends before, and is opened anew where it is wanted again."""

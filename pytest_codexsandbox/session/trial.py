@@ -14,6 +14,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.session import sides
 from pytest_codexsandbox.session.batteries import act_id
+from pytest_codexsandbox.session.user_command import Compared
 
 
 class RealTrial:
@@ -32,6 +33,7 @@ class RealTrial:
         self.seen, self.control = tuple(seen), tuple(control)
         self.rows: list[Evidence] = []
         self.stdin: dict[str, bytes] = {}  # what a user's own calls were given, by their ids
+        self.outside: dict[str, Compared] = {}  # what the same command showed without a sandbox, by the call's id
         self.standing = tuple(reasons)  # what a standing promise (start, trust) has to say
 
     # ---- evidence

@@ -12,9 +12,12 @@ from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators import effective
 from pytest_codexsandbox.generators.blocks import Unaskable
 from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.deciding_key import with_cause, with_cause_of_acts, with_cause_of_loading
 from pytest_codexsandbox.generators.effective import Oracle
+from pytest_codexsandbox.generators.file_store import FileStore
 from pytest_codexsandbox.generators.starting import started
 from pytest_codexsandbox.matrix.generated import Writers, policy_of
+from pytest_codexsandbox.matrix.request_channels import UNTOLD
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import (
     Case,
@@ -27,6 +30,7 @@ from pytest_codexsandbox.model.generator import (
     Story,
     Wish,
     Written,
+    expected,
     is_silent,
 )
 from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
@@ -78,11 +82,12 @@ class Asking(Protocol):
 class RealWorkshop:
     def __init__(
         self, bench: Bench, writers: Writers, *, teller: Teller, asking: Asking, known: Callable[[Cell], Told],
-        emit: Callable[[Line], None],
+        emit: Callable[[Line], None], store: FileStore | None = None,
     ) -> None:  # fmt: skip
-        """`known`: what the confinement and the generators whose answer is known had to say."""
+        """`known`: what the confinement and the generators whose answer is known had to say. `store`: keeps what
+        generators wrote beside the configuration; None keeps it in memory."""
         self._bench, self._writers, self._teller, self._asking = bench, writers, teller, asking
-        self._known, self._emit = known, emit
+        self._known, self._emit, self._store = known, emit, store
         self._enforcement = Enforcement(bench, write=_there, emit=emit)
         self._kept: Kept = {}
 
@@ -115,13 +120,13 @@ class RealWorkshop:
         story, by = self.story(cell, case)
         why = self._not_asked(cell, story)
         if not why and _declined(story):
-            why = seen.DECLINED  # the file is the user's own
+            why = seen.declined(story)  # the file is the user's own
         if why:
             return _skipped(effective.LOADS, why, by)
         claim, by = self.claim(cell, case)
         if not claim.loads and not self._before(cell, story).loads:
             return _skipped(effective.LOADS, "the user's own file does not load in this Codex either", by)
-        return Told(findings=effective.loads(claim, self.oracle(cell)), by=by)
+        return Told(findings=with_cause_of_loading(effective.loads(claim, self.oracle(cell)), story), by=by)
 
     def claims(self, cell: Cell, case: str) -> Told:
         told = self._asked(cell, case)
@@ -129,7 +134,8 @@ class RealWorkshop:
             return told
         claim, by = self.claim(cell, case)
         (expect, why), (story, _) = self.expect(cell, case), self.story(cell, case)
-        findings = (*effective.says(claim, expect, self.oracle(cell)), *started(story, expect))
+        says = with_cause(effective.says(claim, expect, self.oracle(cell)), story)
+        findings = (*says, *started(story, expect))
         return Told(findings=_unless_open(findings, why), by=by)
 
     def enforces(self, cell: Cell, case: str) -> tuple[Told, tuple[Observation, ...]]:
@@ -139,7 +145,8 @@ class RealWorkshop:
         if told is not None:
             return told, ()
         enforced, (expect, why) = self.enforced(cell, case), self.expect(cell, case)
-        findings = _unless_open((*started(story, expect), *enforced.findings), why)
+        acts = with_cause_of_acts(enforced.findings, story)
+        findings = _unless_open((*started(story, expect), *acts), why)
         return Told(findings=findings, by=enforced.by), enforced.seen
 
     def strained(self, kind: str, cell: Cell, case: str) -> Told:
@@ -174,7 +181,7 @@ class RealWorkshop:
         """What must be in force after this story: what was asked for; what the generator keeps, as it was. And why that
         cannot be told, where it cannot."""
         story, _ = self.story(cell, case)
-        asked = self._expected(cell, story.wish)
+        asked = self._wanted(cell, story)
         asked = msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
         if not asked.kept:
             return asked, ""
@@ -202,10 +209,10 @@ class RealWorkshop:
         what = "the policy is what was asked for"
         why = why or self._no_end(story)
         if why or story.first.refused or _declined(story):
-            return _skipped(what, why or seen.DECLINED, by)
+            return _skipped(what, why or seen.declined(story), by)
         if self._silent(cell, story):
             return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
-        asked = self._expected(cell, story.wish)
+        asked = self._wanted(cell, story)
         if asked.refuses:
             return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
         if "sandbox" in asked.kept and not self._before(cell, story).loads:
@@ -246,9 +253,10 @@ class RealWorkshop:
         told = StoryLine(
             id=by, cell=cell.id, generator=cell.subject.generator, case=name, wish=story.wish,
             before=told_files(story.before), runs=told_runs(story), confined=story.confined,
+            told=self._writers.row(cell, story.wish, version) is not UNTOLD,
         )  # fmt: skip
         self._emit(anonymous(told, story.world))
-        return story, by
+        return self._store.slim(story) if self._store else story, by
 
     def _plain(self, cell: Cell, wish: Wish) -> Story:
         """Where the user has no file."""
@@ -262,6 +270,12 @@ class RealWorkshop:
 
     def _expected(self, cell: Cell, wish: Wish) -> Expect:
         return self._writers.expected(cell, wish, self._version(cell))
+
+    def _wanted(self, cell: Cell, story: Story) -> Expect:
+        """By the row that the story was told with: one that is told nothing has one that no plan knows."""
+        if story.row is None:
+            return self._expected(cell, story.wish)
+        return expected(self._writers.declaration(cell), story.wish, story.row)
 
     def _version(self, cell: Cell) -> str:
         """As the generator is told it: a plan may not know the one of a build."""

@@ -11,7 +11,7 @@ from pytest_codexsandbox.guest.confinement import confinement
 PLAIN = {  # what a kernel says to whom nobody filters
     "clone-userns": "EINVAL", "clone3": "EINVAL", "setns": "EBADF", "mount": "EFAULT", "mount-proc": "EFAULT",
     "umount": "EFAULT", "netlink-send": "EBADF", "send": "EBADF", "open-beside": "EBADF", "write-8": "EBADF",
-    "seccomp": "EFAULT", "prctl-seccomp": "EFAULT",
+    "seccomp": "EFAULT", "prctl-seccomp": "EFAULT", "mount-setattr": "EINVAL",
 }  # fmt: skip
 
 

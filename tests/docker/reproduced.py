@@ -26,6 +26,7 @@ NO_USERNS: Final = (
 MAP_DENIED: Final = "bwrap: setting up uid map: Permission denied"
 NEWADDR: Final = "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted"
 SLAVE: Final = "bwrap: Failed to make / slave: Operation not permitted"
+SETATTR: Final = 'bwrap: Can\'t bind mount / on /: mount_setattr() failed at "/newroot": Operation not permitted'
 PIVOT: Final = "bwrap: pivot_root: Operation not permitted"
 BUNDLED: Final = f"bwrap: No permissions to create a new namespace, {KERNEL} {SYSCTL}"
 OURS: Final = f"bwrap: No permissions to create new namespace, {KERNEL} {DEBIAN}"
@@ -79,7 +80,22 @@ REFUSING: Final[dict[Place, tuple[Row, ...]]] = {
         ),
     ),
     Place("seccomp-unconfined"): (Row(ALL, NEW_PROC, "proc-mount-refused"),),
+    Place(user="u1000-nopasswd"): (
+        Row(
+            "unset HOME CODEX_HOME; $CODEX exec hi </dev/null",
+            "Error finding codex home: Could not find home directory",
+            "codex-home-unknown",
+        ),
+    ),
     Place("seccomp-unconfined", "0.12.0"): (
+        Row(ALL, NEWER_PROC, "proc-mount-refused"),
+        Row(f"{CODEX} true", NEWER_PROC, "proc-mount-refused"),
+    ),
+    Place("synthetic-mount-setattr", "0.13.0"): (
+        Row(ALL, SETATTR, "mount-setattr-refused"),
+        Row(f"{CODEX} true", SETATTR, "mount-setattr-refused"),
+    ),
+    Place("seccomp-plus-userns-mount-pivot", "0.13.0"): (
         Row(ALL, NEWER_PROC, "proc-mount-refused"),
         Row(f"{CODEX} true", NEWER_PROC, "proc-mount-refused"),
     ),

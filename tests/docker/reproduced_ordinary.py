@@ -113,6 +113,17 @@ ORDINARY: Final[dict[Place, tuple[Row, ...]]] = {
             "error: unexpected argument '--full-auto' found",
             "cli-full-auto-gone",
         ),
+        # what an unreadable program says of its own files in /proc
+        Row(
+            "cp /usr/bin/unshare u; chmod 111 u; ./u --user --setgroups deny true",
+            "u: cannot open /proc/self/setgroups: Permission denied",
+            "setgroups-refused",
+        ),
+        Row(
+            "CODEX_HOME=/etc/passwd $CODEX exec hi </dev/null",
+            'Error finding codex home: CODEX_HOME points to "/etc/passwd", but that path is not a directory',
+            "codex-home-missing",
+        ),
         Row("$CODEX debug landlock -- true", "error: unrecognized subcommand 'landlock'", "cli-debug-landlock-gone"),
         Row(
             "$CODEX --enable nonsense sandbox -- true", "Error: Unknown feature flag: nonsense", "unknown-feature-flag"

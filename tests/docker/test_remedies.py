@@ -98,8 +98,10 @@ def test_a_remedy_of_which_something_untrue_is_recorded_is_found_out(
 def test_the_command_goes_to_both_sides_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["remedies", "ordinary-user", "userns-clone-sysctl", "--prove", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    (one,) = told["outcomes"]
-    assert (one["state"], one["found"], one["causes"]) == ("as recorded", "green", ["uid-map-needs-setfcap"])
+    outcomes = told["outcomes"]
+    assert [one["before"]["bwrap"] for one in outcomes] == ["distro", "none", "0.12.0", "0.13.0"]
+    for one in outcomes:
+        assert (one["state"], one["found"], one["causes"]) == ("as recorded", "green", ["uid-map-needs-setfcap"])
     assert told["not_applied"] == ["userns-clone-sysctl"]
 
 

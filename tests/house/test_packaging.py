@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox import registry
+from pytest_codexsandbox.diagnosis.remedies import remedies
 from tests.house.tracked import ROOT, files
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -21,7 +22,8 @@ POINTS = {
 } | {f"script: {name}": target for name, target in PROJECT["project"]["scripts"].items()}
 DATA = (
     "py.typed", "reports/journal.schema.json", "reports/page/*.j2", "reports/page/*.css",
-    "diagnosis/fingerprints/*.toml", "guest/*.py", "generators/scaffold/*.sh", "generators/scaffold/README.md",
+    "diagnosis/fingerprints/*.toml", "diagnosis/remedies.toml", "guest/*.py",
+    "generators/scaffold/*.sh", "generators/scaffold/README.md",
     "shipped/matrix/presets/local.toml",
     "shipped/matrix/presets/releases.toml", "shipped/matrix/codex/*.toml", "shipped/matrix/incidents/*.toml",
     "shipped/matrix/incidents/*/*.toml", "shipped/matrix/expectations/known.toml",
@@ -45,6 +47,12 @@ def wheel() -> set[str]:
 @pytest.mark.parametrize("pattern", DATA)
 def test_the_wheel_holds_every_kind_of_data(pattern: str) -> None:
     assert [name for name in wheel() if fnmatch(name, f"pytest_codexsandbox/{pattern}")]
+
+
+@pytest.mark.parametrize("name", sorted({one.filter for one in remedies() if one.filter}))
+def test_the_wheel_holds_the_filter_of_every_remedy(name: str) -> None:
+    """`codexsandbox remedies NAME --write FILE` reads it from there."""
+    assert f"pytest_codexsandbox/shipped/matrix/profiles/seccomp/{name}" in wheel()
 
 
 def test_the_data_lies_where_an_installed_plugin_looks_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

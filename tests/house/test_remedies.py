@@ -1,9 +1,17 @@
 """Remedies as data: each is for causes that exist, has its price, and a proof where a container's test can have one."""
 
+from itertools import product
+from typing import Final
+
 import pytest
 
+from pytest_codexsandbox.commands.remedies_paste import filter_text
+from pytest_codexsandbox.diagnosis.bubblewrap_family import OWN, family_in
 from pytest_codexsandbox.diagnosis.match import fingerprints, match
-from pytest_codexsandbox.diagnosis.remedies import At, Remedy, remedies, ways_of
+from pytest_codexsandbox.diagnosis.remedies import At, Remedy, remedies
+from pytest_codexsandbox.diagnosis.remedy_text import ANYWHERE, Where, here, price, remedies_here, shown, told
+from pytest_codexsandbox.environments.container.command_line import words_of
+from pytest_codexsandbox.environments.container.recipe import security_options
 from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.model.policy import POLICIES
@@ -26,26 +34,66 @@ def test_it_is_for_causes_that_exist_and_names_its_price_in_one_line(remedy: Rem
 def test_it_is_proved_or_says_that_it_is_not(remedy: Remedy) -> None:
     assert bool(remedy.proofs) is remedy.is_tried
     assert not (remedy.proofs and remedy.shown)
-    assert len({proof.turns for proof in remedy.proofs}) <= 1
     for proof in remedy.proofs:
         assert proof.before != proof.after
         assert proof.causes
+        assert proof.family
         assert set(proof.about) <= set(remedy.causes)
         assert len(set(proof.about)) == len(proof.about)
         # What a filter of ours imitates was not seen to become green.
         assert not proof.imitates or (SHIPPED.profile(proof.before.profile).synthetic and proof.turns != "green")
         for place in (proof.before, proof.after):
             assert _exists(place)
-    told: dict[str, str] = {
-        "green": "(proved in ",
-        "no sandbox": "(then there is no sandbox",
-        "no better": "(does not help",
-    }
     for cause in remedy.causes:
-        shown = remedy.shown or remedy.proofs_for(cause)
-        unproved = "(not proved for this cause)" if remedy.proofs else "(not proved)"
-        assert (told[remedy.turns] if shown else unproved) in remedy.told(cause)
-        assert f"Price: {remedy.price}" in remedy.told(cause)
+        known = here(remedy, cause)
+        unproved = "not proved for this cause" if remedy.proofs else "not proved"
+        assert (known.proof == unproved) is not bool(remedy.shown or remedy.proofs_for(cause))
+        assert f"Price: {remedy.price}" in told(remedy, known)
+
+
+@each_remedy
+def test_of_one_place_one_thing_is_recorded(remedy: Remedy) -> None:
+    """The same cause, family and profile never both helps and does not."""
+    for cause in remedy.causes:
+        found: dict[tuple[str, str], set[str]] = {}
+        for proof in remedy.proofs_for(cause):
+            found.setdefault((proof.family, proof.before.profile), set()).add(proof.turns)
+        assert [place for place, turns in found.items() if len(turns) > 1] == []
+
+
+@each_remedy
+def test_where_it_was_not_proved_it_is_never_called_proved(remedy: Remedy) -> None:
+    """Every cause, family and profile: `proved` comes first only where a proof with these three is green."""
+    families = {proof.family for one in ALL for proof in one.proofs} | {"bubblewrap 0.14"}
+    profiles = {proof.before.profile for one in ALL for proof in one.proofs} | {"cap-drop-all"}
+    for cause, family, profile in product(remedy.causes, sorted(families), sorted(profiles)):
+        turns, words = shown(remedy, cause, Where(family=family, profile=profile))
+        green = [
+            proof
+            for proof in remedy.proofs_for(cause)
+            if (proof.family, proof.before.profile, proof.turns) == (family, profile, "green")
+        ]
+        helps = bool(green or remedy.shown)
+        assert words.startswith("proved ") is helps, (cause, family, profile, words)
+        assert (turns == "green") is helps
+
+
+@each_remedy
+def test_what_is_pasted_is_what_was_proved(remedy: Remedy) -> None:
+    """The filter and the options are those of each profile that was green."""
+    words = remedy.docker_run("seccomp.json", "IMAGE")
+    for proof in remedy.proofs:
+        if not words or remedy.kind != "container" or proof.turns != "green" or "--cap-add" in words:
+            continue
+        after = SHIPPED.profile(proof.after.profile)
+        if remedy.filter:
+            assert after.seccomp == filter_text(remedy)
+        unconfined = any(option.startswith("seccomp=unconfined") for option in security_options(after))
+        assert unconfined or "seccomp=unconfined" not in words
+        bare_before = not SHIPPED.profile(proof.before.profile).masked_paths
+        hides_nothing = ["--security-opt", "systempaths=unconfined"]
+        assert words_of({"MaskedPaths": []}) == hides_nothing
+        assert (hides_nothing[1] in words or bare_before) is not after.masked_paths
 
 
 def test_its_name_is_its_own() -> None:
@@ -57,11 +105,16 @@ def test_its_name_is_its_own() -> None:
     assert all(is_value(name) for name in names)
 
 
+def by_name(name: str) -> Remedy:
+    (found,) = [one for one in ALL if one.name == name]
+    return found
+
+
 def test_what_was_shown_for_one_cause_is_not_told_as_proof_for_another() -> None:
     """Docker's own filter refuses another call than one that forgets mount."""
-    (remedy,) = [one for one in ALL if one.name == "no-filter"]
-    assert "(proved in docker-default)" in remedy.told("userns-refused-by-outer-filter")
-    assert "(proved in seccomp-plus-userns)" in remedy.told("mount-refused-by-seccomp")
+    remedy = by_name("no-filter")
+    assert shown(remedy, "userns-refused-by-outer-filter")[1].startswith("proved in docker-default with ")
+    assert shown(remedy, "mount-refused-by-seccomp")[1].startswith("proved in seccomp-plus-userns with ")
     unproved = [(one.name, cause) for one in ALL if one.proofs for cause in one.causes if not one.proofs_for(cause)]
     assert unproved == [
         ("systempaths-unconfined", "fresh-proc-given-up"),
@@ -69,15 +122,77 @@ def test_what_was_shown_for_one_cause_is_not_told_as_proof_for_another() -> None
     ]
 
 
+IN_DOCKER: Final = Where(family="bubblewrap 0.12", profile="docker-default", masked=True)
+
+
+def test_with_bubblewrap_0_12_the_filter_alone_is_not_called_proved() -> None:
+    """There /proc stays masked, and Codex does not go on without a fresh one."""
+    cause = "userns-refused-by-outer-filter"
+    for name in ("docker-filter-plus-bubblewrap", "podman-filter", "no-filter"):
+        remedy = by_name(name)
+        assert shown(remedy, cause, IN_DOCKER) == (
+            "no better", "does not help: tried in docker-default with bubblewrap 0.12",
+        )  # fmt: skip
+        older = Where(family="bubblewrap before 0.12", profile="docker-default")
+        assert shown(remedy, cause, older) == ("green", "proved in docker-default with bubblewrap before 0.12")
+    helps = by_name("docker-filter-and-bare-proc")
+    assert shown(helps, cause, IN_DOCKER) == ("green", "proved in docker-default with bubblewrap 0.12")
+    newer = Where(family="bubblewrap 0.14", profile="docker-default")
+    assert shown(helps, cause, newer)[1].startswith("not proved with bubblewrap 0.14; proved in docker-default with ")
+    other = Where(family="bubblewrap 0.12", profile="cap-drop-all")
+    assert shown(helps, cause, other)[1] == (
+        "not proved in cap-drop-all; proved in docker-default with bubblewrap 0.12"
+    )
+
+
+def test_a_price_follows_the_profile() -> None:
+    stays, bare = by_name("docker-filter-plus-bubblewrap"), by_name("docker-filter-and-bare-proc")
+    masked, open_ = Where(masked=True), Where(masked=False)
+    assert "/proc stays masked, so that" in price(stays, masked)
+    assert price(stays, open_) == stays.price
+    assert "where the engine masks /proc it stays masked" in price(stays, ANYWHERE)
+    assert "is bare" in price(bare, masked)
+    assert price(bare, open_) == bare.price
+
+
 def _exists(place: At) -> bool:
     axes = {"profiles": place.profile, "bwrap": place.bwrap, "users": place.user}
     return place.policy in POLICIES and all(value in SHIPPED.values(name) for name, value in axes.items())
 
 
-def test_a_diagnosis_carries_them_what_helps_first() -> None:
-    found = match("bwrap: No permissions to create new namespace", facts={"seccomp": "2"})
+FACTS: Final = {"seccomp": "2", "kernel": "6.18", "bwrap.path": "/usr/bin/bwrap", "masked": "/proc/kcore",
+                "profile": "docker-default"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("version", "first"),
+    [
+        ("bubblewrap 0.8.0", "docker-filter-plus-bubblewrap"),
+        ("bubblewrap 0.12.0", "docker-filter-and-bare-proc"),
+        ("bubblewrap 0.13.1", "docker-filter-and-bare-proc"),
+    ],
+)
+def test_a_diagnosis_carries_them_what_helps_there_first(version: str, first: str) -> None:
+    facts = FACTS | {"bwrap.version": version}
+    found = match("bwrap: No permissions to create new namespace", facts=facts)
     assert found is not None
-    assert found.ways == ways_of("userns-refused-by-outer-filter") != ()
-    kinds = [[word in way for word in ("(proved in ", "no sandbox", "does not help")].index(True) for way in found.ways]
-    assert kinds == sorted(kinds)
-    assert set(kinds) == {0, 1, 2}
+    known = remedies_here("userns-refused-by-outer-filter", facts)
+    assert (found.ways, found.remedies) == (tuple(one for one, _ in known), tuple(one for _, one in known))
+    turns = [one.turns for one in found.remedies]
+    assert (found.remedies[0].name, turns[0]) == (first, "green")
+    order = ["green", "not proved", "no sandbox", "no better"]
+    assert turns == sorted(turns, key=order.index)
+    assert {"green", "no sandbox", "no better"} <= set(turns)
+
+
+def test_the_family_is_read_from_the_facts() -> None:
+    assert family_in({}) == ""
+    assert family_in({"kernel": "6.18", "bwrap.path": "/usr/bin/bwrap", "bwrap.version": "bubblewrap 0.11.2"}) == (
+        "bubblewrap before 0.12"
+    )
+    assert family_in({"bwrap.version": "bubblewrap 0.13.0-2"}) == "bubblewrap 0.13"
+    assert family_in({"kernel": "6.18", "bwrap_asked.source": "none"}) == OWN
+    assert family_in({"kernel": "6.18"}) == OWN
+    unreadable = {"kernel": "6.18", "bwrap.path": "/usr/bin/bwrap", "bwrap.version": "Permission denied"}
+    assert family_in(unreadable | {"bwrap_asked.version": "0.13.0"}) == "bubblewrap 0.13"
+    assert family_in(unreadable) == ""

@@ -138,7 +138,8 @@ def test_a_users_own_test_runs_commands_through_the_real_codex(matrix: Matrix) -
 
 
 def test_a_users_failing_assertion_is_a_violation(matrix: Matrix) -> None:
-    files = {"test_mine.py": "def test_mine(codex_sandbox):\n    assert codex_sandbox.run('false').code == 0\n"}
+    text = "def test_mine(codex_sandbox):\n    assert codex_sandbox.run('touch', '@OUTSIDE@/x').code == 0\n"
+    files = {"test_mine.py": text}
     run = matrix.run(files=files, matrix=False)
     mine = next(record for key, record in run.journal.states().items() if key.promise.startswith("user."))
     assert mine.verdict is Verdict.VIOLATES

@@ -10,9 +10,11 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, difference, findings, skipped
+from pytest_codexsandbox.generators.checks.reading import read
 from pytest_codexsandbox.generators.strain import tracing
 from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig, shown
-from pytest_codexsandbox.generators.strain.looking import Looks, Sight, looking
+from pytest_codexsandbox.generators.strain.looking import Looks, Sight, is_at, looking
+from pytest_codexsandbox.generators.strain.steps import HALF_DONE, is_between
 from pytest_codexsandbox.generators.strain.syscalls import Call
 from pytest_codexsandbox.generators.writers import TORN
 from pytest_codexsandbox.model.generator import Finding, Wish
@@ -36,6 +38,13 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def changed(self) -> bool:
         return self.play.config != self.before
+
+    def is_step(self, sight: Sight) -> bool:
+        """Checks whether a sight is a whole file that was put there and replaced again: a file of its own, which no
+        reader has seen with another content."""
+        ends = {other.file for other in self.looks.seen if is_at(other, self.before) or is_at(other, self.play.config)}
+        alone = sum(other.file == sight.file for other in self.looks.seen) == 1
+        return sight.kind == "file" and sight.file > 0 and alone and sight.file not in ends
 
 
 def at_once(bench: StrainBench) -> tuple[Finding, ...]:
@@ -96,7 +105,10 @@ def _round(stage: Rig, generator: Generator, wish: Wish, *, before: bytes | None
 # ---- judging: pure
 def faults_of(one: Round, path: str) -> Iterator[Fault]:
     for sight in one.looks.other_than((one.before, one.play.config)):
-        yield _of_sight(sight, one)
+        if one.is_step(sight):
+            yield from _of_step(sight, one)
+        else:
+            yield _of_sight(sight, one)
     yield from in_place(one.calls, path, there=one.before is not None)
 
 
@@ -109,6 +121,14 @@ def _of_sight(sight: Sight, one: Round) -> Fault:
         reason="emptied-first" if empty else "half-a-file", diff=difference(one.play.config or b"", sight.content),
         saw=f"a reader found {'an empty file' if empty else f'{len(sight.content)} bytes of {whole}'}",
     )  # fmt: skip
+
+
+def _of_step(sight: Sight, one: Round) -> Iterator[Fault]:
+    if not read(sight.content).loads:
+        yield _of_sight(sight, one)
+    elif not is_between(sight.content, one.before, one.play.config):
+        saw = "a reader found a whole file between two steps, without keys that it has before and afterwards"
+        yield Fault(reason=HALF_DONE, saw=saw, diff=difference(one.play.config or b"", sight.content))
 
 
 def in_place(calls: Iterable[Call], path: str, *, there: bool) -> Iterator[Fault]:
@@ -162,5 +182,7 @@ def _seen_by_reader(one: Round) -> bool:
 def _told(changing: Sequence[Round]) -> str:
     looks = sum(one.looks.looks for one in changing)
     traced = sum(one.traced for one in changing)
+    steps = sum(one.is_step(sight) for one in changing for sight in one.looks.seen)
+    between = f"; {steps} times between two steps, with each key as before or as afterwards" if steps else ""
     by = f"{traced} of them under strace" if traced else "without strace (apt install strace sees more)"
-    return f"{len(changing)} runs that changed the file, {by}; read {looks} times meanwhile, always whole"
+    return f"{len(changing)} runs that changed the file, {by}; read {looks} times meanwhile, always whole{between}"

@@ -9,7 +9,9 @@ from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold
 from pytest_codexsandbox.generators.checks.reading import comparable, read
 from pytest_codexsandbox.generators.strain import tracing
 from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig, shown
-from pytest_codexsandbox.generators.strain.killing import MOST, MOST_SLOW, Point, points, spread, stable_paths
+from pytest_codexsandbox.generators.strain.kill_choice import QUICK, SLOW, Choice, choice
+from pytest_codexsandbox.generators.strain.killing import Point, points, stable_paths
+from pytest_codexsandbox.generators.strain.steps import HALF_DONE, are_whole, is_between
 from pytest_codexsandbox.generators.strain.syscalls import CHANGING, Call, Trace
 from pytest_codexsandbox.model.generator import Finding
 
@@ -17,6 +19,7 @@ CLAIM: Final = (
     "killed at any call that changes a file, it leaves the old file or the new one, and the next run is right"
 )
 _SLOW: Final = 1.0  # seconds of a run
+_TORN: Final = ("half-a-file", "emptied-first", HALF_DONE)
 _TRIES: Final = 3  # threads may come to it in another order
 
 
@@ -35,6 +38,13 @@ class Untroubled(msgspec.Struct, frozen=True, kw_only=True):
     old: bytes | None
     new: bytes | None
     same_bytes: bool = True  # whether it leaves the same bytes each time
+    steps: bool = False  # it replaces the whole file several times
+
+    def is_whole(self, content: bytes | None) -> bool:
+        """Checks for the old file, the new one, and a file between two steps that has each key of one of them."""
+        if content == self.old or self.is_new(content):
+            return True
+        return self.steps and is_between(content, self.old, self.new)
 
     def is_new(self, content: bytes | None) -> bool:
         if self.same_bytes or content is None or self.new is None:
@@ -58,15 +68,16 @@ def _played(stage: Rig) -> tuple[Finding, ...]:
     if why:
         return skipped(CLAIM, why)
     same_bytes = first.config == second.config == plain.config
-    known = Untroubled(old=stage.config(stage.lay()), new=plain.config, same_bytes=same_bytes)
+    known = Untroubled(old=stage.config(stage.lay()), new=plain.config, same_bytes=same_bytes,
+                       steps=are_whole(calls, stage.config_path))  # fmt: skip
     found = points(calls, stage.tops, stable_paths(calls, more))
-    asked = spread([one for one in found if one.reachable], MOST if quick else MOST_SLOW)
-    return judged(known, [_strike(stage, point) for point in asked], found)
+    chosen = choice(found, calls, stage.config_path, QUICK if quick else SLOW)
+    return judged(known, [_strike(stage, point) for point in chosen.points], chosen)
 
 
-def judged(known: Untroubled, strikes: Sequence[Strike], found: Sequence[Point]) -> tuple[Finding, ...]:
+def judged(known: Untroubled, strikes: Sequence[Strike], chosen: Choice) -> tuple[Finding, ...]:
     faults = [fault for strike in strikes for fault in faults_of(strike, known)]
-    return findings(CLAIM, faults, control=control(strikes, known), saw=_told(strikes, known, found))
+    return findings(CLAIM, faults, control=control(strikes, known, chosen), saw=_told(strikes, known, chosen))
 
 
 # ---- playing
@@ -117,7 +128,7 @@ def faults_of(strike: Strike, known: Untroubled) -> Iterator[Fault]:
         return
     at = f"killed before {strike.point.target.name} (change {strike.point.number + 1})"
     left = strike.left
-    if left != known.old and not known.is_new(left):
+    if not known.is_whole(left):
         yield _torn(left, known, at)
     elif left is not None and not read(left).loads and read(known.old or b"").loads:
         yield Fault(reason=read(left).reason, saw=f"{at}: {read(left).fault}")
@@ -131,34 +142,61 @@ def faults_of(strike: Strike, known: Untroubled) -> Iterator[Fault]:
 def _torn(left: bytes | None, known: Untroubled, at: str) -> Fault:
     if left is None:
         return Fault(reason="file-lost", saw=f"{at}: there is no file any more")
-    word = "emptied-first" if not left else "half-a-file"
+    word = "emptied-first" if not left else HALF_DONE if known.steps and read(left).loads else "half-a-file"
     saw = (
         f"{at}: {len(left)} bytes are left, neither the old {len(known.old or b'')} nor the new {len(known.new or b'')}"
     )
     return Fault(reason=word, saw=saw, diff=difference(known.new or b"", left))
 
 
-def control(strikes: Sequence[Strike], known: Untroubled) -> Control:
-    """Each kill was seen to strike, and a torn file would not have passed."""
+def control(strikes: Sequence[Strike], known: Untroubled, chosen: Choice) -> Control:
+    """Each kill was seen to strike, each state of the file was seen, and a torn file would not have passed."""
     missed = sum(not one.struck for one in strikes)
-    half = (known.new or b"")[: len(known.new or b"") // 2]
-    noticed = any(
-        fault.reason == "half-a-file"
-        for one in strikes[:1]
-        for fault in faults_of(Strike(point=one.point, struck=True, left=half, again=one.again), known)
-    )
     text = f"each of {len(strikes)} kills is seen to have struck ({missed} were not)"
+    seen = "a kill shows the configuration between each two calls on it"
+    if chosen.unseen:
+        seen += f" ({chosen.unseen} times none does: another process makes the same call first)"
     return all_hold((
         Control(text, bool(strikes) and not missed),
-        Control("half of the new file is taken for what it is", bool(strikes) and noticed),
+        Control(seen, not chosen.unseen),
+        Control("a part of the new file is taken for what it is", any(_notices(one, known) for one in strikes[:1])),
     ))  # fmt: skip
 
 
-def _told(strikes: Sequence[Strike], known: Untroubled, found: Sequence[Point]) -> str:
+def _notices(strike: Strike, known: Untroubled) -> bool:
+    torn = Strike(point=strike.point, struck=True, left=part_of(known), again=strike.again)
+    return any(fault.reason in _TORN for fault in faults_of(torn, known))
+
+
+def part_of(known: Untroubled) -> bytes:
+    """Returns a torn file: half of the new one, or another part of it where that half equals the old file."""
+    new = known.new or b""
+    half = len(new) // 2
+    lengths = (*range(half, -1, -1), *range(half + 1, len(new)))
+    parts = (new[:length] for length in lengths)
+    return next((one for one in parts if not known.is_whole(one)), new + b"\0")
+
+
+def _told(strikes: Sequence[Strike], known: Untroubled, chosen: Choice) -> str:
     olds = sum(one.left == known.old for one in strikes)
-    lost = sum(not one.reachable for one in found)
-    more = f"; {lost} more could not be singled out: another process comes to the same call first" if lost else ""
-    return (
-        f"killed at {len(strikes)} of {len(found)} calls that change a file: the old file was left {olds} times, the "
-        f"new one {len(strikes) - olds} times, and each next run was right{more}"
-    )
+    news = sum(one.left != known.old and known.is_new(one.left) for one in strikes)
+    between = len(strikes) - olds - news
+    steps = f", {between} times a file between two steps with each key of one of them" if between else ""
+    left = f"the old file was left {olds} times, the new one {news} times{steps}, and each next run was right"
+    return f"killed at {_tried(chosen)}: {left}{_unreachable(chosen)}"
+
+
+def _tried(chosen: Choice) -> str:
+    own = f"{_number(len(chosen.own), chosen.own_calls)} on the configuration (and on the file that becomes it)"
+    return f"{own}, {_number(len(chosen.others), chosen.other_calls)} on other files" if chosen.other_calls else own
+
+
+def _number(tried: int, calls: int) -> str:
+    if tried == calls:
+        return f"all {calls} calls"
+    return f"{tried} of {calls} calls (a sample)"
+
+
+def _unreachable(chosen: Choice) -> str:
+    lost = chosen.unreachable
+    return f"; {lost} could not be singled out: another process comes to the same call first" if lost else ""

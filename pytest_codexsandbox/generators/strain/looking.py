@@ -27,6 +27,7 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["file", "missing", "unreadable", "other"]
     content: bytes = b""
     looks: int = 1
+    file: int = 0  # the number of the file (its inode) in the order in which they were seen; 0: not known
 
 
 class Looks(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +62,8 @@ class Onlooker:
         self._child.stdin.close()
         told = msgspec.json.decode(self._line("say what it saw"))
         seen = tuple(
-            Sight(kind=one["kind"], content=base64.b64decode(one["content"]), looks=one["looks"])
+            Sight(kind=one["kind"], content=base64.b64decode(one["content"]), looks=one["looks"],
+                  file=one["file"])
             for one in told["seen"]
         )  # fmt: skip
         self.looks = Looks(looks=told["looks"], seen=seen)

@@ -9,7 +9,7 @@ from pytest_codexsandbox.explain import diagnose
 from pytest_codexsandbox.model.record import Diagnosis
 from tests.unit.diagnosis.makers import control, died, record
 
-USUAL = dict(KERNEL_SAYS.values()) | {name: "ok" for name in STEPS if name != "seccomp"}
+USUAL = dict(KERNEL_SAYS.values()) | {name: "ok" for name in STEPS if name not in ("seccomp", "mount-setattr")}
 NOTHING = "Asked directly, this environment refuses nothing that a sandbox needs."
 MAP_DENIED = "bwrap: setting up uid map: Permission denied"
 MAP_REFUSED = "bwrap: setting up uid map: Operation not permitted"
@@ -135,3 +135,12 @@ def test_what_is_not_about_the_start_says_nothing_of_it() -> None:
     seen = record(promise="filesystem.outside-refused", direction="denied", reason="x")
     found = diagnose(seen, [died(NEWADDR)], {"answers": USUAL})
     assert found is not None and "Asked directly" not in found.cause
+
+
+def test_mount_setattr_is_told_only_where_it_is_refused_and_needed() -> None:
+    """bubblewrap 0.13 calls it. Where the kernel has none (ENOSYS) bubblewrap goes another way."""
+    assert told_of(answered(mount_setattr="EPERM")).endswith(
+        "mount_setattr(2), which bubblewrap calls from 0.13 on (EPERM, by a filter of system calls)."
+    )
+    assert "mount_setattr" not in told_of(answered(mount_setattr="ENOSYS"))
+    assert "mount_setattr" not in told_of(answered(mount_setattr="EPERM", userns="EPERM"))

@@ -58,6 +58,7 @@ def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
     [
         ({}, ANY, "did-nothing"),
         ({"launches": (Launch(argv=("app-server",)),)}, ANY, "did-nothing"),
+        ({"launches": (Launch(argv=("mcp", "add", "demo", "--", "npx"), work=False),)}, ANY, "did-nothing"),
         ({"after": GOOD, "code": 1, "stderr": "no"}, ANY, "declined-and-wrote"),
         ({"code": 1, "stderr": "no"}, Declaration(refuse_exit=(3,)), "undeclared-exit"),
         ({"code": 1}, ANY, "no-reason"),
@@ -70,6 +71,26 @@ def test_an_exit_that_is_not_what_was_done_is_found(
     words: dict[str, Any], declaration: Declaration, reason: str
 ) -> None:
     assert reasons(agrees(ended(USER, **words), declaration)) == {reason}
+
+
+def test_what_did_nothing_says_what_was_called_and_what_was_made_instead() -> None:
+    call = Launch(argv=("mcp", "add", "demo"), work=False)
+    (row,) = agrees(ended(USER, launches=(call,)), ANY)
+    assert row.saw == (
+        "exit 0; no file was changed, and no argument was given; the real Codex was called (codex mcp add demo), "
+        "and changed nothing either"
+    )
+    before = files(USER)
+    (row,) = agrees(with_files(before, {**before, "@HOME@/.mytool.json": FileState(kind="file")}), ANY)
+    assert row.saw == (
+        "exit 0; no configuration of Codex was changed, only @HOME@/.mytool.json was made, and no argument was given"
+    )
+
+
+def test_a_launcher_that_sets_no_policy_has_only_to_start_codex() -> None:
+    started = ended(USER, launches=(Launch(argv=("app-server",), work=True),))
+    assert reasons(agrees(started, ANY)) == {"did-nothing"}
+    assert held(agrees(msgspec.structs.replace(started, row=Row(expect=Expect(keeps=True))), ANY))
 
 
 def test_a_generator_that_declines_where_nothing_is_in_its_way_is_found() -> None:

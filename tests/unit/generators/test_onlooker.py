@@ -29,3 +29,37 @@ def test_the_last_look_is_after_the_end(tmp_path: Path) -> None:
     assert first == b""
     seen = [base64.b64decode(one["content"]) for one in json.loads(told)["seen"]]
     assert seen[-1] == b"new"
+
+
+REPLACING = """
+import os, sys
+from pathlib import Path
+from pytest_codexsandbox.guest import onlooker
+
+path, looks = Path(sys.argv[2]), iter(range(99))
+
+def is_over():
+    if next(looks) == 0:
+        return False
+    path.write_bytes(b"in place")
+    return True
+
+def content(fd, read=onlooker._content):
+    told = read(fd)
+    if told == b"old":
+        Path(f"{path}.new").write_bytes(b"renamed")
+        os.replace(f"{path}.new", path)
+    return told
+
+onlooker._is_over, onlooker._content = is_over, content
+onlooker.main(sys.argv[1], sys.argv[2])
+"""
+
+
+def test_a_file_that_was_replaced_is_told_from_one_that_was_written_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"old")
+    words = (sys.executable, "-c", REPLACING, str(tmp_path), str(path))
+    _, told = subprocess.run(words, stdin=subprocess.PIPE, capture_output=True, check=True).stdout.splitlines()
+    seen = [(base64.b64decode(one["content"]), one["file"]) for one in json.loads(told)["seen"]]
+    assert seen == [(b"old", 1), (b"renamed", 2), (b"in place", 2)]

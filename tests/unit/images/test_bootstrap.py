@@ -3,6 +3,8 @@
 import io
 import os
 import tarfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +138,26 @@ def test_a_key_that_nobody_knows_is_not_taken(workshop: Workshop) -> None:
     assert problem.value.next_step == "apt install ubuntu-keyring"
     assert keyrings.found(_ubuntu("GOOD"), workshop.cache) is None
     assert not list((workshop.cache / "images" / "keyrings").iterdir())
+
+
+def test_images_that_are_built_at_once_do_not_disturb_each_other_over_the_same_key(workshop: Workshop) -> None:
+    """Both are in the middle of their work at the same moment, and both get the whole key."""
+    both = threading.Barrier(2, timeout=30)
+
+    def fetch(image: ImageSpec, to: Path) -> None:
+        _package(image, to)
+        both.wait()
+        assert to.is_file(), "the other one has removed it"
+
+    def have(_: int) -> bytes:
+        key = keyrings.have(_ubuntu("GOOD"), workshop.cache, fetch=fetch, run=Gpg({"GOOD"}))
+        assert key is not None
+        return key.read_bytes()
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(have, range(2))) == [b"GOOD", b"GOOD"]
+    (kept,) = (workshop.cache / "images" / "keyrings").iterdir()
+    assert kept == keyrings.found(_ubuntu("GOOD"), workshop.cache)
 
 
 def _ubuntu(fingerprint: str) -> ImageSpec:

@@ -16,7 +16,7 @@ from pytest_codexsandbox.environments.container.provision.inquiry import Inquiry
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.environments.container.provision.reach import YES, Heard
 from pytest_codexsandbox.environments.container.provision.wanted import Wanted
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import Hangs, MachineFault, NotHad
 from pytest_codexsandbox.model.container import BwrapSpec, ImageSpec
 from tests.unit.images.fake_engine import FakeEngine
 from tests.unit.images.making import Workshop, a_container, a_distro, want
@@ -274,6 +274,36 @@ def test_another_proxy_is_another_question(world: World, monkeypatch: pytest.Mon
 
 
 # ---- whoever hangs
+def test_an_engine_that_is_not_there_is_named_with_its_words(world: World) -> None:
+    found = inquiry.silent_engines((HOME, "unix:///gone.sock"))
+    assert list(found) == ["unix:///gone.sock"]
+    assert found["unix:///gone.sock"].what == "the container engine does not answer"
+
+
+def test_an_engine_that_says_nothing_is_silent_after_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inquiry, "NEAR", 0.2)
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(tmp_path / "s"))
+        deaf.listen()
+        (fault,) = inquiry.silent_engines((f"unix://{tmp_path / 's'}",)).values()
+    assert "no answer within" in fault.why or "it hangs" in fault.why
+    assert fault.next_step
+
+
+def test_an_engine_that_misses_the_first_limit_is_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[str] = []
+
+    def engine(host: str, *, timeout: int) -> Any:
+        tries.append(host)
+        if len(tries) == 1:
+            raise Hangs("the container engine does not answer", where=host)
+        return _Opened(world.workshop.engine)
+
+    monkeypatch.setattr(inquiry, "Engine", engine)
+    assert inquiry.silent_engines((HOME,), limit=30.0) == {}
+    assert tries == [HOME, HOME]
+
+
 @pytest.fixture(params=["silent", "slow"])
 def hanging(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A socket where somebody accepts and never answers, or sends one byte after the other without an end."""

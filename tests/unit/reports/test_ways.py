@@ -1,11 +1,15 @@
 """What can be done about a cause stands in every report, each way by itself; a screen shows a few."""
 
+from typing import Final
+
 import msgspec
 
+from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.reports import html, markdown
+from pytest_codexsandbox.reports.merged_remedies import merged
 from pytest_codexsandbox.reports.terminal import render
 from tests.unit.reports.journals import cell, journal, keys_of, usual, violation
 
@@ -50,3 +54,57 @@ def test_documents_have_all_of_them() -> None:
 def test_a_journal_that_knows_of_no_ways_is_read() -> None:
     old = b'{"fingerprint":"x","cause":"A cause.","remedy":"","link":"","quote":"","verdict":"sandbox"}'
     assert msgspec.json.decode(old, type=Diagnosis).ways == ()
+
+
+# ---- one cause in several environments
+REFUSED: Final = "bwrap: No permissions to create new namespace, likely because the kernel does not allow it"
+
+
+def refused(version: str) -> Diagnosis:
+    """Explain it in Docker's default profile with that bubblewrap."""
+    facts = {
+        "seccomp": "2", "kernel": "6.18", "bwrap.path": "/usr/bin/bwrap", "bwrap.version": version,
+        "masked": "/proc/kcore", "profile": "docker-default",
+    }  # fmt: skip
+    found = match(REFUSED, facts=facts)
+    assert found is not None
+    return found
+
+
+def test_what_helps_in_one_environment_alone_is_not_told_for_all() -> None:
+    """Both stand in one block. What helps in both comes first, and the other says where it does not help."""
+    old, new = refused("bubblewrap 0.8.0"), refused("bubblewrap 0.12.0")
+    assert old.remedies[0].name == "docker-filter-plus-bubblewrap"
+    both = merged([old, new])
+    assert (both.remedies[0].name, both.remedies[0].turns) == ("docker-filter-and-bare-proc", "green")
+    assert both.remedies[0].proof == (
+        "proved in docker-default with bubblewrap before 0.12; proved in docker-default with bubblewrap 0.12"
+    )
+    (alone,) = [one for one in both.remedies if one.name == "docker-filter-plus-bubblewrap"]
+    assert alone.turns == "no better"
+    assert alone.proof == (
+        "proved in docker-default with bubblewrap before 0.12; "
+        "does not help: tried in docker-default with bubblewrap 0.12"
+    )
+    assert [f"({one.proof}). Price: {one.price}" in way for one, way in zip(both.remedies, both.ways, strict=True)] == (
+        [True] * len(both.ways)
+    )
+    assert merged([new, new]) == new
+
+
+def test_every_report_tells_a_cause_so_of_all_its_environments() -> None:
+    cells = [cell(), cell("0.130.0")]
+    told = {cells[0].id: refused("bubblewrap 0.8.0"), cells[1].id: refused("bubblewrap 0.12.0")}
+
+    def state(key: Key) -> Record:
+        red = (key.promise, key.policy) == ("start.sandbox-is-on", "read-only")
+        return violation(key, "denied", diagnosis=told[key.cell]) if red else usual(key)
+
+    made = journal(map(state, keys_of(cells)), cells=cells, exit=1, reasons=("1 some violated",))
+    screen = render(made, width=100, color=False, ascii=False, verbosity=0, folder=None)
+    words = " ".join(screen.split())
+    assert "nothing in /proc hidden" in words
+    assert "proved in docker-default with bubblewrap 0.12). Price" in words
+    for document in (markdown, html):
+        text = document.render(made, None)
+        assert text.index("nothing in /proc hidden") < text.index("Podman&#39;s" if document is html else "Podman")

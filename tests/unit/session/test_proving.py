@@ -193,3 +193,16 @@ def test_the_four_answers_of_a_start() -> None:
         "leak",
         "",
     ]
+
+
+def test_another_distributions_bubblewrap_contradicts_no_proof() -> None:
+    """A proof holds for its family of bubblewrap; the one of another distribution may be of another."""
+    one = remedy()
+    script = Script(docker_default=red(), seccomp_unconfined=red("proc-mount-refused"))
+    found = prove(one, one.proofs[0], Starts(script, one.proofs), distro="debian-trixie")
+    assert found.state == "not told"
+    assert found.why == (
+        "recorded with the bubblewrap of debian-bookworm (bubblewrap before 0.12), not with that of debian-trixie; "
+        "found: no better"
+    )
+    assert prove(one, one.proofs[0], Starts(script, one.proofs)).state == "differs"

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import msgspec
@@ -59,12 +60,11 @@ def have(image: ImageSpec, cache: Path, *, fetch: Fetch, run: Run) -> Path | Non
 
 
 def _of_the_archive(image: ImageSpec, cache: Path, fetch: Fetch, run: Run) -> Path:
+    """Work in a folder of this very call: images that are built at once want the same key, in threads and processes."""
     target = _own(image, cache)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    work = target.with_name(f"{target.name}.{os.getpid()}")
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(mode=0o700)
-    try:
+    with TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent, ignore_cleanup_errors=True) as folder:
+        work = Path(folder)
         fetch(image, work / "package.tar")
         _unpack(image, work)
         _run(run, work, "--import", str(work / f"{image.keyring}.gpg"), image=image)
@@ -74,9 +74,7 @@ def _of_the_archive(image: ImageSpec, cache: Path, fetch: Fetch, run: Run) -> Pa
                 f"{image.name} cannot be bootstrapped", next_step=_remedy(image),
                 why=f"the archive's own keyring has none of the keys {', '.join(image.signed_by)}",
             )  # fmt: skip
-        (work / "trusted.gpg").rename(target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        (work / "trusted.gpg").replace(target)  # whole, whoever comes second
     return target
 
 

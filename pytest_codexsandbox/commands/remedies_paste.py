@@ -1,0 +1,51 @@
+"""Give a remedy as something to paste: the filter of system calls as a file, and the whole `docker run` line."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_codexsandbox.commands.remedies_chosen import Choice
+from pytest_codexsandbox.diagnosis.remedies import Remedy
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.registry import shipped
+
+
+def filter_text(remedy: Remedy) -> str:
+    """Return the text of its filter, from the checkout or from the wheel's copy."""
+    return (shipped("matrix") / "profiles" / "seccomp" / remedy.filter).read_text(encoding="utf-8")
+
+
+def written(choices: Sequence[Choice], path: str, image: str) -> str:
+    """Write the filter of the one remedy that has one, and return the line to paste."""
+    remedy = _the_one(choices)
+    _write(Path(path), filter_text(remedy))
+    also = f"# {remedy.also}\n" if remedy.also else ""
+    return f"{also}{shlex.join(remedy.docker_run(path, image))}"
+
+
+def _the_one(choices: Sequence[Choice]) -> Remedy:
+    found = [choice.remedy for choice in choices if choice.remedy.filter]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise WrongInput(
+            "no filter of system calls belongs to this", why="nothing is to be written",
+            next_step="codexsandbox remedies   (those with --security-opt seccomp=seccomp.json have one)",
+        )  # fmt: skip
+    names = [one.name for one in found]
+    raise WrongInput(
+        "--write writes the filter of one remedy", why=f"{len(names)} have one: {', '.join(names)}",
+        next_step=f"codexsandbox remedies {names[0]} --write seccomp.json",
+    )  # fmt: skip
+
+
+def _write(path: Path, text: str) -> None:
+    """Keep a file of the user's: only the same text is written over."""
+    try:
+        if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
+            raise WrongInput("a file of that name is there already, and it is another one", where=str(path),
+                             next_step="name another file, or remove this one")  # fmt: skip
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise WrongInput("the filter cannot be written", where=str(path), why=problem.strerror or str(problem),
+                         next_step="name a file in a folder that you may write to") from problem  # fmt: skip

@@ -1,0 +1,119 @@
+"""Tell what a remedy was seen to do in one environment, and what it costs there.
+
+A remedy is called proved only for the cause, the family of bubblewrap and the profile in which it was. Elsewhere the
+text says that it is not proved there, and then where it is. Where nothing is known of the environment, as of a pasted
+text, every family is named.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.diagnosis.bubblewrap_family import family_in, listed
+from pytest_codexsandbox.diagnosis.clues import NO_FACTS
+from pytest_codexsandbox.diagnosis.remedies import ORDER, Proof, Remedy, Turns, remedies
+from pytest_codexsandbox.model.record import RemedyHere
+
+_NAMED: Final = 2  # profiles
+_BARE: Final = (
+    "what the engine hides in /proc and /sys from the container's root is bare: kernel memory layout, keys, timers, "
+    "and /proc/sys can be written by root, in Codex' sandbox too"
+)
+_SEEN: Final = "/proc stays masked, so that a sandboxed command sees the container's processes"
+_IF_MASKED: Final = (
+    "where the engine masks /proc it stays masked, and a sandboxed command sees the container's processes"
+)
+_WORDS: Final = {
+    "green": "proved in {}", "no sandbox": "then there is no sandbox; tried in {}",
+    "no better": "does not help: tried in {}",
+}  # fmt: skip
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """Hold what is known of the environment that needs a remedy."""
+
+    family: str = ""  # of its bubblewrap
+    profile: str = ""
+    masked: bool | None = None  # whether the engine hides parts of /proc
+
+
+ANYWHERE: Final = Where()
+
+
+def where_of(facts: Mapping[str, str]) -> Where:
+    """Return what flat facts say of it."""
+    masked = facts.get("masked")
+    return Where(
+        family=family_in(facts), profile=facts.get("profile", ""), masked=None if masked is None else bool(masked)
+    )
+
+
+def remedies_here(cause: str, facts: Mapping[str, str] = NO_FACTS) -> tuple[tuple[str, RemedyHere], ...]:
+    """Return the text of every remedy for this cause and what is known of it: first those that help there."""
+    where = where_of(facts)
+    found = [(one, here(one, cause, where)) for one in remedies() if cause in one.causes]
+    found.sort(key=lambda pair: ORDER.index(pair[1].turns))
+    return tuple((told(one, known), known) for one, known in found)
+
+
+def here(remedy: Remedy, cause: str, where: Where = ANYWHERE) -> RemedyHere:
+    turns, proof = shown(remedy, cause, where)
+    return RemedyHere(name=remedy.name, turns=turns, proof=proof, price=price(remedy, where))
+
+
+def told(remedy: Remedy, known: RemedyHere) -> str:
+    return f"{remedy.do} ({known.proof}). Price: {known.price}"
+
+
+def shown(remedy: Remedy, cause: str, where: Where = ANYWHERE) -> tuple[Turns | Literal["not proved"], str]:
+    """Return what it does there, and the words for that."""
+    if remedy.shown:
+        return "green", f"proved {remedy.shown}"
+    proofs = remedy.proofs_for(cause)
+    if not proofs:
+        return "not proved", "not proved for this cause" if remedy.proofs else "not proved"
+    of_family = [proof for proof in proofs if where.family in ("", proof.family)]
+    exact = [proof for proof in of_family if where.profile in ("", proof.before.profile)]
+    if exact:
+        return _best(exact), _told(exact)
+    lacking = f"with {where.family}" if not of_family else f"in {where.profile}"
+    return "not proved", f"not proved {lacking}; {_told(of_family or proofs)}"
+
+
+def _best(proofs: Iterable[Proof]) -> Turns:
+    return min((proof.turns for proof in proofs), key=ORDER.index)
+
+
+def _told(proofs: Sequence[Proof]) -> str:
+    """Join the words for each kind of outcome; a profile stands beside the families it was tried with."""
+    by_turns: dict[Turns, list[Proof]] = {}
+    for proof in sorted(proofs, key=lambda one: ORDER.index(one.turns)):
+        by_turns.setdefault(proof.turns, []).append(proof)
+    return "; ".join(_WORDS[turns].format(_places(members)) for turns, members in by_turns.items())
+
+
+def _places(proofs: Sequence[Proof]) -> str:
+    families: dict[str, dict[str, None]] = {}
+    for proof in proofs:
+        families.setdefault(proof.before.profile, {})[proof.family] = None
+    told = [f"{profile} with {listed(found)}" for profile, found in families.items()]
+    more = [f"{len(told) - _NAMED} more profiles"] if len(told) > _NAMED else []
+    return " and ".join((*told[:_NAMED], *more))
+
+
+def price(remedy: Remedy, where: Where = ANYWHERE) -> str:
+    """Return what it costs there: what becomes of /proc depends on the profile that it is applied to."""
+    return "; ".join(filter(None, (remedy.price, _price_of_proc(remedy, where))))
+
+
+def _price_of_proc(remedy: Remedy, where: Where) -> str:
+    match remedy.proc, where.masked:
+        case "bare", True | None:
+            return _BARE
+        case "stays", True:
+            return _SEEN
+        case "stays", None:
+            return _IF_MASKED
+        case _:
+            return ""

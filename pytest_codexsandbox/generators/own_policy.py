@@ -1,0 +1,59 @@
+"""The policy that a generator writes by itself, where nothing tells it what is asked for. Pure.
+
+It cannot know the requested roots and network. What it writes where there is no file shall be in force on every other
+file too; the parts of a policy that it does not write shall stay as the user has them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.checks.granting import granted, layers, place
+from pytest_codexsandbox.generators.checks.overrides import merged
+from pytest_codexsandbox.matrix.request_channels import UNTOLD
+from pytest_codexsandbox.model.generator import FREE, PARTS, Expect, Outcome, Part, Row
+
+_TABLE: Final = "sandbox_workspace_write"
+_WHY: Final = "nothing tells this generator what is asked for: what it writes where there is no file must be in force"
+
+
+def row(alone: Outcome, world: Mapping[str, str]) -> Row:
+    """`alone`: what it does where there is no file."""
+    found = layers(alone.files, alone, world) if alone.ended == "exit" and not alone.code else ()
+    data: dict[str, Any] = {}
+    for layer in found:
+        data = merged(data, layer.data)
+    grants = granted(found, world)
+    written = _written(data)
+    if not written or not grants.mode:  # of a profile that is built on no known one nothing is known here
+        return UNTOLD
+    if "sandbox" in written and grants.mode != "workspace-write":
+        written |= {"roots", "network"}
+    roots = tuple(seen.placeholder(place(root, world), dict(world)) for root in grants.roots)
+    return Row(
+        why=_WHY,
+        expect=Expect(
+            sandbox=grants.mode if "sandbox" in written else "",
+            network=(grants.network or grants.mode == FREE) if "network" in written else None,
+            roots=roots if "roots" in written else None,
+            approval=str(data.get("approval_policy", "")) if "approval" in written else "",
+            keeps=tuple(part for part in PARTS if part not in written),
+        ),
+    )
+
+
+def _written(data: Mapping[str, Any]) -> set[Part]:
+    table = data.get(_TABLE)
+    there = table if isinstance(table, Mapping) else {}
+    found: set[Part] = set()
+    if "default_permissions" in data:
+        found |= {"sandbox", "roots", "network"}
+    if "sandbox_mode" in data:
+        found.add("sandbox")
+    if "writable_roots" in there:
+        found.add("roots")
+    if "network_access" in there:
+        found.add("network")
+    if isinstance(data.get("approval_policy"), str):
+        found.add("approval")
+    return found

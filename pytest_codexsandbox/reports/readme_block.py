@@ -1,0 +1,59 @@
+"""A block of Markdown for a generator's README: counts, an explanation of each word, a line to repeat it. Pure."""
+
+import posixpath
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pytest_codexsandbox.reports.escape import markdown, markdown_block
+from pytest_codexsandbox.reports.readme_line import NOT_TOLD, SIGNS, Answer, Summary, line
+
+ASKED: Final[Mapping[str, str]] = {
+    "loads": "what it writes is TOML, and the real Codex starts with it",
+    "keeps": "the user's keys, comments, line ends, file mode, owner and links stay, and nothing is left behind",
+    "idempotent": "a second and a third run change nothing, and the file does not grow",
+    "effective": "the policy that Codex announces and enforces is the one that was asked for, and grants no more",
+    "shares": "its block survives other programs that write the same file, and it deletes nothing of theirs",
+    "robust": "exit codes are true, it ends by itself, and survives crashes, two runs at once and older shapes",
+}
+_KEPT: Final = (
+    "the policy that Codex announces and enforces is what the generator writes; the rest is as the user has it"
+)
+_MEANS: Final[Mapping[Answer, str]] = {
+    "yes": "all that was asked held", "no": "something did not hold", "unknown": "not all of it could be measured",
+    "not asked": "not asked",
+}  # fmt: skip
+_INSTALL: Final = 'pip install "pytest-codexsandbox[codex]"'
+
+
+def block(told: Summary) -> str:
+    return "\n".join(_lines(told)) + "\n"
+
+
+def _lines(told: Summary) -> Iterator[str]:
+    yield "### Codex configuration: measured with codexsandbox"
+    yield ""
+    yield markdown_block(line(told))
+    yield ""
+    if told.doubt:
+        yield f"**Not to be believed: {markdown(told.doubt[:300])}**"
+        yield ""
+    yield "| word | | what was asked |"
+    yield "|---|---|---|"
+    for word, answer in told.answers.items():
+        asked = _KEPT if word == "effective" and not told.told else ASKED[word]
+        yield f"| {word} | {SIGNS[answer]} | {markdown(asked)} |"
+    yield ""
+    yield "; ".join(f"{sign} {_MEANS[answer]}" for answer, sign in SIGNS.items()) + "."
+    if not told.told:
+        yield f"It is told {NOT_TOLD}."
+    yield ""
+    yield "To repeat it:"
+    yield ""
+    yield markdown_block(f"{_INSTALL}\n{_again(told.spec)}")
+
+
+def _again(spec: str) -> str:
+    """A declaration is named as if one stood in its folder: where it lies on this machine helps no reader."""
+    named = f"./{posixpath.basename(spec)}" if spec.startswith("/") and spec.endswith(".toml") else spec
+    return f"pytest --codex-matrix --codex-generator {shlex.quote(named)}"

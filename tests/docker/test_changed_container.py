@@ -1,0 +1,29 @@
+"""A container that becomes another one while it is measured: the look after each call says so."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.environments.container.backend import ContainerBackend
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.session.steady import Steady
+from tests.docker.containers import container
+
+PROGRAM = b"#!/bin/sh\necho bubblewrap 0.0.1\n"
+
+
+def test_a_bubblewrap_that_is_installed_in_the_middle_is_a_fault_of_the_machine() -> None:
+    steady, spec = Steady(), container(bwrap="none", user="root")
+    with (
+        tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder,
+        ContainerBackend().open(spec, Path(folder), cache=cache_folder()) as environment,
+    ):
+        steady.opened(environment)
+        steady.look(environment)
+        environment.put("/usr/bin/bwrap", PROGRAM, 0o755)
+        with pytest.raises(MachineFault, match="changed while the run went on") as caught:
+            steady.look(environment)
+    assert caught.value.why.startswith("bwrap was none, and is /usr/bin/bwrap ")
+    assert steady.news(spec.id)["image"]

@@ -1,0 +1,46 @@
+"""One that is told nothing is held to what it writes where there is no file, and to the rest as the user has it."""
+
+import pytest
+
+from pytest_codexsandbox.generators.own_policy import row
+from pytest_codexsandbox.matrix.request_channels import UNTOLD
+from pytest_codexsandbox.model.generator import Expect
+from tests.unit.generators.makers import WORLD, run
+
+ROOT = WORLD["ROOT0"]
+
+
+@pytest.mark.parametrize(
+    ("config", "expect"),
+    [
+        (b'sandbox_mode = "workspace-write"\n',
+         Expect(sandbox="workspace-write", keeps=("network", "roots", "approval"))),
+        (b'default_permissions = ":workspace"\napproval_policy = "never"\n',
+         Expect(sandbox="workspace-write", network=False, roots=(), approval="never", keeps=())),
+        (b'sandbox_mode = "danger-full-access"\n',
+         Expect(sandbox="danger-full-access", network=True, roots=(), keeps=("approval",))),
+        (b'sandbox_mode = "read-only"\n', Expect(sandbox="read-only", network=False, roots=(), keeps=("approval",))),
+        (f'sandbox_mode = "workspace-write"\n[sandbox_workspace_write]\nwritable_roots = ["{ROOT}/x"]\n'.encode(),
+         Expect(sandbox="workspace-write", roots=("@ROOT0@/x",), keeps=("network", "approval"))),
+    ],
+)  # fmt: skip
+def test_what_it_writes_alone_is_what_must_be_in_force(config: bytes, expect: Expect) -> None:
+    assert row(run(config), WORLD).expect == expect
+
+
+def test_arguments_count_as_well() -> None:
+    argv = ("-c", 'sandbox_mode="workspace-write"', "-c", "sandbox_workspace_write.network_access=true")
+    told = row(run(None, argv=argv), WORLD).expect
+    assert told == Expect(sandbox="workspace-write", network=True, keeps=("roots", "approval"))
+
+
+@pytest.mark.parametrize(
+    "config", [None, b"", b'[mcp_servers.demo]\ncommand = "npx"\n', b'default_permissions = ":no-such"\n', b"= broken"]
+)
+def test_without_a_policy_of_its_own_all_of_it_stays(config: bytes | None) -> None:
+    assert row(run(config), WORLD) is UNTOLD
+
+
+def test_of_one_that_failed_nothing_is_known() -> None:
+    assert row(run(b'sandbox_mode = "read-only"\n', code=1), WORLD) is UNTOLD
+    assert row(run(b'sandbox_mode = "read-only"\n', ended="timeout"), WORLD) is UNTOLD

@@ -1,0 +1,51 @@
+"""`report --by generator --readme`: a block that a maintainer pastes, with every word of its line explained."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.reports import by_generator
+from pytest_codexsandbox.reports.readme_block import ASKED, block
+from pytest_codexsandbox.reports.readme_line import NOT_TOLD, SIGNS, Summary, line
+from tests.unit.reports import generating, journals
+
+
+def summary(**changes: object) -> Summary:
+    return msgspec.structs.replace(by_generator.blocks(generating.bad())[0].summary, **changes)
+
+
+def test_every_word_of_the_line_is_explained_with_its_sign() -> None:
+    told = summary()
+    text = block(told)
+    assert line(told).split(" — ")[0].split(" · ")[0] in text
+    assert told.answers.keys() == ASKED.keys()
+    for word, answer in told.answers.items():
+        assert f"| {word} | {SIGNS[answer]} | " in text
+    assert {"✔", "✘"} <= {SIGNS[answer] for answer in told.answers.values()}
+    assert "pytest --codex-matrix --codex-generator 'cmd:mytool render --out @CONFIG@'" in text
+
+
+def test_it_says_where_nothing_was_told_and_what_cannot_be_believed() -> None:
+    assert NOT_TOLD.split(":")[0] not in block(summary())
+    told = block(summary(told=False, doubt="trust.x: it was misjudged"))
+    assert NOT_TOLD.split(":")[0] in told
+    assert "is what the generator writes" in told
+    assert "Not to be believed: trust.x: it was misjudged" in told
+
+
+def test_no_folder_of_this_machine_is_in_it() -> None:
+    text = block(summary(spec="/home/me/secret/generators/mytool.toml"))
+    assert "/home/me" not in text
+    assert "--codex-generator ./mytool.toml" in text
+
+
+def test_the_command_prints_the_blocks_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "journal.ndjson"
+    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in journals.lines_of(generating.both())))
+    assert main(["report", str(path), "--by", "generator", "--readme"]) == 0
+    assert capsys.readouterr().out.count("### Codex configuration") == 2
+    assert main(["report", str(path), "--readme"]) == 4
+    assert "--by generator" in capsys.readouterr().err
+    assert main(["report", str(path), "--by", "generator", "--readme", "--format", "json"]) == 4
