@@ -3,7 +3,8 @@
 import os
 import sys
 import time
-from contextlib import nullcontext, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import __version__, feasibility, payload, settling
+from pytest_codexsandbox import __version__, downloads, feasibility, payload, settling
 from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
@@ -19,7 +20,6 @@ from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
-from pytest_codexsandbox.matrix.generated import tools
 from pytest_codexsandbox.matrix.plan import as_line
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.journal import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
@@ -117,8 +117,8 @@ class Controller:
             if one.required:
                 tell(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
         self._have_subjects(plan)
-        self._have_tools(plan)
-        self._have_images(plan)
+        downloads.tools_of(self.config, self.run, plan)
+        downloads.images_of(self.config, plan)
 
     def _need_whole(self, journal: Journal) -> None:
         """Without a plan on the disk there is no ledger, so nothing is measured."""
@@ -135,8 +135,7 @@ class Controller:
         does a run for which no Codex at all can be had."""
         specs = tuple(dict.fromkeys(cell.subject for cell in plan.cells))
         faults: dict[SubjectSpec, NotHad] = {}
-        capture = self.config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled() if capture else nullcontext():
+        with downloads.in_sight(self.config):
             for spec in specs:
                 try:
                     with suppress(MachineFault):
@@ -153,32 +152,6 @@ class Controller:
             self.journal = None
         parts = {spec.label: feasibility.lack(feasibility.release(spec.label), why) for spec, why in faults.items()}
         raise feasibility.nothing(plan.preset, tuple(parts.values()))
-
-    def _have_tools(self, plan: Plan) -> None:
-        """The same for generators that a registry has."""
-        asked = tools(plan, self.run.writers) if self.run.generators else ()
-        if not asked:
-            return
-        from pytest_codexsandbox.session.tellers import brought  # dear, and only for generators
-
-        capture = self.config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled() if capture else nullcontext():
-            for one in asked:
-                with suppress(NotHad, MachineFault):
-                    brought(one, cache_folder(), progress=progress_on(sys.stderr))
-
-    def _have_images(self, plan: Plan) -> None:
-        """The same for what containers run in."""
-        asked = [cell.environment.container for cell in plan.cells]
-        if not any(asked):
-            return
-        try:
-            from pytest_codexsandbox.environments.container.provision.beforehand import prepare
-        except ImportError:  # each of the cells says so
-            return
-        capture = self.config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled() if capture else nullcontext():
-            prepare([one for one in asked if one is not None], cache_folder(), sys.stderr)
 
     # ---- with xdist, workers collect; they leave their plan in the run's folder
     @pytest.hookimpl(optionalhook=True)
