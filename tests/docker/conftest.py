@@ -11,6 +11,7 @@ from pytest_codexsandbox.errors import CodexSandboxError
 
 NEEDED = "CODEXSANDBOX_NEED_DOCKER"
 OTHERS = "CODEXSANDBOX_OTHER_ENGINES"
+INSTALL = "apt install docker.io (Debian, Ubuntu)"
 HERE = Path(__file__).parent
 # Not skipped where they are not asked for: where they are, what they need has to be there.
 collect_ignore = [] if os.environ.get(OTHERS) else ["test_other_engines.py"]
@@ -24,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @functools.cache
 def no_engine() -> str:
-    """ "" or why no container can be started here."""
+    """Returns why no container can be started here, or ""."""
     try:
         Engine(timeout=10).close()
     except CodexSandboxError as problem:
@@ -38,4 +39,4 @@ def pytest_runtest_setup() -> None:
     if no_engine() and os.environ.get(NEEDED):
         pytest.fail(f"{NEEDED} is set, and there is no engine: {no_engine()}", pytrace=False)
     if no_engine():
-        pytest.skip(f"no container engine: {no_engine()}")
+        pytest.skip(f"no container engine: {no_engine()}; {INSTALL}")
