@@ -16,9 +16,9 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class PlannedNothing(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for and is not in the plan, and why."""
+    """A name that was asked for and is not in the plan, and why."""
 
     what: str
     why: str
-    kind: str = ""  # excluded | impossible | unavailable | budget; "" not asked for, or from an older journal
+    kind: str = ""  # excluded | impossible | unavailable | budget | deselected; "" not asked for, or older journals
     required: bool = False  # no other cell measures it: without it the run is no success

@@ -275,7 +275,7 @@ def test_properties_and_failures_of_the_users_own_tests_stay(matrix: Matrix) -> 
     mine = """
 def test_mine(codex_sandbox, record_property):
     record_property("ticket", "T-1")
-    assert codex_sandbox.run("false").code == 0, "my own words"
+    assert codex_sandbox.run("touch", "@OUTSIDE@/made").code == 0, "my own words"
 
 def test_plain():
     assert False, "plain words"
