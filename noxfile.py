@@ -1,14 +1,34 @@
-"""`nox`: lint, tests, compat (pytest and xdist, oldest to newest), packaging, engines
+"""`nox`: lint, tests, pythons (3.11 to the newest), compat (pytest and xdist, oldest to newest), packaging, engines
 (Podman, ssh). The gate is `.ci/run`."""
 
+import os
 from pathlib import Path
 
 import nox
 
 nox.options.sessions = ["lint", "tests"]
 nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False  # also where the variable CI is set: nox names each that it skips
 PYTESTS = {"pytest-8.3": "8.3.*", "pytest-9.0": "9.0.*", "pytest-newest": ""}
+PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 XDISTS = {"xdist-3.6": "3.6.*", "xdist-newest": ""}
+
+
+def _name_pyenvs() -> None:
+    """Makes pyenv start the newest patch of each Python: its `python3.12` refuses to start where none is chosen."""
+    folder = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    by_minor = {}
+    for name in sorted((path.name for path in folder.glob("3.*")), key=lambda one: [*map(_number, one.split("."))]):
+        by_minor[name.rpartition(".")[0]] = name
+    if found := [by_minor[minor] for minor in PYTHONS if minor in by_minor]:
+        os.environ.setdefault("PYENV_VERSION", ":".join(found))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else -1
+
+
+_name_pyenvs()
 
 
 def _install(session: nox.Session, *groups: str) -> None:
@@ -31,6 +51,13 @@ def tests(session: nox.Session) -> None:
     """All tests, with the installed Codex."""
     _install(session, "test")
     session.run("pytest", "-n", "2", *session.posargs)
+
+
+@nox.session(python=PYTHONS)
+def pythons(session: nox.Session) -> None:
+    """Unit and plugin tests on each Python that is promised. nox skips one that this machine lacks, and says so."""
+    _install(session, "test")
+    session.run("pytest", "tests/unit", "tests/plugin", "-n", "2", *session.posargs)
 
 
 @nox.session

@@ -18,6 +18,7 @@ CONTROLLER: Final = "codexsandbox-controller"
 QUIET: Final = "codexsandbox-quiet"
 RECORDING: Final = "codexsandbox-recording"
 CHANGING: Final = "codexsandbox-changing"
+EXIT_STATUS: Final = "codexsandbox-exit-status"
 
 
 def activate(config: pytest.Config, collection: str) -> None:
@@ -26,7 +27,13 @@ def activate(config: pytest.Config, collection: str) -> None:
     except CodexSandboxError as fault:
         raise pytest.UsageError(str(fault)) from None
     manager = config.pluginmanager
-    for name in (CONTROLLER, QUIET, RECORDING, collection):  # of every process: a worker could only die of it
+    for name in (
+        CONTROLLER,
+        QUIET,
+        RECORDING,
+        EXIT_STATUS,
+        collection,
+    ):  # of every process: a worker could only die of it
         _refuse_blocked(manager, name)
     if config.getoption("maxfail", 0) and not _asked_to_stop(config):
         config.option.maxfail = 0  # an `-x` of the ini would leave half the plan unmeasured

@@ -17,6 +17,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports.allure_results import KEY, RUN
 from pytest_codexsandbox.reports.escape import visible
 
 LISTENER: Final = "allure_listener"  # as allure-pytest registers it
@@ -31,7 +32,7 @@ _SEVERITY: Final = {
 }  # fmt: skip
 
 
-def attach(item: pytest.Item, record: Record, *, axes: Mapping[str, str] | None = None) -> None:
+def attach(item: pytest.Item, record: Record, *, axes: Mapping[str, str] | None = None, run: str = "") -> None:
     """Call it while the item's report is made, before Allure closes the item."""
     dynamic: Any = allure.dynamic
     for name, value in parameters(record, axes or {}).items():
@@ -40,6 +41,8 @@ def attach(item: pytest.Item, record: Record, *, axes: Mapping[str, str] | None 
     dynamic.feature(topic)
     dynamic.story(record.key.promise)
     dynamic.tag(record.verdict.value)
+    dynamic.label(RUN, run)
+    dynamic.label(KEY, str(record.key))
     promise = declared(getattr(item, "function", None))
     if promise is not None:
         dynamic.severity(_SEVERITY[promise.severity])

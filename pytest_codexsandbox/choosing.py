@@ -10,8 +10,11 @@ from typing import Any
 
 import msgspec
 
+from pytest_codexsandbox import feasibility
 from pytest_codexsandbox.durations import Learned, learn, work_of
 from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.feasibility import CONTAINERS, REGISTRY_LIMIT, Lack
 from pytest_codexsandbox.matrix.budget import Budget, within
 from pytest_codexsandbox.matrix.combine import Left
 from pytest_codexsandbox.matrix.containers import Picked, WhyNot, cannot_be_had, environments
@@ -23,8 +26,11 @@ from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.ports import Foreseen
 from pytest_codexsandbox.registry import cache_folder, plugged
+from pytest_codexsandbox.releases.forecast import Forecast
 
-MISSING = "the Python package of containers is missing: pip install 'pytest-codexsandbox[docker]'"
+_NO_PACKAGE = "the Python package of containers is missing"
+_INSTALL = "pip install 'pytest-codexsandbox[docker]'"
+MISSING = f"{_NO_PACKAGE}: {_INSTALL}"
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,19 +38,34 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     left: tuple[Left, ...] = ()  # axis values that cannot be had here
     asked: tuple[Asked, ...] = ()  # by whom that was said
+    lacks: tuple[Lack, ...] = ()  # parts of the matrix that cannot be measured here
+    silent: tuple[str, ...] = ()  # named engines that do not answer
+    forecasts: dict[str, Forecast] = {}  # by label of a release
     learned: Learned = Learned()
     workers: int = 1
     picked: Picked | None = None  # by pairs: found once, it can take a while
 
 
 def look(
-    matrix: MatrixFile, report_dir: Path, *, workers: int = 1, hosts: Sequence[str] = (), why_not: WhyNot | None = None
-) -> Known:
-    """Files are read, and nothing is started; backends ask, in few seconds, what no file says."""
+    matrix: MatrixFile, report_dir: Path, *, subjects: Sequence[SubjectSpec] = (), workers: int = 1,
+    hosts: Sequence[str] = (), why_not: WhyNot | None = None, scale: float = 1.0,
+) -> Known:  # fmt: skip
+    """Reads files, and starts nothing; backends and registries are asked, in few seconds, what no file says."""
     asked = environments(matrix, arch=arch_of(here()))
     foreseen = Foreseen(why_not=why_not) if why_not else foresight(tuple(asked.values()), hosts)
-    left = cannot_be_had(asked, foreseen.why_not)
-    return Known(left=left, asked=foreseen.asked, learned=learn(report_dir), workers=workers)
+    forecasts = feasibility.forecasts(subjects, cache_folder(), limit=REGISTRY_LIMIT * scale)
+    lacks = [feasibility.lack(CONTAINERS, foreseen.fault)] if foreseen.fault else []
+    lacks += [feasibility.lack(f"engine {host}", why, required=False) for host, why in foreseen.silent.items()]
+    return Known(
+        left=() if foreseen.fault else cannot_be_had(asked, foreseen.why_not), asked=foreseen.asked,
+        lacks=(*lacks, *feasibility.of_releases(forecasts)), silent=tuple(foreseen.silent), forecasts=forecasts,
+        learned=learn(report_dir), workers=workers,
+    )  # fmt: skip
+
+
+def for_listing(known: Known) -> Known:
+    """The same as if every part could be measured: a list of tests needs no engine."""
+    return msgspec.structs.replace(known, lacks=(), silent=())
 
 
 def here() -> dict[str, EnvironmentSpec]:
@@ -55,10 +76,17 @@ def expanded(
     matrix: MatrixFile, subjects: Sequence[SubjectSpec], known: Known, *, pairs: int | None, hosts: Sequence[str],
     generators: Sequence[str] = (),
 ) -> Expanded:  # fmt: skip
-    return expand(
-        matrix, environments=here(), subjects=tuple(subjects), pairs=pairs, left=known.left, hosts=hosts,
-        picked=known.picked, generators=generators,
+    parts = {one.part for one in known.lacks}
+    measured = msgspec.structs.replace(matrix, containers=None) if CONTAINERS in parts else matrix
+    there = tuple(one for one in subjects if feasibility.release(one.label) not in parts)
+    if known.lacks and not (there and (measured.environments or measured.containers)):
+        raise feasibility.nothing(matrix.preset, known.lacks)
+    found = expand(
+        measured, environments=here(), subjects=there, pairs=pairs, left=known.left,
+        hosts=[host for host in hosts if host not in known.silent], picked=known.picked, generators=generators,
     )  # fmt: skip
+    told = tuple(one.not_planned for one in known.lacks)
+    return msgspec.structs.replace(found, not_planned=(*told, *found.not_planned))
 
 
 def seconds_of(plan: Plan, known: Known) -> dict[str, float]:
@@ -91,6 +119,8 @@ def foresight(specs: Sequence[EnvironmentSpec], hosts: Sequence[str] = ()) -> Fo
     return Foreseen(
         why_not=lambda spec: found[spec.backend].why_not(spec),
         asked=tuple(asked for one in found.values() for asked in one.asked),
+        fault=next((one.fault for one in found.values() if one.fault), None),
+        silent={host: why for one in found.values() for host, why in one.silent.items()},
     )
 
 
@@ -105,7 +135,8 @@ def _backend(name: str) -> Any:
 def _of_backend(name: str, specs: Sequence[EnvironmentSpec], hosts: Sequence[str]) -> Foreseen:
     backend = _backend(name)
     if backend is None:
-        return Foreseen(why_not=lambda _: MISSING)
+        fault = MachineFault(_NO_PACKAGE, next_step=_INSTALL)
+        return Foreseen(why_not=lambda _: MISSING, fault=fault)
     foresee = getattr(backend, "foresee", None)
     found: Foreseen = foresee(specs, cache_folder(), hosts) if foresee else Foreseen(why_not=lambda _: "")
     return found

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import compress
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ import pytest
 
 from pytest_codexsandbox import refusing
 from pytest_codexsandbox.declare import declared
+from pytest_codexsandbox.deselection import Deselection
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.matrix.select import USER, Names, Sieve, check_user, is_standing
@@ -19,7 +20,7 @@ from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import nameable
-from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.step import Key, PlannedNothing
 from pytest_codexsandbox.planfile import write_plan
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.running import Run, of, usage_errors
@@ -57,6 +58,7 @@ class Collection:
         self.run: Run = of(config)
         self._ours: list[pytest.Item] = []
         self._standing: list[pytest.Item] = []
+        self._deselection = Deselection(config)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
@@ -90,6 +92,15 @@ class Collection:
         with refusing.remembering(self.config):
             self._settle(session, items)
         return result
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Before any plugin can drop it."""
+        mark(item)
+        if not standing(item):  # those come and go with the results that they stand for
+            self._deselection.see(keys_of([item]))
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        self._deselection.note(keys_of(items))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -136,9 +147,15 @@ class Collection:
         """Standing items that the paths which were given do not hold, or hold in part only."""
         planned = {key for key in self.run.base_plan().keys if is_standing(key.promise) and place(key) in wanted}
         missing = planned - {item.stash[KEY] for item in self._standing}
-        return (
-            [item for item in standing_items(session, self.run.files) if item.stash[KEY] in missing] if missing else []
-        )
+        if not missing:
+            return []
+        # A standing promise without a key in this plan is one item that stands for none (see `parametrize`).
+        return [item for item in standing_items(session, self.run.files) if item.stash.get(KEY, None) in missing]
+
+    def _missing_from(self, keys: Iterable[Key]) -> Iterator[PlannedNothing]:
+        """With a path, pytest collects what lies there: only that was asked for."""
+        wanted = self.run.base_plan().keys if self.run.only_shipped else ()
+        return self._deselection.missing(wanted, keys)
 
     def _count_as_selected(self, kept: list[pytest.Item]) -> None:
         """What `-k` deselected and is here again is not among the deselected: pytest's own counts add up as well."""
@@ -166,7 +183,7 @@ class Collection:
             promises=tuple(promise for promise in known if promise.id in chosen),
             keys=keys,
             not_applicable={str(key): why for key in keys if (why := self._ruled_out(base, key))},
-            not_planned=base.not_planned,
+            not_planned=(*base.not_planned, *self._missing_from(keys)),
             coverage=base.coverage,
             cases=base.cases,
             generators=base.generators,
@@ -201,12 +218,16 @@ def mark(item: pytest.Item) -> None:
     """Remember the key that the item was made for; timeouts of the user's own plugins do not apply to it."""
     params = getattr(getattr(item, "callspec", None), "params", {})
     key = next((value for value in params.values() if isinstance(value, Key)), None)
-    if key is None:
+    if key is None or KEY in item.stash:
         return
     item.stash[KEY] = msgspec.structs.replace(key, case=own_case(item, key)) if key.promise.startswith(USER) else key
     item.extra_keyword_matches.add(key.promise)  # `-k stdin-arrives`: by the name that stands in the matrix
     if hasattr(item.config.hook, "pytest_timeout_set_timer") and declared(getattr(item, "function", None)):
         item.add_marker(pytest.mark.timeout(0))
+
+
+def keys_of(items: Iterable[pytest.Item]) -> list[Key]:
+    return [item.stash[KEY] for item in items if KEY in item.stash]
 
 
 def own_case(item: pytest.Item, key: Key) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pytest
 
 from pytest_codexsandbox import __version__, payload, settling
+from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
@@ -25,6 +26,7 @@ from pytest_codexsandbox.matrix.plan import as_line
 from pytest_codexsandbox.model.journal import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal as ReadJournal
 from pytest_codexsandbox.model.ledger import count, settle
+from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
@@ -32,12 +34,17 @@ from pytest_codexsandbox.others import Onlookers
 from pytest_codexsandbox.planfile import read_leaks, read_plan, remove_stop, write_stop
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
+from pytest_codexsandbox.reports.private import private
+from pytest_codexsandbox.reports.result_files import ResultFiles
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 from pytest_codexsandbox.sharing import Owners
+from pytest_codexsandbox.telling import tell
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
+
+_NOTHING: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 class Controller:
@@ -50,12 +57,18 @@ class Controller:
         self.versions: dict[str, str] = {}  # subject label → version
         self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
         self.leaks: tuple[str, ...] = ()
+        self.environments: list[EnvironmentLine] = []
         self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
+        self.code: int | None = None  # the exit status, once it is settled
+        self.ended = 0  # the exit status that pytest and other plugins came to
+        self.applied: Applied | None = None
+        self.seconds = 0.0
         self.fault = ""  # what is wrong with the journal, in the end
         self.done: ReadJournal | None = None  # as it was read back
         self.written: tuple[Written, ...] = ()
+        self.unwritten: dict[str, None] = {}  # names of reports that could not be written, in order
         self.in_codex = 0.0
         self.times = Times()
         self.onlookers = Onlookers(config)
@@ -92,12 +105,16 @@ class Controller:
             RunLine(
                 id=self.run.folder.name, started=_now(), product=f"codexsandbox {__version__}", preset=plan.preset,
                 invocation=("pytest", *words), strict=asked.strict, boot_id=_boot_id(), pid=os.getpid(),
+                places=self.run.places,
             ),
         )  # fmt: skip
         self.journal.write(as_line(plan))
         self.journal.sync()
         self._need_whole(self.journal)
         claim(self.run.worlds)
+        for one in plan.not_planned:
+            if one.required:
+                tell(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
         self._have_subjects(plan)
         self._have_tools(plan)
         self._have_images(plan)
@@ -181,6 +198,9 @@ class Controller:
         for line in carried.all_lines():
             self.journal.write(line)
             self._agrees(line)
+        self.environments += [line for line in lines if isinstance(line, EnvironmentLine)]
+        if lines:  # pytest keeps every report until the end
+            payload.put(report, msgspec.structs.replace(carried, lines=()))
         self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
             self.records.append(carried.record)
@@ -210,43 +230,70 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Before pytest's closing screen, which shows what is settled here."""
         if self.journal is not None and self.plan is not None:
-            ended = int(exitstatus) or int(session.exitstatus)  # another plugin may have had its say by now
+            changed = session.exitstatus  # by another plugin, perhaps to no number at all
+            ended = int(exitstatus) or (int(changed) if isinstance(changed, int) else 1)
             session.exitstatus = self._settle(self.journal, self.plan, ended)
-        elif self.run.settings.active and int(exitstatus) == pytest.ExitCode.OK and not _only_looked(self.config):
-            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+        elif self.run.settings.active and int(exitstatus) in _NOTHING and not _only_looked(self.config):
+            self.code = session.exitstatus = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        """Another plugin's fault may have kept the run from its end: the journal says so, and nothing else stays."""
-        if self.journal is not None and not self.journal.closed:
+        """Removes what is left when another plugin's fault kept the run from its end: its journal has none."""
+        if self.journal is not None and self.code is None:
             self._clean_up()
+
+    def end(self, given: object) -> object:
+        """Returns the exit status of the run: the one that the screen and the journal name, whatever others made of
+        it. A failure that comes from elsewhere after a run that passed is written into the journal."""
+        if self.code is None:
+            return given if self.journal is None or given in settling.PYTEST_OWN else self._end_without_end()
+        if self.code == 0 and given != 0 and self.journal is not None:
+            self.code = self._conclude(self.journal, self._outcome(incomplete=self.fault, overruled=True))
+            self._say(f"exit {self.reasons[0].replace(' ', ': ', 1)}")
+        return self.code
+
+    def close(self) -> None:
+        """Closes the journal. A second call does nothing."""
+        if self.journal is not None:
             self.journal.close()
 
+    def _end_without_end(self) -> int:
+        self._say(f"exit {settling.LEDGER}: the journal has no end: another plugin ended pytest before it was written")
+        return settling.LEDGER
+
     def _settle(self, journal: Journal, plan: Plan, exitstatus: int) -> int:
-        self.leaks = self._clean_up()
-        applied = self._apply(journal, plan)
-        records = applied.records
-        outcome = self._outcome(plan, applied, exitstatus, incomplete=journal.fault)
-        journal.write(
+        self.leaks, self.ended = self._clean_up(), exitstatus
+        self.applied = self._apply(journal, plan)
+        self.seconds = time.monotonic() - self.began
+        first = self._outcome(incomplete=journal.fault)
+        self.code = self._conclude(journal, first)
+        last = self._outcome(incomplete=self.fault)
+        if last != first:  # the journal or a report could not be written: they have to name that as well
+            self.code = self._conclude(journal, last)
+        return self.code
+
+    def _conclude(self, journal: Journal, outcome: settling.Outcome) -> int:
+        """Writes the journal's last line, again if there is one, and then the reports that are made of the journal."""
+        assert self.plan is not None and self.applied is not None
+        records = self.applied.records
+        journal.write_end(
             EndLine(
                 finished=_now(), exit=outcome.code, reasons=outcome.reasons, counts=count(records.values()),
-                leaks=self.leaks, seconds=time.monotonic() - self.began, seconds_in_codex=self.in_codex,
-                cells=self.times.spent(plan),
+                leaks=self.leaks, seconds=self.seconds, seconds_in_codex=self.in_codex,
+                cells=self.times.spent(self.plan),
             )
         )  # fmt: skip
-        journal.close()
         misread = self._read_back(journal, records)
-        self.fault = journal.fault or misread
-        self.written = self._write_reports()
-        if self.fault or any(one.fault for one in self.written):  # the last line alone may have found no room
-            outcome = self._outcome(plan, applied, exitstatus, incomplete=self.fault)
+        self.fault = self.fault or journal.fault or misread
         self.reasons = outcome.reasons
+        self.written = self._write_reports()
+        self.unwritten |= {one.path.name: None for one in self.written if one.fault}
         return outcome.code
 
     def _read_back(self, journal: Journal, records: Mapping[Key, Record]) -> str:
         """What is shown and told to others is the journal: it must say what this run has found."""
         try:
-            self.done = with_alone(read(journal.path), fingerprints=self.run.fingerprints)
+            self.done = with_alone(private(read(journal.path)), fingerprints=self.run.fingerprints)
         except CodexSandboxError as fault:
             return f"{fault.what}: {fault.why} ({fault.where})"
         states = self.done.states()
@@ -254,19 +301,34 @@ class Controller:
         return f"{len(differ)} results are not those of the run, the first: {differ[0]}" if differ else ""
 
     def _write_reports(self) -> tuple[Written, ...]:
+        asked, folder = self.run.settings, self.run.folder
+        others = ResultFiles(
+            junit=self.config.getoption("xmlpath", None) or "",
+            allure=self.config.getoption("allure_report_dir", None) or "",
+        )
+        completed = others.complete(folder.name, self.done, self.reasons)
         if self.done is None:
-            return ()
-        return tuple(reports(self.run.settings.reports, self.done, self.run.folder, shown=self._near(self.run.folder)))
+            return tuple(completed)
+        return (*reports(asked.reports, self.done, folder, shown=self._near(folder)), *completed)
 
-    def _outcome(self, plan: Plan, applied: Applied, exitstatus: int, *, incomplete: str) -> settling.Outcome:
+    def _outcome(self, *, incomplete: str, overruled: bool = False) -> settling.Outcome:
+        assert self.plan is not None and self.applied is not None
+        plan, applied, ended = self.plan, self.applied, self.ended
         return settling.exit_code(
             applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
-            pytest_code=exitstatus if exitstatus in (2, 3, 4) else 0, other_failures=self._foreign(exitstatus),
+            pytest_code=ended if ended in settling.PYTEST_OWN else 0, other_failures=self._foreign(ended),
+            overruled=overruled or ended not in (0, 1, *settling.PYTEST_OWN),
             stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
-            incomplete=incomplete, unwritten=tuple(one.path.name for one in self.written if one.fault),
+            changed=self._changed(), incomplete=incomplete, unwritten=tuple(self.unwritten),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
+            dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
+            unmeasured=tuple(one.what for one in plan.not_planned if one.required),
         )  # fmt: skip
+
+    def _changed(self) -> tuple[str, ...]:
+        found = changes(self.environments)
+        return tuple(f"{spec}: {'; '.join(told)}" for spec, told in found.items())
 
     def _apply(self, journal: Journal, plan: Plan) -> Applied:
         """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
@@ -305,9 +367,10 @@ class Controller:
         if self.done is not None:
             self._print(terminalreporter, self.done)
         end = self.done.end if self.done is not None else None
-        if end is None or end.reasons != self.reasons:  # what stands in the journal is not how the run ended
-            for reason in self.reasons:
-                terminalreporter.write_line(f"exit {reason.replace(' ', ': ', 1)}", red=True)
+        if end is None or end.reasons != self.reasons:  # the journal could not be written
+            for place, reason in enumerate(self.reasons):
+                word = "also" if place else "exit"
+                terminalreporter.write_line(f"{word} {reason.replace(' ', ': ', 1)}", red=True)
         for word in (*self.faults, *self.notes):
             terminalreporter.write_line(word, yellow=True)
 
@@ -325,6 +388,12 @@ class Controller:
         for one in self.written:
             line = f"report: {one.path} {one.fault}" if one.fault else f"report: {self._near(one.path)}"
             terminalreporter.write_line(line)
+
+    def _say(self, line: str) -> None:
+        """Prints a line after pytest's own last one."""
+        reporter: Any = self.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(line, red=True)
 
     def _near(self, path: Path) -> Path:
         """As it is typed from where pytest was called."""

@@ -29,6 +29,7 @@ from pytest_codexsandbox.model.bwrap import BLOCKED_BY
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
 
@@ -55,6 +56,7 @@ def diagnose(
     """
     if record.verdict not in EXPLAINED:
         return None
+    record, observations = _without_paths(record, observations)
     if record.attempt == 0:  # the reader made it of a plan that has no result
         return NEVER_RAN
     if record.blocked_by == BLOCKED_BY:
@@ -71,6 +73,12 @@ def with_alone(journal: Journal, *, fingerprints: Sequence[Fingerprint] | None =
     """The same, and of each environment what it is without Codex: its facts hold the words, not what they mean."""
     found = {line.spec: alone(line.facts, fingerprints=fingerprints) for line in journal.environments}
     return msgspec.structs.replace(journal, alone={spec: told for spec, told in found.items() if told is not None})
+
+
+def _without_paths(record: Record, observations: Sequence[Observation]) -> tuple[Record, list[Observation]]:
+    """A world lies below the user's cache folder: real paths would look like the state of some program."""
+    shown = [PrivatePaths([seen.world]).of(seen) for seen in observations]
+    return PrivatePaths(seen.world for seen in observations).of(record), shown
 
 
 def _found(

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, Lost, WrongInput
@@ -12,6 +13,7 @@ from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.redact import redact, redact_bytes
 from pytest_codexsandbox.model.step import Key
@@ -151,7 +153,14 @@ class CodexSandbox:
         self._trial.rows.append(self._evidence(seen, redact(shlex.join(argv))))
         self._trial.stdin[seen.id] = told
         self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
-        return seen
+        return self._for_the_test(seen)
+
+    def _for_the_test(self, seen: Observation) -> Observation:
+        """With placeholders for the world. What the command said is the test's to read: other paths stay there."""
+        shown, said = PrivatePaths([seen.world], self._run.places).of(seen), PrivatePaths([seen.world]).of(seen)
+        return msgspec.structs.replace(
+            shown, stdout=said.stdout, stderr=said.stderr, before=said.before, after=said.after
+        )
 
     def look(self, seen: Observation, path: str, *, before: bool = False) -> Any:
         return look_of(seen, "user/run", path, before=before)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.model import ledger
+from pytest_codexsandbox.model import contents, ledger
 from pytest_codexsandbox.model.journal import (
     SCHEMA,
     CallLine,
@@ -43,6 +43,7 @@ class Journal:
         self.lost = 0  # lines that could not be written
         self._descriptor = descriptor
         self._size = 0
+        self._end = -1  # offset of the line `end`; -1: not written yet
         self._encoder = msgspec.json.Encoder(enc_hook=repr)
 
     @classmethod
@@ -73,6 +74,22 @@ class Journal:
             self._failed(f"{type(line).__name__} could not be written: {error.strerror or error}")
         else:
             self._size += len(data)
+
+    def write_end(self, line: EndLine) -> None:
+        """Write the last line; a later call replaces it. A file that another hand changed meanwhile stays as it is."""
+        if self._end >= 0:
+            try:
+                if os.fstat(self._descriptor).st_size != self._size:
+                    return
+                os.ftruncate(self._descriptor, self._end)
+                self._size = os.lseek(self._descriptor, self._end, os.SEEK_SET)
+            except OSError as error:
+                self.fault = self.fault or f"the last line could not be replaced: {error.strerror or error}"
+                return
+        start, lost = self._size, self.lost
+        self.write(line)
+        self._end = start if self.lost == lost else -1
+        self.sync()
 
     def _encoded(self, line: Line) -> bytes:
         try:
@@ -183,7 +200,7 @@ class _Reader:
             raise _wrong(self.path, "the journal has no plan", "the run ended before it had planned anything")
         return ledger.Journal(
             run=self.run, plan=self.plan, environments=tuple(self.environments), subjects=tuple(self.subjects),
-            calls=tuple(self.calls), stories=tuple(self.stories), claims=tuple(self.claims),
+            calls=tuple(self.calls), stories=contents.whole(self.stories), claims=tuple(self.claims),
             records=tuple(self.records), end=self.end, torn=self.torn,
         )  # fmt: skip
 

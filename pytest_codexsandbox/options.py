@@ -10,6 +10,8 @@ FLAG: Final = "--codex-matrix"
 REPORT_DIR: Final = ".codexsandbox"
 YES: Final = ("", "1", "true", "yes", "on")
 NO: Final = ("0", "false", "no", "off")
+TYPED: Final = "codexsandbox_typed"  # names of options, in what xdist tells a worker
+_OURS: Final = ("codex_", "codex-")
 _GROUP: Final = "codexsandbox: the conformance matrix of Codex's sandbox"
 # name, argparse words, ini type, help. The ini twin of `report-dir` is `codex_report_dir`.
 _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
@@ -98,6 +100,38 @@ def preset_of_ini(config: pytest.Config) -> str | None:
     if value is None or word in NO:
         return None
     return "" if word in YES else str(value).strip()
+
+
+def typed(config: pytest.Config) -> tuple[str, ...]:
+    """Names of our options on the command line itself. An ini (addopts as well) speaks for many runs."""
+    told = getattr(config, "workerinput", {}).get(TYPED)
+    if told is not None:
+        return tuple(told)
+    words = [str(word).partition("=")[0] for word in config.invocation_params.args]
+    words = words[: words.index("--")] if "--" in words else words
+    return tuple(name for name, *_ in _OPTIONS if f"--codex-{name}" in words)
+
+
+def refuse_without_effect(config: pytest.Config) -> None:
+    """Refuses options of ours in a run that measures nothing: without a matrix, and without a test of our fixtures."""
+    if names := typed(config):
+        raise pytest.UsageError(
+            f"--codex-{names[0]} has no effect here\n"
+            "  why    no matrix is asked for, and no collected test uses codex_sandbox\n"
+            f"  next   for the shipped promises: pytest {FLAG} --codex-{names[0]} …; else leave it out"
+        )
+
+
+def refuse_unknown_ini(config: pytest.Config) -> None:
+    """Refuses a key of the ini that is meant for us and that no plugin knows: pytest itself only warns."""
+    known: Any = getattr(getattr(config, "_parser", None), "_inidict", None) or {}
+    held: Any = vars(config).get("_inicfg")
+    for key in config.inicfg if held is None else held:  # the public name is deprecated from 9.0 on
+        if known and str(key).startswith(_OURS) and key not in known:
+            from pytest_codexsandbox.matrix.nearest import known as nearest  # only on the way to an error
+
+            names = [dest(name) for name, *_ in _OPTIONS]
+            raise pytest.UsageError(f"{config.inipath}: there is no option {key!r}: {nearest(str(key), names)}")
 
 
 def report_dir(config: pytest.Config) -> Path:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +20,46 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     options.add(parser)
+    _register_exit_status(pluginmanager)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(args: list[str]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Iterator[None]:
     options.bare_flag_first(args)
+    result = yield
+    _register_exit_status(early_config.pluginmanager)
+    return result
+
+
+class ExitStatus:
+    """Returns the exit status that the matrix settled. pytest takes it from the wrapper that was registered last."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_cmdline_main(self, config: pytest.Config) -> Generator[None, object, object]:
+        try:
+            code = yield
+            controller: Any = config.pluginmanager.getplugin(_CONTROLLER)
+            return code if controller is None else controller.end(code)
+        finally:
+            controller = config.pluginmanager.getplugin(_CONTROLLER)
+            if controller is not None:
+                controller.close()
+
+
+def _register_exit_status(manager: pytest.PytestPluginManager) -> None:
+    """Again after the initial conftests: a wrapper of theirs would otherwise come after ours."""
+    if manager.hasplugin(_EXIT_STATUS):
+        manager.unregister(name=_EXIT_STATUS)
+    manager.register(ExitStatus(), _EXIT_STATUS)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "codex(policies=('workspace-write',)): runs `codex_sandbox` under these policies of Codex's sandbox"
     )
+    options.refuse_unknown_ini(config)
     if options.wanted(config):
         _activate(config)
 
@@ -50,6 +77,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     refusing.say(config, items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    config = session.config
+    if session.testsfailed or config.pluginmanager.hasplugin(_COLLECTION):
+        return
+    with refusing.remembering(config):
+        options.refuse_without_effect(config)
+    refusing.say(config, session.items)
 
 
 @pytest.fixture
@@ -80,6 +117,7 @@ def codex_sandbox(request: pytest.FixtureRequest) -> "Iterator[CodexSandbox]":
 def pytest_configure_node(node: Any) -> None:
     """xdist: only a worker finds out that a test asks for our fixtures. It is told where to leave word of it."""
     node.workerinput.setdefault(FOLDER, str(_folder_of_a_later_run(node.config)))
+    node.workerinput[options.TYPED] = list(options.typed(node.config))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -112,6 +150,7 @@ def _folder_of_a_later_run(config: pytest.Config) -> Path:
 
 _COLLECTION = "codexsandbox-collection"
 _CONTROLLER = "codexsandbox-controller"
+_EXIT_STATUS = "codexsandbox-exit-status"
 _STAMP = pytest.StashKey[str]()
 FOLDER = "codexsandbox_folder"  # of the run, in what xdist tells a worker
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.model.act import Act, Call, Given, Look
 from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -49,6 +50,14 @@ class Stream(Protocol):
     def send(self, data: bytes) -> None: ...
     def receive(self, limit: int, timeout: float) -> bytes: ...
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """An environment that can be looked at again, cheaply, while it is used."""
+
+    def state(self) -> Mapping[str, Any]:
+        """`sysctls`, `bwrap_of_calls`, `etc_codex`: as facts() has them, as they are now."""
 
 
 class Environment(Protocol):
@@ -132,6 +141,8 @@ class Backend(Protocol):
 class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
     why_not: Callable[[EnvironmentSpec], str]  # "" where nothing is known that keeps it from being had
     asked: tuple[Asked, ...] = ()
+    fault: CodexSandboxError | None = None  # the backend can start none of them: no engine answers
+    silent: dict[str, CodexSandboxError] = {}  # engines that do not answer, by address, beside others that do
 
 
 class Foreseeing(Protocol):

@@ -22,6 +22,7 @@ from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.planfile import is_stopped
 from pytest_codexsandbox.quiet import TOLD
+from pytest_codexsandbox.reports.outcomes import properties
 from pytest_codexsandbox.reports.screen_causes import again
 from pytest_codexsandbox.running import Run, of
 from pytest_codexsandbox.session.batteries import act_id
@@ -54,6 +55,7 @@ class Recording:
         record = self._record(item, call, report, key)
         if record is not None:
             record = self._finish(item, record)
+            _set_properties(item, report, record)
             item.stash[RECORD] = record
             traceback = report.longrepr
             show(report, record)
@@ -127,6 +129,7 @@ class Recording:
 
     def _finish(self, item: pytest.Item, record: Record) -> Record:
         run, key = self.run, record.key
+        record = run.private(item.stash.get(TRIAL, None)).of(record)
         run.attempts[key] = run.attempts.get(key, 0) + 1
         changes: dict[str, Any] = {"attempt": run.attempts[key], "worker": run.worker, "suite": _suite(key)}
         trial = item.stash.get(TRIAL, None)
@@ -181,7 +184,16 @@ class Recording:
             from pytest_codexsandbox.allure_bridge import attach
 
             cell = next((cell for cell in self.run.cells if cell.id == record.key.cell), None)
-            attach(item, record, axes=cell.axes if cell else {})
+            attach(item, record, axes=cell.axes if cell else {}, run=self.run.folder.name)
+
+
+def _set_properties(item: pytest.Item, report: pytest.TestReport, record: Record) -> None:
+    """Adds the result's fields to what pytest's reports carry; those of an earlier attempt go."""
+    earlier = item.stash.get(RECORD, None)
+    gone = set(properties(earlier).items()) if earlier is not None else set()
+    kept = [pair for pair in item.user_properties if pair not in gone]
+    item.user_properties[:] = [*kept, *properties(record).items()]
+    report.user_properties = list(item.user_properties)
 
 
 def lost_capability(key: Key, reason: str) -> Record:

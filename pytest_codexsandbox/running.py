@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import choosing, others, proc, runfolder
+from pytest_codexsandbox import choosing, combinations, others, proc, runfolder
 from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.diagnosis.derived import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
@@ -31,13 +31,16 @@ from pytest_codexsandbox.matrix.select import Selection, shipped_part
 from pytest_codexsandbox.matrix.survey import promises as survey
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.contents import Writer as ContentsWriter
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NAMED
+from pytest_codexsandbox.model.private_paths import CACHE, HOME, PrivatePaths
+from pytest_codexsandbox.model.private_paths import RUN as RUN_FOLDER
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.options import base
+from pytest_codexsandbox.options import base, typed
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.registry import cache_folder, names, shipped
@@ -47,11 +50,13 @@ from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
 from pytest_codexsandbox.session.standing import STANDING
+from pytest_codexsandbox.session.writing import RealWriting
 from pytest_codexsandbox.settings import Settings, need_none, settings, workers
 from pytest_codexsandbox.telling import tell
 
 if TYPE_CHECKING:
     from pytest_codexsandbox.ports import Write
+    from pytest_codexsandbox.session.trial import RealTrial
     from pytest_codexsandbox.session.workshop import RealWorkshop
 
 RUN: Final = pytest.StashKey["Run"]()
@@ -68,9 +73,11 @@ class Run:
         self.plan: Plan | None = None
         self.functions: dict[str, Callable[..., object]] = {}
         self.user_promises: dict[str, Promise] = {}
+        self._contents = ContentsWriter()
         self.pending: list[Line] = []  # lines since the last report; they ride on the next one
         self.attempts: dict[Key, int] = {}
         self._bench: Bench | None = None
+        self._private: dict[tuple[str, ...], PrivatePaths] = {}
         self._not_had: dict[SubjectSpec, NotHad] = {}
 
     @property
@@ -130,10 +137,14 @@ class Run:
             return msgspec.json.decode(told, type=Known)
         asked = self.settings
         try:
-            return choosing.look(self.matrix, asked.report_dir, workers=workers(self.config), hosts=asked.docker_hosts)
+            known = choosing.look(
+                self.matrix, asked.report_dir, subjects=self.subjects, workers=workers(self.config),
+                hosts=asked.docker_hosts, scale=asked.timeout_scale,
+            )  # fmt: skip
         except KeyboardInterrupt:  # pytest ends its collection all the same: nobody is asked a second time
             self.__dict__["circumstances"] = Known()
             raise
+        return choosing.for_listing(known) if self.config.getoption("collectonly") else known
 
     def told(self) -> str:
         """To a worker: the same, and what was picked by it."""
@@ -141,7 +152,12 @@ class Run:
 
     @cached_property
     def expanded(self) -> Expanded:
-        asked = self.settings
+        asked, words = self.settings, typed(self.config)
+        combinations.refuse_without_containers(
+            words, matrix=self.matrix.name, containers=self.matrix.containers is not None
+        )
+        combinations.refuse_beside_paths(words, paths=not self.only_shipped)
+        combinations.refuse_twice_free(words)
         found = choosing.expanded(
             self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts,
             generators=axis(self.generators, self.writers) if self.generators else (),
@@ -237,7 +253,8 @@ class Run:
         paths = (shipped("matrix") / "expectations" / "known.toml", *self.settings.expectations)
         names = (*self.promises, *self.user_promises)
         causes = (*(one.id for one in self.fingerprints), *(one.fingerprint for one in DERIVED))
-        return known.load(paths, promises=names, fingerprints=causes)
+        cells = [cell.axes for cell in self.expanded.cells]
+        return known.load(paths, promises=names, fingerprints=causes, cells=cells, beside=self.matrix.catalogue.beside)
 
     def cover(self, key: Key, record: Record, version: str) -> Record:
         """The record as the known deviations see it, for the sign that pytest shows at once."""
@@ -271,6 +288,27 @@ class Run:
         mark = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:8]
         return cache_folder() / "runs" / f"{self.folder.name}-{mark}"
 
+    @cached_property
+    def places(self) -> dict[str, str]:
+        """Paths that no report shows, and the words that stand for them."""
+        home = _home()
+        found = {home: HOME} if home.startswith("/") and home.strip("/") else {}
+        return found | {str(cache_folder()): CACHE, str(self.worlds): RUN_FOLDER}
+
+    def private(self, trial: "RealTrial | RealWriting | None") -> PrivatePaths:
+        """Returns what replaces the paths of a trial's worlds, and those of this run.
+
+        The text of a user's configuration may name any home: what a generator did to it is shown as it is.
+        """
+        seen = (*trial.seen, *trial.control) if trial is not None else ()
+        worlds = {one.world.id: one.world for one in seen if one.world is not None}
+        of_generator = isinstance(trial, RealWriting)
+        key = (str(of_generator), *worlds)
+        if key not in self._private:
+            places = {path: word for path, word in self.places.items() if not (of_generator and word == HOME)}
+            self._private[key] = PrivatePaths(worlds.values(), places)
+        return self._private[key]
+
     # ---- effects
     @property
     def bench(self) -> Bench:
@@ -303,9 +341,12 @@ class Run:
         asked = self.settings
         folder = self.worlds / (self.worker or "main") / "generators"
         return open_workshop(
-            self.bench, self.writers, folder=folder, unconfined=asked.generator_unconfined, emit=self.pending.append,
+            self.bench, self.writers, folder=folder, unconfined=asked.generator_unconfined, emit=self._keep,
             inside=self._inside(),
         )  # fmt: skip
+
+    def _keep(self, line: Line) -> None:
+        self.pending.append(self._contents.thin(line))
 
     def _inside(self) -> EnvironmentSpec | None:
         """The environment of the cell that was named for generators to run in."""
@@ -361,6 +402,13 @@ def of(config: pytest.Config) -> Run:
     if RUN not in config.stash:
         config.stash[RUN] = Run(config)
     return config.stash[RUN]
+
+
+def _home() -> str:
+    try:
+        return str(Path.home())
+    except RuntimeError:  # HOME is not set, and /etc/passwd does not know the user
+        return ""
 
 
 @contextmanager

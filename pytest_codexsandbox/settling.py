@@ -24,6 +24,7 @@ STALE: Final = 12
 LEAK: Final = 13
 PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its own", 4: "pytest was called wrongly"}
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
+OVERRULED: Final = "failed outside the matrix: pytest itself or another plugin did not let the run pass"
 SHOWN: Final = 3
 
 
@@ -62,6 +63,7 @@ def exit_code(
     from_data: Collection[str] = (),
     pytest_code: int = 0,
     other_failures: int = 0,
+    overruled: bool = False,
     stale: Sequence[str] = (),
     unmatched: Sequence[str] = (),
     leaks: Sequence[str] = (),
@@ -70,19 +72,29 @@ def exit_code(
     hooks: Sequence[str] = (),
     strict: bool = False,
     not_had: Sequence[str] = (),
+    dropped: Sequence[str] = (),
+    unmeasured: Sequence[str] = (),
     disagreed: Sequence[str] = (),
+    changed: Sequence[str] = (),
 ) -> Outcome:
     """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
+    `overruled`: pytest or another plugin ended the run with a code that means none of this;
     `incomplete`: why the journal is, if it is; `unwritten`: reports that are not there; `hooks`: of others
-    that failed; `not_had`: what was asked for and cannot be had on this machine; `disagreed`: of workers, in what."""
+    that failed; `not_had`: what was asked for and cannot be had on this machine; `unmeasured`: of that, what no other
+    cell measures; `dropped`: by whom what the options ask for is not in the plan; `disagreed`: of workers, in what;
+    `changed`: machines while they were measured."""
     found = [
         (pytest_code, PYTEST_OWN.get(pytest_code, "")),
         (VIOLATED, _violated(records, other_failures)),
+        (VIOLATED, OVERRULED if overruled else ""),
         (VIOLATED, _too_little(records, from_data) if strict else ""),
         (VIOLATED, f"strict: cannot be had here: {_list(not_had)}" if strict and not_had else ""),
+        (VIOLATED, f"strict: {'; '.join(dropped)}" if strict and dropped else ""),
         (LEDGER, _unbalanced(records, planned, incomplete)),
         (LEDGER, _unmeasured(records, planned)),
         (LEDGER, _never_on(records)),
+        (LEDGER, f"the machine changed while the run went on: {_list(changed)}" if changed else ""),
+        (LEDGER, f"asked for and not measured: {_list(unmeasured)}" if unmeasured else ""),
         (LEDGER, f"the workers do not agree: {_list(disagreed)}" if disagreed else ""),
         (LEDGER, f"asked for and not written: {_list(unwritten)}" if unwritten else ""),
         (LEDGER, f"results were not told to everybody: {_list(hooks)}" if hooks else ""),

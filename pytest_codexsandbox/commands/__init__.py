@@ -11,8 +11,8 @@ from typing import Final
 
 # In the order of --help: what a newcomer needs comes first.
 NAMES: Final = (
-    "doctor", "plan", "run", "generator", "report", "diagnose", "remedies", "expectations", "selftest", "capabilities",
-    "cache", "images", "schema", "replay-floor", "sweep",
+    "doctor", "boot-check", "plan", "run", "generator", "report", "diagnose", "remedies", "expectations", "selftest",
+    "capabilities", "cache", "images", "schema", "replay-floor", "sweep",
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from pytest_codexsandbox.options import REPORT_DIR, filled
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 
+_OURS: Final = "codex_"
 INSTALL: Final = "pip install 'pytest-codexsandbox[codex]', or name one: --codex-release 0.163.0, --codex-bin PATH"
 
 
@@ -44,12 +45,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def typed(options: argparse.Namespace) -> tuple[str, ...]:
+    """Names of the options that were given, as `pytest` has them."""
+    named = {name.removeprefix(_OURS): value for name, value in vars(options).items() if name.startswith(_OURS)}
+    return tuple(name.replace("_", "-") for name, value in named.items() if value)
+
+
 def selection(options: argparse.Namespace, matrix: MatrixFile) -> Selection:
     return Selection(only=tuple(options.codex_only), skip=tuple(options.codex_skip), without=matrix.skip)
 
 
 def known(options: argparse.Namespace, matrix: MatrixFile) -> Known:
-    return choosing.look(matrix, Path(options.codex_report_dir or REPORT_DIR), hosts=hosts(options))
+    return choosing.look(
+        matrix, Path(options.codex_report_dir or REPORT_DIR), subjects=subjects(options, matrix), hosts=hosts(options)
+    )
 
 
 def expanded(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Expanded:

@@ -31,6 +31,7 @@ from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.facts import incomplete
 from pytest_codexsandbox.reports.merged_remedies import merged
+from pytest_codexsandbox.reports.private import private
 
 EXAMPLES: Final = (
     "codexsandbox diagnose .codexsandbox/2026-11-18T09-41/journal.ndjson",
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")
     content = _content(options.source)
     if content is None:
-        return _journal(journals.read(options.source), known, Path(options.source))
+        return _journal(private(journals.read(options.source)), known, Path(options.source))
     return _text(content, _facts(options.fact), known)
 
 

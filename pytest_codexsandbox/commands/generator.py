@@ -60,7 +60,9 @@ def _new(name: str, language: str, folder: Path) -> int:
     except OSError as problem:
         raise WrongInput(f"cannot write to {folder}", why=problem.strerror or str(problem)) from problem
     print("\n".join(f"wrote {folder / file}" for file in files if file != README or (folder / file).is_file()))
-    print(f"next  pytest --codex-matrix --codex-generator {folder / name}.toml")
+    named = name if folder == Path(generators.FOLDER) else f"{folder / name}.toml"
+    print(f"next  codexsandbox generator try -- {named}")
+    print(f"then  pytest --codex-matrix --codex-generator {named}")
     return 0
 
 

@@ -11,6 +11,7 @@ from pytest_codexsandbox.model.journal import StoryLine
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.told import SHOWN
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
+from pytest_codexsandbox.reports.consequences import split
 from pytest_codexsandbox.reports.diffs import lines_of
 from pytest_codexsandbox.reports.facts import listed, many
 from pytest_codexsandbox.reports.generated import word_of
@@ -123,7 +124,8 @@ def _by_cause(records: Sequence[Record]) -> list[list[Record]]:
         if record.verdict is Verdict.VIOLATES:
             cause = record.diagnosis.cause if record.diagnosis else record.key.promise
             found.setdefault((record.direction == "leak", cause), []).append(record)
-    return sorted(found.values(), key=lambda alike: alike[0].direction != "leak")
+    alike = [[one for part in split(records) for one in part] for records in found.values()]
+    return sorted(alike, key=lambda records: records[0].direction != "leak")
 
 
 def _violated(alike: Sequence[Record], paint: Paint, *, every: bool) -> Iterator[str]:

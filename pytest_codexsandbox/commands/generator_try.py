@@ -19,6 +19,7 @@ from pytest_codexsandbox.commands.workbench import tell, workbench
 from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.explain import diagnose
+from pytest_codexsandbox.generators.readable import need_programs
 from pytest_codexsandbox.matrix import rows, survey
 from pytest_codexsandbox.matrix.generated import Writers, writers
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
@@ -87,6 +88,8 @@ def run(options: argparse.Namespace) -> int:
     asked = writers([text], beside=None, base=Path.cwd())
     if len(asked.asked) != 1:
         raise WrongInput(f"{text!r} names {len(asked.asked)} generators", next_step="try one of them")
+    if not options.codex_generator_in:
+        need_programs(asked)
     corpus = len(asked.cases)
     asked = msgspec.structs.replace(asked, cases=_cases(options, asked))
     cell = Cell(environment=this_machine(), subject=_subject(options, asked.asked[0]))

@@ -6,6 +6,7 @@ reason. With --update-lock the cells that were picked by pairs are kept in a fil
 As a run does, it asks what no file says, in a few seconds: the container engine, what it has; and for what is not
 there yet, registries (through the engine) and the archives of distributions, whether they answer. It tells whom.
 Only about a release that data does not know (`codexsandbox capabilities --list`) pip and npm are asked.
+When nothing can be measured on this machine (no engine answers, no such release), it ends with one error and code 4.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox import combinations
 from pytest_codexsandbox.choosing import Known, here, seconds_of, stock
 from pytest_codexsandbox.commands import asked
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
@@ -50,14 +52,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     matrix = load.load(options.matrix)
+    typed = asked.typed(options)
+    combinations.refuse_without_containers(typed, matrix=matrix.name, containers=matrix.containers is not None)
     if options.update_lock:
+        combinations.refuse_beside_update_lock(typed)
         print(update_lock(options, matrix))
         return 0
     known = asked.known(options, matrix)
     plan = planned(options, matrix, known)
     cache = cache_folder()
     downloads = {
-        label: forecast(spec, cache) for label, spec in {c.subject.label: c.subject for c in plan.cells}.items()
+        label: known.forecasts.get(label) or forecast(spec, cache)
+        for label, spec in {c.subject.label: c.subject for c in plan.cells}.items()
     }
     tools = {one.name: forecast_of(one.declaration, cache) for one in _tools(options, matrix, plan)}
     unlocked, stand_ins = _unlocked(options, matrix, plan)

@@ -19,6 +19,7 @@ from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.reports import by_generator, terminal
+from pytest_codexsandbox.reports.private import private
 from pytest_codexsandbox.reports.written import FILES, put
 
 EXAMPLES: Final = (
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput(
             "several formats need a folder", where=f"--format {options.format}", next_step="add: -o reports/"
         )
-    journal = with_alone(read(options.journal))
+    journal = with_alone(private(read(options.journal)))
     folder = _folder(options.journal)
 
     def render(name: str, *, screen: bool) -> str:

@@ -44,6 +44,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     remedy: str
     samples: Samples
     together: tuple[str, ...] = ()  # and each of these, anywhere in the same text
+    without: tuple[str, ...] = ()  # and none of these, anywhere in the same text: the errno that says another cause
     when: dict[str, str] = {}  # facts: a glob, `!` any other than that glob, or a range of versions
     unless: dict[str, str] = {}  # facts that show that it is not this, whatever the words say; unknown ones do not
     explains: tuple[str, ...] = ()  # fingerprints that need not be said as well

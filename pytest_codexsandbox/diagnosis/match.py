@@ -61,9 +61,18 @@ def matches(
 
 def candidates(text: str, facts: Mapping[str, str], known: Sequence[Fingerprint]) -> list[Candidate]:
     """Everything that fits, the most specific first, overlapping ones included."""
-    possible = (each for each in known if holds(each.when, facts) and not contradicted(each.unless, facts))
+    line = unwrapped(text)
+    possible = (
+        each
+        for each in known
+        if holds(each.when, facts) and not contradicted(each.unless, facts) and not _ruled_out(each, line)
+    )
     fitting = [_fit(fingerprint, text) for fingerprint in possible]
     return sorted((candidate for candidate in fitting if candidate), key=lambda candidate: candidate.order)
+
+
+def _ruled_out(fingerprint: Fingerprint, line: str) -> bool:
+    return any(words in line for words in fingerprint.without)
 
 
 def _fit(fingerprint: Fingerprint, text: str) -> Candidate | None:

@@ -18,6 +18,7 @@ from pytest_codexsandbox.diagnosis.measured import with_measured
 from pytest_codexsandbox.model.act import DoneAct, Look
 from pytest_codexsandbox.model.base import BASE_ACTS, FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.observation import Observation, Reading
+from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.start import Started
 
@@ -195,6 +196,7 @@ def _failure(row: DoneAct) -> str:
 def _never_ready(
     observation: Observation, known_by: Callable[[str], Diagnosis | None], facts: Mapping[str, str]
 ) -> Started:
+    observation = PrivatePaths([observation.world]).of(observation)
     ended = _ending(observation)
     failed = observation.ended == "signal" or (observation.ended == "exit" and observation.code != 0)
     if not failed or observation.error:  # what went wrong with the call itself is no finding about Codex

@@ -67,6 +67,7 @@ def _words(known: Fingerprint) -> str:
     if len(known.texts) > 3:
         said.append(f"and {len(known.texts) - 3} more")
     said += [f"together with {_code(words)}" for words in known.together]
+    said += [f"without {_code(words)}" for words in known.without]
     said += [f"when {_code(f'{name} {wanted}')}" for name, wanted in known.when.items()]
     said += [f"unless {_code(f'{name} {wanted}')}" for name, wanted in known.unless.items()]
     return "<br>".join(said)

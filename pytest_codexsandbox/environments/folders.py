@@ -52,12 +52,20 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def state(self) -> Literal["lives", "dead", "unknown"]:
-        """`unknown`: of another machine or container, whose processes we do not see."""
+        """`unknown`: of another machine, container or user, whose processes we do not see."""
         if self.boot != boot_id():
             return "dead" if self.node == platform.node() else "unknown"
         if self.pids != _pid_namespace():
             return "unknown"
-        return "lives" if self.start and start_time(self.pid) == self.start else "dead"
+        began = start_time(self.pid)
+        if self.start and began == self.start:
+            return "lives"
+        return "dead" if began or _sees_others() else "unknown"
+
+
+def _sees_others() -> bool:
+    """Checks that /proc shows processes of other users: mounted with hidepid it does not show the first one."""
+    return start_time(1) > 0
 
 
 def prepare(folder: Path, word: str) -> Path:

@@ -35,6 +35,10 @@ class HandEnvironment:
     def facts(self) -> Mapping[str, Any]:
         return self._facts
 
+    def state(self) -> Mapping[str, Any]:
+        told: Mapping[str, Any] = self._client.ask("state")[0]["state"]
+        return told
+
     # ---- what it is given to run
     @property
     def folder(self) -> str:

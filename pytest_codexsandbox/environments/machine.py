@@ -4,9 +4,12 @@ import os
 import platform
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.ids import as_value, cell_id
+
+_ENDED: Final = (b"Z", b"X", b"x")
 
 
 @cache
@@ -38,9 +41,15 @@ def boot_id() -> str:
 
 
 def start_time(pid: int) -> int:
-    """Since boot, in the kernel's ticks; 0 when there is no such process. With it a number is one process."""
+    """Reads when a process began, in the kernel's ticks since boot; 0 when there is none.
+
+    With it, a process id names one process. A zombie has ended, and only its parent has not looked: it is none. One
+    with other threads still runs.
+    """
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        stat = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        if stat[0] in _ENDED and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1:
+            return 0
     except OSError:
         return 0
-    return int(stat.rpartition(b")")[2].split()[19])
+    return int(stat[19])

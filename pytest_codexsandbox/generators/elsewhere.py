@@ -46,12 +46,12 @@ class Elsewhere(Runner):
         program = asked.codex if words[0] == readable.CODEX and asked.codex else words[0]
         return Made(argv=(program, *words[1:]))
 
-    def _stubs_of(self, codex: str) -> str:
+    def _stubs_of(self, *, works: bool) -> str:
         return f"{self.stage.own}/stub"
 
-    def _stub(self, codex: str, folder: str) -> None:
+    def _stub(self, words: tuple[str, ...], folder: str) -> None:
         python, guest = self._environment.guest
-        self.stage.lay_own("stub/codex", stub(python, guest, self.stage.own, codex).encode(), 0o755)
+        self.stage.lay_own("stub/codex", stub(python, guest, self.stage.own, words).encode(), 0o755)
 
     def _performed(self, prepared: Sequence[tuple[Job, Made]]) -> tuple[Finished, ...]:
         self._folders.settle()

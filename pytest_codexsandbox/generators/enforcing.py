@@ -47,6 +47,11 @@ CLAIMS: Final = {
 }  # fmt: skip
 
 
+def grants_everything(expect: Expect) -> bool:
+    """Checks whether the whole machine was asked for: then no write shows that a sandbox is on."""
+    return any(root in ("/", WORLD) for root in expect.roots or ())
+
+
 def permitted(expect: Expect) -> dict[str, bool]:
     """Act → whether it must work; what nobody has said anything about is left out. A folder that lies in one that was
     asked for was asked for, be it the home or the whole machine."""

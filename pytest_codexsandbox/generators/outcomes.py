@@ -3,6 +3,7 @@
 Everything in here was written by the generator or could have been: it is read strictly, and never believed further.
 """
 
+import codecs
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.starting import is_session
+from pytest_codexsandbox.generators.launches import work
 from pytest_codexsandbox.model.command import Finished
 from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Launch, Outcome
 
@@ -53,12 +54,18 @@ def outcome(
     cut = "more was written than anybody looks at" if "@…@" in files else ""
     return Outcome(
         ended="signal" if finished.ended == "lost" else finished.ended, code=code, seconds=finished.seconds,
-        stdout=finished.stdout[:SAID].decode("latin-1"), stderr=finished.stderr[:SAID].decode("latin-1"),
+        stdout=said(finished.stdout), stderr=said(finished.stderr),
         error="; ".join(filter(None, (finished.error, wrong, forged, cut))),
         refused=told.refused or (finished.ended == "exit" and code in declaration.refuse_exit), reason=told.reason,
         argv=told.argv, env=told.env, unset=told.unset, warnings=told.warnings, told=result is not None and not wrong,
         launches=started, files=files, strayed=tuple(strayed), survivors=finished.survivors,
     )  # fmt: skip
+
+
+def said(stream: bytes) -> str:
+    """Decodes what a program printed: UTF-8, bounded, and no character cut in two. Other bytes are shown as `\\xff`."""
+    cut = len(stream) > SAID
+    return codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(stream[:SAID], final=not cut)
 
 
 def _told(result: FileState | None, folders: Sequence[str]) -> tuple[Told | None, str]:
@@ -93,10 +100,11 @@ def _launches(recorded: Sequence[bytes]) -> tuple[tuple[Launch, ...], str]:
 
 
 def _derived(launches: Sequence[Launch], given: Mapping[str, str]) -> Told:
-    """Of several starts the last that starts work counts: the others are questions, such as `codex --version`."""
-    if not launches:
+    """The last start of work counts. No other call gives Codex an argument: the real one has answered it."""
+    started = work(launches)
+    if not started:
         return Told()
-    last = next((one for one in reversed(launches) if is_session(one.argv)), launches[-1])
+    last = started[-1]
     changed = {
         name: value
         for name, value in last.env.items()

@@ -21,6 +21,7 @@ from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators import placeholders
 from pytest_codexsandbox.generators.confine import is_of_the_system, is_too_wide
 from pytest_codexsandbox.matrix.generated import Writers
+from pytest_codexsandbox.matrix.generators import FOLDER
 from pytest_codexsandbox.model.generator_spec import Generator
 
 GROUP: Final = "codexsandbox.generators"
@@ -45,7 +46,7 @@ def made(generator: Generator, *, codex: str = "") -> Made:
     """WrongInput where there is no such program, module or entry point. `codex`: the program of the cell."""
     scheme = generator.spec.scheme
     if scheme in ("py", "ep"):
-        return _of_function(generator)
+        return _of_function(generator, codex)
     if scheme == "chain":
         raise ValueError("a chain is made of generators, and they of something")
     return _of_command(generator, codex)
@@ -87,18 +88,46 @@ def _program(generator: Generator, base: Path) -> str:
     if "/" in word:
         path = base / Path(word).expanduser()
         if not path.is_file():
-            raise WrongInput(f"there is no program {word}", where=str(generator.spec), why=f"looked at {path}")
+            why = f"{path} is a folder" if path.is_dir() else f"looked at {path}"
+            raise WrongInput(f"there is no program {word}", where=str(generator.spec), why=why,
+                             next_step="give the path of a file that can be executed")  # fmt: skip
         if not os.access(path, os.X_OK):
-            raise WrongInput(f"{word} cannot be executed", where=str(path), next_step=f"chmod +x {path}")
+            raise WrongInput(f"{word} cannot be executed", where=str(path), why="its mode does not allow it",
+                             next_step=f"chmod +x {path}")  # fmt: skip
+        _need_interpreter(word, path)
         return str(path.absolute())
     found = shutil.which(word)
     if found is None:
-        raise WrongInput(f"there is no program {word!r}", where=str(generator.spec), why="it is not on PATH",
-                         next_step=_NEAR.get(word, "install it, or give its path"))  # fmt: skip
+        raise WrongInput(f"there is no program {word!r}", where=str(generator.spec),
+                         why=f"it is not on PATH, and there is no {base / FOLDER / word}.toml",
+                         next_step=_NEAR.get(word) or _beside(word, base))  # fmt: skip
     return str(Path(found).absolute())
 
 
 _NEAR: Final = {"cd": "a command is started without a shell: cmd:sh -c '…'"}
+_ELF: Final = b"\x7fELF"
+
+
+def _beside(word: str, base: Path) -> str:
+    """What to type: a file of this name in the current folder is not looked for unless its path is given."""
+    return f"give its path: ./{word}" if (base / word).is_file() else "install it, or give its path"
+
+
+def _need_interpreter(word: str, path: Path) -> None:
+    """The kernel's word for both faults is the same as for a program that is not there, or no word at all."""
+    with path.open("rb") as file:
+        head = file.read(256)
+    if head.startswith(b"#!"):
+        named = head[2:].split(b"\n")[0].decode("utf-8", "replace").strip()
+        found = _interpreter(str(path))
+        if not found or not os.access(found, os.X_OK):
+            raise WrongInput(f"{word} cannot be executed", where=str(path),
+                             why=f"its first line names a program that is not there: {named or 'none'}",
+                             next_step="install it, or name another one behind #!")  # fmt: skip
+    elif not head.startswith(_ELF) and b"\0" not in head:
+        raise WrongInput(f"{word} cannot be executed", where=str(path),
+                         why="it is text, and its first line names no program that reads it",
+                         next_step="begin it with #!/bin/sh, or whatever it is written in")  # fmt: skip
 
 
 def _absolute(word: str, base: Path) -> str:
@@ -193,14 +222,14 @@ def _installed(generator: Generator, base: Path) -> Iterator[str]:
 
 
 # ---- functions
-def _of_function(generator: Generator) -> Made:
+def _of_function(generator: Generator, codex: str) -> Made:
     module, _, function = target(generator).partition(":")
     base = Path(generator.base or ".").resolve()
     path = tuple(dict.fromkeys((*(os.path.abspath(one or ".") for one in sys.path), str(base))))  # noqa: PTH100
     origin = _origin(module, path, generator)
     return Made(
         function=(module, function), path=path, folders=tuple(_folders_of_interpreters()),
-        readable=_narrow({*_of_python(), *path, *origin, *_installed(generator, base)}),
+        readable=_narrow({*_of_python(), *_of_codex(codex), *path, *origin, *_installed(generator, base)}),
     )  # fmt: skip
 
 

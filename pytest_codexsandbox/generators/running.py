@@ -114,11 +114,11 @@ class Runner:
         if calls_codex and not asked.codex:
             raise NotHad("it calls Codex, and no Codex was given")
         made = self._made(asked)
-        codex = asked.codex if declaration.codex_on_path else ""
-        stubs = self._stubs_of(codex)
+        works = declaration.codex_on_path
+        stubs = self._stubs_of(works=works)
         request = surroundings.request(asked.wish, values, declaration, codex=f"{stubs}/codex", run=asked.run)
         self.stage.ready(surroundings.as_bytes(request), number)
-        self._stub(codex, stubs)
+        self._stub(stub_of(works=works, codex=asked.codex), stubs)
         env = surroundings.environment(request, values, declaration, folders=(stubs, *made.folders))
         return self._job(asked, made, request, values, env, number=number), made
 
@@ -203,12 +203,12 @@ class Runner:
             with suppress(OSError):
                 found[1].close()
 
-    def _stubs_of(self, codex: str) -> str:
-        """The folder of a `codex` that writes down how it was started."""
-        return str(self._stubs / ("real" if codex else "none"))
+    def _stubs_of(self, *, works: bool) -> str:
+        """The folder of a `codex` that writes down how it was called."""
+        return str(self._stubs / ("works" if works else "recorded"))
 
-    def _stub(self, codex: str, folder: str) -> None:
-        text = stub(sys.executable, str(GUEST), self.stage.own, codex)
+    def _stub(self, words: tuple[str, ...], folder: str) -> None:
+        text = stub(sys.executable, str(GUEST), self.stage.own, words)
         program = Path(folder) / "codex"
         if not program.is_file() or program.read_text(encoding="utf-8") != text:
             program.parent.mkdir(exist_ok=True)
@@ -216,10 +216,15 @@ class Runner:
             program.chmod(0o755)
 
 
-def stub(python: str, guest: str, own: str, codex: str) -> str:
-    """A program `codex` that writes down how it was started, then becomes `codex`, or ends well where that is ""."""
-    words = (python, "-I", "-S", f"{guest}/recorder.py", f"{own}/{LAUNCHES}", codex)
-    return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+def stub_of(*, works: bool, codex: str) -> tuple[str, ...]:
+    """The recorder's words. `works`: a start of work is handed to `codex` too; it gets every other call anyway."""
+    return ("1" if works and codex else "0", codex)
+
+
+def stub(python: str, guest: str, own: str, words: tuple[str, ...]) -> str:
+    """A program `codex` that writes down how it was called (guest/recorder.py)."""
+    argv = (python, "-I", "-S", f"{guest}/recorder.py", f"{own}/{LAUNCHES}", *words)
+    return f'#!/bin/sh\nexec {shlex.join(argv)} "$@"\n'
 
 
 def _nothing() -> Job:

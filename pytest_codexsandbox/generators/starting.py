@@ -1,31 +1,24 @@
 """Where a generator starts Codex: that is the workspace, which Codex may write whatever else is granted. Pure."""
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, Literal
 
 import msgspec
 
 from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.launches import work
+from pytest_codexsandbox.guest.subcommands import VALUED
 from pytest_codexsandbox.model.generator import Expect, Finding, Launch, Story
 
 CLAIM: Final = "Codex is started in the workspace that the generator was told"
 ELSEWHERE: Final = "started-elsewhere"
 _CHANGES: Final = ("-C", "--cd")
-_VALUED: Final = (
-    *_CHANGES, "-c", "--config", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile", "--add-dir",
-    "--enable", "--disable", "-m", "--model", "-i", "--image", "--local-provider",
-)  # fmt: skip
-_NO_SESSION: Final = (  # what settles or asks something, and starts no work
-    "mcp", "features", "login", "logout", "doctor", "completion", "update", "debug", "plugin", "help", "apply", "cloud",
-    "execpolicy", "archive", "delete", "unarchive",
-)  # fmt: skip
-_QUESTIONS: Final = ("--version", "-V", "--help", "-h")
 
 
 def started(story: Story, expect: Expect) -> tuple[Finding, ...]:
     """Nothing where it starts none, or where the folder decides nothing."""
-    launches = [one for one in story.runs[-1].launches if is_session(one.argv)]
+    launches = work(story.runs[-1].launches)
     if not launches or expect.sandbox != "workspace-write":
         return ()
     last = launches[-1]
@@ -51,7 +44,7 @@ def folder(launch: Launch, world: Mapping[str, str]) -> str:
         if word == "--":
             break
         name, equals, value = word.partition("=")
-        if name in _VALUED and not equals:
+        if name in VALUED and not equals:
             value = rest.pop(0) if rest else ""
         elif word.startswith("-C") and not word.startswith("--") and len(word) > 2 and not equals:
             name, value = "-C", word[2:]
@@ -67,17 +60,3 @@ def _is_told(place: str, world: Mapping[str, str]) -> bool:
 def _direction(place: str, world: Mapping[str, str]) -> Literal["denied", "leak"]:
     """In a folder of the workspace it may write less than was asked for, everywhere else something that was not."""
     return "denied" if place and seen.is_inside(place, world.get("WORKSPACE", "/")) else "leak"
-
-
-def is_session(argv: Sequence[str]) -> bool:
-    """Whether work is started, and nothing is merely asked or settled."""
-    rest = list(argv[: argv.index("--")] if "--" in argv else argv)
-    if not set(rest).isdisjoint(_QUESTIONS):
-        return False
-    while rest:
-        word = rest.pop(0)
-        if not word.startswith("-"):
-            return word not in _NO_SESSION
-        if word in _VALUED and rest:
-            rest.pop(0)
-    return True

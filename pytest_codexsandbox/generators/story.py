@@ -1,5 +1,6 @@
 """A generator and a case: laid, run up to three times on the same files, and looked at before and after each run."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from pytest_codexsandbox.generators.elsewhere import Elsewhere
 from pytest_codexsandbox.generators.folders import Folders
 from pytest_codexsandbox.generators.inside import Inside
 from pytest_codexsandbox.generators.running import Asked, Runner
+from pytest_codexsandbox.generators.server_names import asks_for_a_name, named, server_names
 from pytest_codexsandbox.generators.stage import Stage, place
 from pytest_codexsandbox.model.generator import (
     CONFIG,
@@ -31,6 +33,7 @@ from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
 from pytest_codexsandbox.ports import Environment
 
 RUNS: Final = 3
+TICK: Final = 12_000_000  # nanoseconds
 ALONE: Final = Case(id="nothing", why="there is no file", config=None)
 EMPTY: Final = Case(id="empty", why="the file is empty", config=b"")
 
@@ -70,9 +73,10 @@ class Workshop:
         begins with the very files that the second began with would only be the second again."""
         asked = Asked(generator=generator, wish=case.wish or wish, version=version, codex=codex)
         alone = self.alone(asked)
-        before = self._laid(asked, self._with_block(asked, case))
+        before = self._laid(asked, self._filled(asked, case))
         told: list[Outcome] = []
         for number in range(1, runs + 1):
+            _let_time_pass(told[-1].files if told else before)
             told.append(self._once(msgspec.structs.replace(asked, run=number)))
             if told[-1].ended != "exit" or (generator.declaration.real and unmoved(told)):
                 break
@@ -80,18 +84,19 @@ class Workshop:
         return Story(
             generator=generator.name, case=case, wish=asked.wish, before=before, runs=tuple(told),
             world=self.world(), confined=self.confined, row=row, alone=blocks.content(alone.files),
+            installed=installed(alone.files),
         )  # fmt: skip
 
     def together(self, case: Case, asked: Sequence[Asked]) -> tuple[Files, tuple[Outcome, ...]]:
         """All at once on the files of one case: what was there before, and how each of them ended."""
         if any(one.generator.spec.scheme == "chain" for one in asked):
             raise NotHad("a chain is told one after the other", next_step="name its generators themselves")
-        before = self._laid(asked[0], self._with_block(asked[0], case))
+        before = self._laid(asked[0], self._filled(asked[0], case))
         return before, self._runner.together(asked)
 
     def after(self, case: Case, asked: Sequence[Asked]) -> tuple[Files, tuple[Outcome, ...]]:
         """One after the other on the files of one case, whoever they are."""
-        before = self._laid(asked[0], self._with_block(asked[0], case))
+        before = self._laid(asked[0], self._filled(asked[0], case))
         return before, tuple(self._once(one) for one in asked)
 
     def alone(self, asked: Asked) -> Outcome:
@@ -114,7 +119,14 @@ class Workshop:
             self._alone[key] = self._once(asked)
         return self._alone[key]
 
-    def _with_block(self, asked: Asked, case: Case) -> Case:
+    def server_names(self, asked: Asked) -> tuple[str, ...]:
+        """Returns the MCP servers that it writes into an empty file, or else where there is no file."""
+        found = (blocks.content(self._of(asked, case).files) for case in (EMPTY, ALONE))
+        return next(filter(None, (server_names(content or b"") for content in found)), ())
+
+    def _filled(self, asked: Asked, case: Case) -> Case:
+        if asks_for_a_name(case):
+            case = named(case, self.server_names(asked))
         if case.config is None or not case.needs_block:
             return case
         found = self.block(asked)
@@ -139,9 +151,26 @@ class Workshop:
         return _joined(told)
 
 
+def _let_time_pass(files: Files) -> None:
+    """Waits until a write gets another time than the last one: the kernel counts in ticks of up to 10 ms."""
+    newest = max((state.modified for state in files.values() if state.kind == "file"), default=0)
+    left = newest + TICK - time.time_ns()
+    if 0 < left <= TICK:
+        time.sleep(left / 1e9)
+
+
+def installed(files: Files) -> tuple[str, ...]:
+    """Returns the names that a generator leaves where there was nothing: what it installs for itself is among them."""
+    there = {path: state.kind for path, state in files.items() if state.kind != "missing"}
+    return tuple(f"{path}/" if kind == "dir" else path for path, kind in sorted(there.items()))
+
+
 def unmoved(told: Sequence[Outcome]) -> bool:
     """Whether the last of several runs left all as it found it; a file written anew with the same bytes is the same."""
-    seen = [{path: msgspec.structs.replace(state, inode=0) for path, state in one.files.items()} for one in told[-2:]]
+    seen = [
+        {path: msgspec.structs.replace(state, inode=0, modified=0) for path, state in one.files.items()}
+        for one in told[-2:]
+    ]
     return len(seen) == 2 and seen[0] == seen[1]
 
 

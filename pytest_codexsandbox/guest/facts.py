@@ -38,7 +38,7 @@ def facts(path: str) -> dict[str, Any]:
         "uid": os.getuid(),
         "gid": os.getgid(),
         "lsms": _read("/sys/kernel/security/lsm"),
-        "sysctls": {name: value for name in _SYSCTLS if (value := _sysctl(name))},
+        "sysctls": sysctls(),
         "cap_eff": status.get("CapEff", ""),
         "cap_bnd": status.get("CapBnd", ""),
         "seccomp": status.get("Seccomp", ""),
@@ -49,10 +49,20 @@ def facts(path: str) -> dict[str, Any]:
         "container": container(),
         "landlock_abi": landlock(),
         "bwrap": bwrap(path or _PATH),
+        "bwrap_of_calls": bwrap_file(_PATH),  # calls of Codex have a PATH of their own
         "bare": bare.said(path or _PATH),
         "etc_codex": digests("/etc/codex"),
         "boot_id": _read("/proc/sys/kernel/random/boot_id"),
     }
+
+
+def state() -> dict[str, Any]:
+    """Returns the few facts that decide over a sandbox and may change while it is measured. Starts nothing."""
+    return {"sysctls": sysctls(), "bwrap_of_calls": bwrap_file(_PATH), "etc_codex": digests("/etc/codex")}
+
+
+def sysctls() -> dict[str, str]:
+    return {name: value for name in _SYSCTLS if (value := _sysctl(name))}
 
 
 @functools.lru_cache
@@ -82,16 +92,26 @@ def container() -> dict[str, str]:
 
 def bwrap(path: str) -> dict[str, Any]:
     """The bubblewrap that is found on this PATH; {} when there is none."""
+    found = bwrap_file(path)
+    return {**found, "version": _said([found["path"], "--version"])} if found else {}
+
+
+def bwrap_file(path: str) -> dict[str, Any]:
+    """The same without starting it."""
     found = shutil.which("bwrap", path=path)
     if not found:
         return {}
     real = os.path.realpath(found)
-    status = os.stat(real)
+    try:
+        status = os.stat(real)
+    except OSError:  # it was removed a moment ago
+        return {}
     return {
         "path": found,
-        "version": _said([found, "--version"]),
         "real": real,
-        "sha256": digest(real),
+        "sha256": _digest_of_version(
+            real, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        ),
         "setuid": bool(status.st_mode & stat.S_ISUID),
         "mode": f"{stat.S_IMODE(status.st_mode):o}",
         "capability": _attribute(real, "security.capability"),
@@ -131,6 +151,12 @@ def digest(path: str) -> str:
             return hashlib.sha256(file.read(64 << 20)).hexdigest()
     except OSError:
         return "unreadable"
+
+
+@functools.lru_cache(maxsize=8)
+def _digest_of_version(path: str, *version: int) -> str:
+    """Any write changes the numbers: a file that stays as it is is read once."""
+    return digest(path)
 
 
 def _sysctl(name: str) -> str:

@@ -239,6 +239,9 @@ class Hand:
         told = facts.facts(os.environ.get("PATH", ""))
         reply(facts={**told, "private_tmp": self._alone, "resolver": "ours" if self._resolver else "the system's"})
 
+    def do_state(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
+        reply(state=facts.state())
+
     # ---- the end
     def do_bye(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         self._end(lambda left: reply(left=left))

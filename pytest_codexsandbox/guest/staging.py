@@ -151,7 +151,7 @@ def _facts(status: os.stat_result) -> Seen:
     )
     return {
         "kind": kind, "size": status.st_size, "mode": stat.S_IMODE(mode), "uid": status.st_uid,
-        "inode": status.st_ino, "links": status.st_nlink,
+        "inode": status.st_ino, "modified": status.st_mtime_ns, "links": status.st_nlink,
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from pytest_codexsandbox.matrix.axes import Catalogue
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE, Left, Row, Space, narrowed
 from pytest_codexsandbox.matrix.load import Containers, MatrixFile
 from pytest_codexsandbox.matrix.ruling import ENGINE, rules
+from pytest_codexsandbox.matrix.stand_ins import stand_ins
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.container import ContainerSpec
 from pytest_codexsandbox.model.coverage import AXES, Coverage
@@ -72,7 +73,8 @@ class Choice:
         return Chosen(cells=cells, not_planned=(*self._told(away), *self._unavailable()))
 
     def picked(self, strength: int) -> Picked:
-        rows, coverage = pairs.cover(self.space, strength, kept=self.locked(strength))
+        locked = self.locked(strength)
+        rows, coverage = pairs.cover(self.space, strength, kept=(*locked, *stand_ins(self.space, locked)))
         return Picked(rows=rows, coverage=coverage)
 
     @property

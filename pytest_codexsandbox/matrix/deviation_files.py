@@ -27,7 +27,7 @@ PEP 440 says; write `<0.155.0a3`). A candidate has a place in ranges only as `--
 
 import datetime
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, Literal
@@ -36,6 +36,7 @@ import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix.axis_values import AxisValues
 from pytest_codexsandbox.matrix.nearest import known
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where import AXES, range_fault, values
@@ -44,6 +45,7 @@ from pytest_codexsandbox.registry import CONTROLS, names
 
 WHERE: Final = (*AXES, "door", "policy")
 LOST_CAPABILITY: Final = "capability-lost"  # the fingerprint that no deviation may cover
+_LABEL: Final = "a label of your own counts in the runs that have it: give those a file of their own"
 _RATE = re.compile(r"([1-9][0-9]*)/([1-9][0-9]*)")
 
 
@@ -66,16 +68,24 @@ class DeviationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def load(
-    paths: tuple[Path, ...], *, promises: Collection[str] = (), fingerprints: Collection[str] = ()
-) -> tuple[Deviation, ...]:
-    """Every deviation of these files. With the known promise ids and fingerprints, unknown ones are refused too."""
+    paths: tuple[Path, ...], *, promises: Collection[str] = (), fingerprints: Collection[str] = (),
+    cells: Collection[Mapping[str, str]] = (), beside: Path | None = None,
+) -> tuple[Deviation, ...]:  # fmt: skip
+    """Every deviation of these files. With the known promise ids and fingerprints, unknown ones are refused too.
+
+    `cells`: the axes of the run's cells; with them, a value is refused that neither a cell nor a data file knows.
+    `beside`: the folder of a user's matrix file.
+    """
     first: dict[str, str] = {}
     found: list[Deviation] = []
     for path in paths:
         file = toml_files.read(path)
+        axes = AxisValues(cells, (beside, path.parent)) if cells else None
         for index, deviation in enumerate(toml_files.convert(file, DeviationFile).deviation):
             check = _Check(file, index, deviation)
             check.everything(promises, fingerprints)
+            if axes is not None:
+                check.values(axes)
             place = check.place("id")
             if deviation.id in first:
                 raise WrongInput(
@@ -123,6 +133,16 @@ class _Check:
                     self._known("where", value, exist)
         if fault := range_fault(values(self._deviation.where, "codex")):
             self._refuse("where", fault)
+
+    def values(self, axes: AxisValues) -> None:
+        """Refuses a value of `where` that can fit no cell."""
+        for name in AXES:
+            for value in values(self._deviation.where, name):
+                if not axes.knows(name, value):
+                    self._refuse(
+                        "where", f"where: there is no {name} {value!r}", why=known(value, axes.of(name)),
+                        next_step=_LABEL if name in ("codex", "generator") else "",
+                    )  # fmt: skip
 
     def _rate(self) -> None:
         rate = self._deviation.intermittent

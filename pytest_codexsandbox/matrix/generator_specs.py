@@ -59,9 +59,12 @@ def _all(
 
 
 def _declared(text: str, beside: Path | None, base: Path) -> Generator | None:
-    """A bare name of the catalogue, or the path of a declaration."""
+    """A bare name of the catalogue or of the folder `generators` beside `base`, or the path of a declaration."""
     if text in generators.files(beside):
         return of_declaration(text, beside)
+    own = base / generators.FOLDER / f"{text}.toml"
+    if is_value(text) and own.is_file():
+        return of_file(own)
     if text.endswith(".toml") and not re.search(r"\s", text):
         path = base / Path(text).expanduser()
         if not path.is_file():

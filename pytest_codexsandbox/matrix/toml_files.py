@@ -2,12 +2,14 @@
 
 import re
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.nearest import known
 
 T = TypeVar("T")
 _PARSER_PLACE = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
@@ -89,7 +91,32 @@ def _misfit(file: TomlFile, kind: type[Any], message: str) -> WrongInput:
     table = keys[0] if indices and steps[1:] and steps[1]["index"] and file.text.find(f"[[{keys[0]}]]") >= 0 else ""
     key = field["field"] if field and not missing else (keys[-1] if keys and keys[-1] != table else "")
     where = file.place(key, table=table, index=indices[0] if indices else 0)
-    return WrongInput(f"{_lower(what)}", where=where, why="the file was read strictly: no unknown keys, no other types")
+    why = "the file was read strictly: no unknown keys, no other types"
+    if field and not missing:
+        why = known(field["field"], _keys(kind, [step["key"] or "" for step in steps]))
+    return WrongInput(_lower(what), where=where, why=why)
+
+
+def _keys(kind: type[Any], steps: Sequence[str]) -> tuple[str, ...]:
+    """The keys of the table at a place of the file; a step is a key, or "" for an item of a list."""
+    at = [msgspec.inspect.type_info(kind)]
+    for step in steps:
+        at = [below for one in at for flat in _flat(one) for below in _below(flat, step)]
+    tables = [one for found in at for one in _flat(found) if isinstance(one, msgspec.inspect.StructType)]
+    return tuple(field.encode_name for table in tables for field in table.fields)
+
+
+def _flat(found: msgspec.inspect.Type) -> tuple[msgspec.inspect.Type, ...]:
+    return found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
+
+
+def _below(found: msgspec.inspect.Type, step: str) -> Iterator[msgspec.inspect.Type]:
+    if isinstance(found, msgspec.inspect.StructType):
+        yield from (field.type for field in found.fields if field.encode_name == step)
+    elif isinstance(found, msgspec.inspect.DictType):
+        yield found.value_type
+    elif isinstance(found, msgspec.inspect.VarTupleType | msgspec.inspect.ListType) and not step:
+        yield found.item_type
 
 
 def _lower(text: str) -> str:

@@ -118,10 +118,13 @@ class FileState(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Literal["missing", "file", "dir", "symlink", "other", "unreadable"]
     content: bytes = b""  # of a file, at most CONTENT_LIMIT
+    sha256: str = ""  # of a content that is not kept here (generators.file_store)
+    stored: str = ""  # the file that holds it; "" where it is not kept at all
     size: int = 0
     mode: int = 0
     uid: int = 0
     inode: int = 0
+    modified: int = 0  # nanoseconds since 1970
     links: int = 1
     target: str = ""  # of a symbolic link
 
@@ -137,6 +140,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]  # without the program itself
     env: dict[str, str] = {}
     cwd: str = ""
+    work: bool | None = None  # False: it asked or changed something, and the real Codex answered; None: not recorded
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +149,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     ended: Literal["exit", "signal", "timeout", "not-started"]
     code: int = 0  # as a shell says it
     seconds: float = 0.0
-    stdout: str = ""  # bounded, latin-1
+    stdout: str = ""  # bounded, UTF-8
     stderr: str = ""
     error: str = ""  # why it was not started, or what was wrong with what it gave back
     refused: bool = False  # by its exit code or its own word
@@ -194,6 +198,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     confined: str = ""  # by what; "" it was not
     alone: bytes | None = None  # what it writes for this wish where there is no file; None: nobody has looked
     row: Row | None = None  # of its decision matrix, that fits; None: what was wished for is what must be
+    installed: tuple[str, ...] = ()  # names that are there after a run where there was nothing; folders end in `/`
 
     @property
     def first(self) -> Outcome:

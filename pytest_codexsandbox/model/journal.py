@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.promise import Kind, Severity
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key, PlannedNothing
-from pytest_codexsandbox.model.told import ToldFile, ToldRun
+from pytest_codexsandbox.model.told import Told, ToldRun
 
 SCHEMA: Final = 1
 
@@ -31,6 +31,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="
     boot_id: str = ""
     pid: int = 0
     suite: str = "shipped"
+    places: dict[str, str] = {}  # the run's own folders, the cache and the home: path → word that reports show
 
 
 class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,9 +130,11 @@ class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag
     generator: str
     case: str
     wish: Wish
-    before: dict[str, ToldFile]
+    before: Told
     runs: tuple[ToldRun, ...]
     confined: str = ""  # by what; "" it was not
+    texts: dict[str, str] = {}  # sha256 → text, of files that no earlier line of this worker has (model.contents)
+    lists: dict[str, Told] = {}  # digest → files, of lists that no earlier line has
 
 
 class ClaimLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="claim"):

@@ -1,7 +1,7 @@
 """A journal that has been read: every planned key has a state, whatever became of the run. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -17,7 +17,7 @@ from pytest_codexsandbox.model.journal import (
     StoryLine,
     SubjectLine,
 )
-from pytest_codexsandbox.model.policy import SANDBOXED
+from pytest_codexsandbox.model.policy import POLICIES, SANDBOXED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import MEASURED, WORST_FIRST, Verdict
@@ -105,6 +105,20 @@ def known_without_sandbox(records: Iterable[Record]) -> set[str]:
         if _topic(record) == START and record.key.policy in SANDBOXED and record.verdict is not Verdict.NOT_APPLICABLE:
             starts.setdefault(record.key.cell, []).append(record)
     return {cell for cell, found in starts.items() if all(map(_known_refusal, found))}
+
+
+def too_little(records: Mapping[Key, Record], from_data: Collection[str]) -> list[Key]:
+    """Returns the results that a strict run does not accept: blocked, n/a by probe, and unconfined where the policy
+    asks for a sandbox. `from_data`: str(key) of what data knew to be n/a."""
+    return [key for key, one in records.items() if _is_too_little(one, from_data)]
+
+
+def _is_too_little(record: Record, from_data: Collection[str]) -> bool:
+    if record.verdict is Verdict.UNCONFINED:
+        return record.key.policy not in POLICIES or POLICIES[record.key.policy].sandboxed
+    if record.verdict is Verdict.NOT_APPLICABLE:
+        return str(record.key) not in from_data
+    return record.verdict is Verdict.BLOCKED
 
 
 def _known_refusal(record: Record) -> bool:

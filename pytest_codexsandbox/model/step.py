@@ -21,3 +21,4 @@ class PlannedNothing(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     why: str
     kind: str = ""  # excluded | impossible | unavailable | budget; "" not asked for, or from an older journal
+    required: bool = False  # no other cell measures it: without it the run is no success

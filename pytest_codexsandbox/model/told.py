@@ -24,6 +24,10 @@ class ToldFile(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""  # latin-1, bounded
 
 
+Told = dict[str, ToldFile]
+"""Placeholder path → what is there."""
+
+
 class ToldRun(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     code: int
@@ -40,7 +44,9 @@ class ToldRun(msgspec.Struct, frozen=True, kw_only=True):
     launches: tuple[Launch, ...] = ()
     strayed: tuple[str, ...] = ()
     survivors: tuple[str, ...] = ()
-    changed: dict[str, ToldFile] = {}  # against what was there before this run
+    changed: Told = {}  # against what was there before this run
+    listed: str = ""  # digest of a list of further files that it changed (StoryLine.lists)
+    more: int = 0  # files that the list does not name
 
 
 def anonymous(value: T, world: Mapping[str, str]) -> T:
@@ -90,6 +96,6 @@ def _run(run: Outcome, before: Files) -> ToldRun:
 def _file(state: FileState) -> ToldFile:
     return ToldFile(
         kind=state.kind, size=state.size, mode=state.mode, links=state.links, target=state.target,
-        sha256=hashlib.sha256(state.content).hexdigest() if state.kind == "file" else "",
+        sha256=state.sha256 or (hashlib.sha256(state.content).hexdigest() if state.kind == "file" else ""),
         text=state.content[:SHOWN].decode("latin-1"),
     )  # fmt: skip

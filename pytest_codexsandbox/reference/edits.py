@@ -12,6 +12,10 @@ from pytest_codexsandbox.reference.wanted import VOIDING, WORKSPACE, Path, Value
 MISSING: Final = object()
 
 
+class NoPlace(Exception):
+    """A key that was asked for cannot be changed where it stands."""
+
+
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
     """What stands between `begin` and `end` becomes `text`."""
 
@@ -122,11 +126,22 @@ def _on_one_line(was: str, value: Any) -> str:
 
 
 def _spot(text: str, pieces: tuple[Piece, ...], path: Path) -> Pair:
-    """Where a value stands: as a key of a table, in dotted words, or in an inline table."""
-    for piece in pieces:
-        if piece.pair and (*piece.table, *piece.pair.key) == path:
-            return piece.pair
-    return next(pair for pair in inner(text, _inline(text, pieces).begin) if (WORKSPACE, *pair.key) == path)
+    """Where a value stands: as a key of a table, in dotted words, or in inline tables."""
+    pairs = ((piece.table, piece.pair) for piece in pieces if piece.pair and not piece.array)
+    found = next(filter(None, (_within(text, table, pair, path) for table, pair in pairs)), None)
+    if found is None:
+        raise NoPlace(f"{as_key(path)} is a table in this file, and no value")
+    return found
+
+
+def _within(text: str, table: Path, pair: Pair, path: Path) -> Pair | None:
+    """Returns `pair`, or the pair at `path` in the braces of its value."""
+    here = (*table, *pair.key)
+    if here == path:
+        return pair
+    if path[: len(here)] != here or text[pair.begin] != "{":
+        return None
+    return next(filter(None, (_within(text, here, one, path) for one in inner(text, pair.begin))), None)
 
 
 def _inline(text: str, pieces: tuple[Piece, ...]) -> Pair:

@@ -13,7 +13,18 @@ import msgspec
 import tomli
 
 from pytest_codexsandbox.reference.block import Found, Marks, find, others, render
-from pytest_codexsandbox.reference.edits import Edit, Edits, applied, at, edits, line_end, plain, same, set_aside
+from pytest_codexsandbox.reference.edits import (
+    Edit,
+    Edits,
+    NoPlace,
+    applied,
+    at,
+    edits,
+    line_end,
+    plain,
+    same,
+    set_aside,
+)
 from pytest_codexsandbox.reference.obstacles import obstacle
 from pytest_codexsandbox.reference.pieces import NotToml, Piece, cut
 from pytest_codexsandbox.reference.wanted import VOIDING, Path, Refusal, Wanted, asked, impossible, owned
@@ -37,6 +48,8 @@ def plan(content: bytes | None, wanted: Wanted) -> Planned | Refusal:
         return _planned((content or b"").decode("utf-8"), wanted, new=content is None)
     except UnicodeDecodeError as problem:
         return Refusal(what="the file is not UTF-8", why=str(problem), next_step="save it as UTF-8")
+    except NoPlace as problem:
+        return Refusal(what="this file has no place for these keys", why=str(problem))
     except (NotToml, tomli.TOMLDecodeError, RecursionError) as problem:
         return Refusal(what="the file is not TOML", why=str(problem), next_step="mend it: no Codex reads it as it is")
 

@@ -29,16 +29,25 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 def forecast(spec: SubjectSpec, cache: Path, *, run: Run = proc.run) -> Forecast:
     """WrongInput for what is no release and for a binary that is none: no run would begin with it."""
+    told = from_data(spec, cache)
+    if told is not None:
+        return told
+    release = release_name(spec.release or spec.label)
     try:
-        return _forecast(spec, cache, run)
+        return published(release, here(), run, sized)
     except NotHad as problem:
-        what = problem.what
-        if isinstance(problem, NotReached):
-            what = f"whether there is a Codex {spec.release or spec.label} is not known"
-        return Forecast(why_not="; ".join(part for part in (what, problem.why, problem.next_step) if part))
+        return refusal(release, problem)
 
 
-def _forecast(spec: SubjectSpec, cache: Path, run: Run) -> Forecast:
+def refusal(release: str, problem: NotHad) -> Forecast:
+    what = problem.what
+    if isinstance(problem, NotReached):
+        what = f"whether there is a Codex {release} is not known"
+    return Forecast(why_not="; ".join(part for part in (what, problem.why, problem.next_step) if part))
+
+
+def from_data(spec: SubjectSpec, cache: Path) -> Forecast | None:
+    """Reads what this machine and the data say; None for a release that neither knows."""
     if spec.path:
         candidates.examine(spec.path, of_a_build())
         return Forecast(source="path", cached=True)
@@ -51,7 +60,7 @@ def _forecast(spec: SubjectSpec, cache: Path, run: Run) -> Forecast:
         return Forecast(source="installed", cached=True)
     known = catalogue.known().get(release)
     if known is None:
-        return _asked(published(release, platform, run, lambda it: it))
+        return None
     if known.pypi and pypi.command():
         return Forecast(source="pypi", megabytes=known.pypi)
     if npm.command() or Registry.configured() is not None:
@@ -59,7 +68,8 @@ def _forecast(spec: SubjectSpec, cache: Path, run: Run) -> Forecast:
     return Forecast(why_not=npm.NO_WAY)
 
 
-def _asked(found: Artefact) -> Forecast:
+def sized(found: Artefact) -> Forecast:
+    """Asks how much a published release would download."""
     try:
         size = size_of(found.url, headers=found.headers)
     except NotHad:  # it exists; that it cannot be got is said by whoever tries

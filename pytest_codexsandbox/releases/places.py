@@ -1,7 +1,7 @@
 """Where a release is published: PyPI where data says so (or nobody knows), then npm, which has every release."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.fetch import NotReached, NotThere
@@ -10,12 +10,13 @@ from pytest_codexsandbox.releases.artefact import Artefact, Run
 from pytest_codexsandbox.releases.machine import Platform
 
 T = TypeVar("T")
+EVERYWHERE: Final = (pypi.find, npm.find)
 
 
 def published(release: str, platform: Platform, run: Run, get: Callable[[Artefact], T]) -> T:
     """From the first place that has it and gives it; bytes that are not the announced ones end the search."""
     known = catalogue.known().get(release)
-    places = (pypi.find, npm.find) if known is None or known.pypi else (npm.find,)
+    places = EVERYWHERE if known is None or known.pypi else (npm.find,)
     refusals: list[NotHad] = []
     exists = known is not None
     for find in places:
@@ -25,10 +26,10 @@ def published(release: str, platform: Platform, run: Run, get: Callable[[Artefac
             return get(found)
         except NotHad as problem:
             refusals.append(problem)
-    raise _refused(release, refusals, exists=exists)
+    raise refused(release, refusals, exists=exists)
 
 
-def _refused(release: str, refusals: list[NotHad], *, exists: bool) -> NotHad:
+def refused(release: str, refusals: list[NotHad], *, exists: bool) -> NotHad:
     """The network's failure is told rather than the absence at the other place; but what npm, asked, does not have
     and nobody else knows, is nowhere."""
     if not exists and isinstance(refusals[-1], NotThere):

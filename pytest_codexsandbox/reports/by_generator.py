@@ -11,6 +11,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.model.verdict import SIGNS as SIGNS_OF
 from pytest_codexsandbox.reports import facts
+from pytest_codexsandbox.reports.consequences import split, worst
 from pytest_codexsandbox.reports.escape import ascii_only, clipped, markdown, markdown_block, markdown_code
 from pytest_codexsandbox.reports.generated import Measured, measured, tally
 from pytest_codexsandbox.reports.paint import Paint
@@ -35,6 +36,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     word: str
     direction: str
     records: tuple[Record, ...]
+    following: tuple[Record, ...] = ()  # what Codex makes of the same fault
 
     @property
     def promises(self) -> list[str]:
@@ -104,14 +106,15 @@ def _count(count: int, leaks: int, verdict: Verdict) -> str:
 
 def _reasons(cells: Sequence[Measured]) -> Iterator[Reason]:
     """Leaks first, then the most."""
-    found: dict[tuple[str, str], list[Record]] = {}
+    found: dict[tuple[str, bool], list[Record]] = {}
     for cell in cells:
         for word, records in cell.reasons().items():
             for record in records:
-                found.setdefault((word, record.direction), []).append(record)
-    order = sorted(found, key=lambda name: (name[1] != "leak", -len(found[name]), name))
-    for word, direction in order:
-        yield Reason(word=word, direction=direction, records=tuple(found[word, direction]))
+                found.setdefault((word, record.direction == "leak"), []).append(record)
+    order = sorted(found, key=lambda name: (not name[1], -len(found[name]), name))
+    for word, leak in order:
+        direct, following = split(found[word, leak])
+        yield Reason(word=word, direction=worst(found[word, leak]), records=direct, following=following)
 
 
 def _unmeasured(cells: Sequence[Measured]) -> Iterator[tuple[Verdict, str]]:
@@ -146,7 +149,7 @@ def _shown(block: Block, paint: Paint) -> Iterator[str]:
     for reason in block.reasons:
         yield from paint.wrapped(
             f"{facts.many(len(reason.records), 'check')} {reason.direction}, {reason.word}: "
-            f"{facts.listed(reason.promises, _PROMISES)}" + _in_cases(reason),
+            f"{facts.listed(reason.promises, _PROMISES)}" + _in_cases(reason) + _follow(reason),
             first="   F ", indent=" " * 5,
         )  # fmt: skip
     for verdict, why in block.unmeasured[:_UNMEASURED]:
@@ -156,6 +159,10 @@ def _shown(block: Block, paint: Paint) -> Iterator[str]:
 
 def _in_cases(reason: Reason) -> str:
     return f" ({facts.listed(reason.cases, _CASES)})" if reason.cases else ""
+
+
+def _follow(reason: Reason) -> str:
+    return f"; {facts.many(len(reason.following), 'more check')} of what Codex does with it" if reason.following else ""
 
 
 def _aligned(table: Table, paint: Paint) -> Iterator[str]:
@@ -196,7 +203,7 @@ def marked(block: Block, level: str = "##") -> Iterator[str]:
     yield from (f"| {' | '.join(map(markdown, row))} |" for row in block.table.rows)
     yield ""
     for reason in block.reasons:
-        told = f"{facts.listed(reason.promises, 4)}{_in_cases(reason)}"
+        told = f"{facts.listed(reason.promises, 4)}{_in_cases(reason)}{_follow(reason)}"
         yield f"- **F** {len(reason.records):,} {reason.direction}, {markdown_code(reason.word)}: {markdown(told)}"
     yield from (f"- **{SIGNS_OF[verdict]}** {markdown(why)}" for verdict, why in block.unmeasured[:_UNMEASURED])
     yield ""
@@ -217,5 +224,5 @@ def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
 def _reason(reason: Reason) -> Mapping[str, object]:
     return {
         "reason": reason.word, "direction": reason.direction, "results": len(reason.records),
-        "promises": reason.promises, "cases": reason.cases,
+        "promises": reason.promises, "cases": reason.cases, "following": len(reason.following),
     }  # fmt: skip

@@ -11,7 +11,9 @@ from pytest_codexsandbox.model.ledger import HARNESS, Journal
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
+from pytest_codexsandbox.model.verdict import Direction, Verdict
+from pytest_codexsandbox.reports.consequences import follows, severity, split, worst
+from pytest_codexsandbox.reports.facts import many
 from pytest_codexsandbox.reports.generated import word_of
 from pytest_codexsandbox.reports.merged_remedies import merged
 
@@ -55,7 +57,23 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def promises(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(record.key.promise for record in self.records))
+        return promises_of(self.records)
+
+    @property
+    def direct(self) -> tuple[Record, ...]:
+        """The results that show the cause."""
+        return split(self.records)[0]
+
+    @property
+    def following(self) -> tuple[Record, ...]:
+        """The results that follow from it: what Codex makes of a file with this fault."""
+        return split(self.records)[1]
+
+    @property
+    def counted(self) -> str:
+        """`140 results`, and how many follow from them."""
+        more = f", {len(self.following):,} more follow" if self.following else ""
+        return f"{many(len(self.direct), 'result')}{more}"
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -79,6 +97,10 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         """The row that decided: of a violation the first in its direction, else the first that was not held."""
         rows = self.first.evidence
         return self.first.deciding or next((row for row in rows if not row.held), rows[0] if rows else None)
+
+
+def promises_of(records: Iterable[Record]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(record.key.promise for record in records))
 
 
 def loud(states: Mapping[Key, Record]) -> list[Cause]:
@@ -105,7 +127,7 @@ def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...]) -> list[Caus
             found.setdefault(_cause_of(record, blockers), []).append(record)
     causes = [
         Cause(
-            verdict=members[0].verdict, direction=members[0].direction, records=tuple(_telling_first(members)),
+            verdict=members[0].verdict, direction=worst(members), records=tuple(_telling_first(members)),
             starts=_starts_of(members, starts), blocker=blockers.get((members[0].blocked_by, *_column(members[0]))),
         )
         for members in found.values()
@@ -118,12 +140,12 @@ def _place(cause: Cause, order: Mapping[Verdict, int]) -> tuple[int, int]:
     """If the harness cannot be believed, nothing below it can."""
     if cause.verdict is Verdict.BROKEN and cause.first.key.promise.partition(".")[0] == HARNESS:
         return (-1, 0)
-    return (order[cause.verdict], _severity(cause.direction))
+    return (order[cause.verdict], severity(cause.direction))
 
 
 def _telling_first(records: list[Record]) -> list[Record]:
-    """Of one cause, what can be shown: a result with a diff comes first."""
-    return sorted(records, key=lambda record: not (record.deciding and record.deciding.diff))
+    """Sorts the results of one cause: those that show it first, and of these the ones with a diff."""
+    return sorted(records, key=lambda record: (follows(record), not (record.deciding and record.deciding.diff)))
 
 
 def _column(record: Record) -> tuple[str, str, str, str]:
@@ -152,7 +174,7 @@ def _cause_of(record: Record, blockers: Mapping[tuple[str, ...], Record]) -> tup
     told = (diagnosis.fingerprint, diagnosis.cause) if diagnosis and diagnosis.fingerprint else None
     match record.verdict:
         case Verdict.VIOLATES:
-            return ("violates", record.direction, *(told or ("", record.key.promise)))
+            return ("violates", _apart(record, told is not None), *(told or ("", record.key.promise)))
         case Verdict.BLOCKED if record.blocked_by == BLOCKED_BY:
             return ("blocked", record.reason.partition(" (sha256")[0])  # what was asked for, and what was used instead
         case Verdict.BLOCKED:
@@ -163,8 +185,10 @@ def _cause_of(record: Record, blockers: Mapping[tuple[str, ...], Record]) -> tup
             return (record.verdict.value, record.reason)
 
 
-def _severity(direction: Direction) -> int:
-    return DIRECTIONS.index(direction) if direction in DIRECTIONS else len(DIRECTIONS)
+def _apart(record: Record, known: bool) -> str:
+    """One fault of a generator's file is one cause, whatever it leads to; but a leak is told by itself."""
+    together = known and record.key.policy == AS_ASKED and record.direction != "leak"
+    return "" if together else record.direction
 
 
 class Calls:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from pytest_codexsandbox.model.bwrap import BLOCKED_BY, BwrapUsed
 from pytest_codexsandbox.model.journal import CallLine, CellRow, EnvironmentLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal, count
+from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.started_by import program_of
@@ -65,6 +66,12 @@ def machines(journal: Journal) -> list[str]:
     lines = {line.spec: line for line in reversed(journal.environments)}
     specs = dict.fromkeys(cell.environment for cell in journal.plan.cells)
     return [_machine(spec, lines.get(spec), journal.plan.cells) for spec in specs]
+
+
+def changed(journal: Journal) -> list[str]:
+    """One line for each environment whose machine changed while it was measured."""
+    found = changes(journal.environments)
+    return [f"{spec} changed while the run went on: {'; '.join(told)}" for spec, told in found.items()]
 
 
 def _machine(spec: str, line: EnvironmentLine | None, cells: Iterable[CellRow]) -> str:

@@ -163,7 +163,7 @@ def _told(journal: Journal, states: Mapping[Key, Record], where: Places, folder:
         "cells": [(where.names[cell.id], cell) for cell in journal.plan.cells],
         "machines": breadth.environments(journal, _MACHINES),
         "pairs_told": [*breadth.pairs(journal, states), *breadth.without_sandbox(journal, states)],
-        "not_had": breadth.not_had(journal),
+        "not_had": [*facts.changed(journal), *breadth.not_had(journal)],
         "environments": [(line.spec, flat(line.facts)) for line in {e.spec: e for e in journal.environments}.values()],
         "subjects": [(line, flat(line.facts)) for line in {s.label: s for s in journal.subjects}.values()],
         "not_planned": journal.plan.not_planned,

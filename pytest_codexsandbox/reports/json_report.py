@@ -56,6 +56,7 @@ def render(journal: Journal, folder: Path | None) -> str:
         "cells_without_sandbox": sorted(known_without_sandbox(states.values())),  # known: nothing was measured there
         "promises": journal.plan.promises,
         "environments": journal.environments,
+        "machine_changed": facts.changed(journal),
         "by_itself": alone.as_data(journal, states),
         "subjects": journal.subjects,
         "posture": facts.posture(journal),
@@ -97,7 +98,7 @@ def _causes(states: Mapping[Key, Record]) -> list[dict[str, Any]]:
         {
             "verdict": cause.verdict.value, "direction": cause.direction, "results": len(cause.records),
             "promises": cause.promises, "diagnosis": cause.diagnosis, "cases": cause.cases,
-            "measured": cause.measured,
+            "measured": cause.measured, "following": len(cause.following),
         }
         for cause in (*causes.loud(states), *causes.quiet(states))
     ]  # fmt: skip

@@ -64,7 +64,7 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
     )  # fmt: skip
     for line in [facts.codex(journal), *breadth.environments(journal, _MACHINES), facts.plan(journal), *wide]:
         yield f"- {_text(line)}"
-    for line in breadth.not_had(journal):
+    for line in (*facts.changed(journal), *breadth.not_had(journal)):
         yield f"- **{_text(line)}**"
     for reason in journal.end.reasons if journal.end else ():
         code, _, words = reason.partition(" ")

@@ -117,7 +117,7 @@ def _heading(cause: Cause) -> str:
         return f"{cause.what_blocks}: {count} blocked"
     if cause.first.attempt == 0:
         return f"planned and never run: {count}"
-    return f"{cause.direction or cause.verdict.value}: {f'{cause.word}, ' if cause.word else ''}{count}"
+    return f"{cause.direction or cause.verdict.value}: {f'{cause.word}, ' if cause.word else ''}{cause.counted}"
 
 
 def pairs(rows: Sequence[Evidence]) -> tuple[Pair, ...]:

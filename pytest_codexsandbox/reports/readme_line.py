@@ -27,7 +27,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "idempotent": (
         "generator.second-run-changes-nothing", "generator.third-run-changes-nothing", "generator.does-not-grow",
-        "generator.means-the-same-again",
+        "generator.means-the-same-again", "generator.second-run-touches-nothing",
     ),
     "effective": ("effective.", "generator.keys-at-their-own-place"),
     "shares": ("managed-block.",),

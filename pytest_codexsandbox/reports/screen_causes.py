@@ -1,5 +1,6 @@
 """The blocks below the matrix: one for each cause, with what to do and a line to paste."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -8,7 +9,7 @@ import msgspec
 
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
-from pytest_codexsandbox.reports.causes import Calls, Cause
+from pytest_codexsandbox.reports.causes import Calls, Cause, promises_of
 from pytest_codexsandbox.reports.diffs import lines_of
 from pytest_codexsandbox.reports.facts import listed, many
 from pytest_codexsandbox.reports.paint import Paint
@@ -54,7 +55,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
             ]
         lines += self._cases(cause)
         lines += self._blocked(cause) if cause.verdict is Verdict.BLOCKED else self._seen(cause)
-        return [*lines, *self._because(cause), *self._paste(cause)]
+        return [*lines, *self._because(cause), *self._so_also(cause), *self._paste(cause)]
 
     def _heading(self, cause: Cause, *, where: bool = False) -> list[str]:
         sign = SIGNS[Verdict.VIOLATES if cause.starts else cause.verdict]
@@ -69,9 +70,9 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
             return f"{cause.what_blocks}, {many(len(cause.records), 'result')} blocked"
         if cause.first.attempt == 0:
             return f"never came: {many(len(cause.records), 'result')}"
-        limit = len(cause.promises) if self.verbosity else _NAMES
-        several = f" ({many(len(cause.records), 'result')})" if len(cause.records) > 1 else ""
-        return listed(cause.promises, limit) + several
+        promises = promises_of(cause.direct)
+        several = f" ({cause.counted})" if len(cause.records) > 1 else ""
+        return listed(promises, len(promises) if self.verbosity else _NAMES) + several
 
     def _where(self, cause: Cause) -> str:
         return self.places.told(cause.records, len(cause.records) if self.verbosity else _NAMES)
@@ -125,6 +126,14 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         if more := len(diagnosis.ways) - len(shown):
             lines += self.paint.labelled("", f"and {many(more, 'more way')} (-v)")
         return [*lines, *(self.paint.labelled("see", diagnosis.link) if diagnosis.link else [])]
+
+    def _so_also(self, cause: Cause) -> list[str]:
+        """The promises that are broken because of it, each with its count."""
+        if not cause.following:
+            return []
+        counts = Counter(record.key.promise for record in cause.following)
+        told = ", ".join(f"{promise} ({count:,})" for promise, count in counts.items())
+        return self.paint.labelled("so also", told)
 
     def _paste(self, cause: Cause) -> list[str]:
         record: Record = (*cause.starts, cause.first)[0]

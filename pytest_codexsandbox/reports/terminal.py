@@ -67,6 +67,7 @@ def _head(journal: Journal, states: Mapping[Key, Record], paint: Paint, verbosit
     lines += paint.wrapped(f"{journal.run.product or 'codexsandbox'} · {facts.codex(journal)}")
     for machine in facts.machines(journal) if verbosity else breadth.environments(journal, _MACHINES):
         lines += paint.wrapped(machine)
+    lines += [paint.coloured(line, Verdict.BROKEN) for told in facts.changed(journal) for line in paint.wrapped(told)]
     return [*lines, *paint.wrapped(facts.plan(journal))]
 
 

@@ -30,6 +30,7 @@ from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
 from pytest_codexsandbox.session.once import Kept, once
 from pytest_codexsandbox.session.places import PlacedErrand, Places
+from pytest_codexsandbox.session.steady import Steady
 from pytest_codexsandbox.session.unchanged import Unchanged
 
 UNCONFINED = "unconfined"
@@ -70,6 +71,7 @@ class Bench:
         )
         self._places_are_ours = True
         self._programs_had = Unchanged(options.cache)
+        self._steady = Steady()
         self._kept: Kept = {}
         self.cells = {cell.id: cell for cell in plan.cells}
         self.promises = {promise.id: promise for promise in plan.promises}
@@ -93,6 +95,10 @@ class Bench:
     def entrance(self, spec: EnvironmentSpec) -> Entrance | None:
         return self._places.get(spec).entrance
 
+    def ends(self, spec: EnvironmentSpec) -> int:
+        """Counts how often an environment has ended: what was lost in the middle of a call has ended too."""
+        return self._places.ends(spec)
+
     def ahead(self, spec: EnvironmentSpec) -> None:
         """Start it beside what runs: it is needed next."""
         self._places.ahead(spec)
@@ -109,10 +115,24 @@ class Bench:
         return self._once(("subject", spec.label), lambda: self._have(spec))
 
     def need_same(self, cell: Cell, seen: Sequence[Observation] = ()) -> None:
-        """After each call: MachineFault where what ran may have been another program than the one that is told of."""
+        """After each call: MachineFault where it may have been another program than the one that is told of, or where
+        the machine is another one than when the environment was opened."""
+        self._need_steady(cell.environment)
         binary = self.subject(cell.subject).binary
         self._programs_had.need(binary)
         self._programs_had.need_started(cell.environment.id, binary, seen)
+
+    def _need_steady(self, spec: EnvironmentSpec) -> None:
+        try:
+            self._steady.look(self._places.get(spec))
+        finally:
+            self._tell_change(spec)
+
+    def _tell_change(self, spec: EnvironmentSpec) -> None:
+        """The journal has the facts of both sides."""
+        if facts := self._steady.news(spec.id):
+            name, worker = self.environment_id(spec), self.options.worker
+            self._emit(EnvironmentLine(id=name, spec=spec.id, facts=facts, worker=worker))
 
     def door(self, name: str) -> Door:
         made: Door = self._once(("door", name), plugged("doors", name))
@@ -191,6 +211,7 @@ class Bench:
     def _stands(self, spec: EnvironmentSpec, environment: Environment) -> None:
         facts = dict(environment.facts())
         self._emit(EnvironmentLine(id=self.environment_id(spec), spec=spec.id, facts=facts, worker=self.options.worker))
+        self._steady.opened(environment)
 
     def _programs(self, spec: EnvironmentSpec) -> list[Subject]:
         """The Codexes that will be called there; one that cannot be had is its own cells' fault."""
@@ -253,7 +274,17 @@ class Bench:
         asked = POLICIES[policy] if policy else POLICIES["danger-full-access"]
         environment = self.environment(cell.environment)
         subject = self.subject(cell.subject).inside(environment)
-        return partial(self.door_of(cell, door, policy).observe, environment, subject, asked, acts, call)
+        observe = partial(self.door_of(cell, door, policy).observe, environment, subject, asked, acts, call)
+        return partial(self._steadily, environment, observe)
+
+    def _steadily(
+        self, environment: Environment, observe: Callable[[], tuple[Observation, ...]]
+    ) -> tuple[Observation, ...]:
+        """In whatever thread: what was seen while the machine changed is not told."""
+        seen = observe()
+        if not any(one.ended == "lost" for one in seen):  # then nobody is there who could be asked
+            self._steady.look(environment)
+        return seen
 
     def _call(self, promises: tuple[Promise, ...], group: str) -> Call:
         own = promises[0] if group != SHARED and promises else None
@@ -261,12 +292,16 @@ class Bench:
 
     def _observe(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
         try:
+            self._steady.need(cell.environment.id)
             observations = self._observed(cell, door, policy, group)
         except Lost as fault:  # what the call left in its world was not seen any more
             self._places.lose(cell.environment, fault.why or fault.what)
             raise
+        finally:
+            self._tell_change(cell.environment)
         if policy:
             self.need_same(cell, observations)
+            self._need_one_bwrap(cell, door, policy, group, observations)
         call = self._call(self.planned(policy, group), group)
         for observation in observations:
             self._emit(self._line(cell, observation, call, control=not policy))
@@ -279,6 +314,19 @@ class Bench:
         if lacking:
             raise MachineFault("this machine has not enough for the call", where=cell.environment.id, why=lacking)
         return observations
+
+    def _need_one_bwrap(
+        self, cell: Cell, door: str, policy: str, group: str, seen: Sequence[Observation]
+    ) -> None:  # fmt: skip
+        """A call of its own, or a generator, may have an environment in which Codex finds another one."""
+        if group != SHARED or cell.subject.generator or not POLICIES[policy].sandboxed:
+            return
+        facts = self.facts(cell.environment)
+        who = f"Codex {cell.subject.label} at the door {door}"
+        try:
+            self._steady.set_up(cell.environment.id, who, [used(one.readings, facts) for one in seen])
+        finally:
+            self._tell_change(cell.environment)
 
     def _observed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
         """What was on an errand, or performed now."""

@@ -1,13 +1,13 @@
 """Two subjects whose answer is known, run beside every measurement: if they are misjudged, nothing is believed."""
 
 from collections.abc import Callable
+from typing import Final
 
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.session.batteries import SHARED
@@ -18,6 +18,7 @@ from pytest_codexsandbox.session.standing import START, TRUST, canary_evidence
 from pytest_codexsandbox.subjects import canaries as canary_subjects
 
 Pairs = tuple[tuple[Promise, Callable[..., object]], ...]
+ATTEMPTS: Final = 3  # a canary that dies with its environment is asked again, twice at most
 _FINE = (Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE)
 
 
@@ -30,9 +31,12 @@ class Canaries:
     def __init__(self, bench: Bench, pairs: Pairs) -> None:
         self._bench, self._pairs = bench, pairs
         self._kept: Kept = {}
+        self._lost: dict[tuple[str, str, str], list[str]] = {}  # attempts that ended with their environment
 
     def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]:
-        return canary_evidence(self._behaved(cell, door), self._bench.seen(cell, door, policy, SHARED)[0])
+        behaved = self._behaved(cell, door)
+        lost = {name: self._lost.get((cell.environment.id, door, name), []) for name in behaved}
+        return canary_evidence(behaved, self._bench.seen(cell, door, policy, SHARED)[0], lost=lost)
 
     def need(self, cell: Cell, door: str) -> None:
         """Where a canary was misjudged nothing else is judged either."""
@@ -64,23 +68,34 @@ class Canaries:
 
     def _caught(self, subject: Subject, cell: Cell, door: str, policy: str) -> str:
         records = self._rehearse(subject, cell, door, policy, [pair for pair in self._pairs if pair[0].topic == START])
-        wrong = [record for record in records.values() if record.verdict is not Verdict.VIOLATES]
+        wrong = [record for record in records if record.verdict is not Verdict.VIOLATES]
         return _words("allow-all was not caught", wrong) if wrong or not records else ""
 
     def _passed(self, subject: Subject, cell: Cell, door: str, policy: str) -> str | None:
         records = self._rehearse(subject, cell, door, policy, self._battery(policy))
-        if all(record.verdict is Verdict.NOT_APPLICABLE for record in records.values()):
+        if all(record.verdict is Verdict.NOT_APPLICABLE for record in records):
             return None
-        wrong = [record for record in records.values() if record.verdict not in _FINE]
+        wrong = [record for record in records if record.verdict not in _FINE]
         return _words("the good canary was failed", wrong) if wrong else ""
 
     def _rehearse(
         self, subject: Subject, cell: Cell, door: str, policy: str, pairs: list[tuple[Promise, Callable[..., object]]]
-    ) -> dict[Key, Record]:
-        return rehearse(
-            pairs, (policy,), subject, environment=cell.environment, options=self._bench.options, door=door,
-            exempt_from_start=True, bench=self._bench,
-        )  # fmt: skip
+    ) -> list[Record]:
+        """Asks again where the environment was lost meanwhile. What an attempt judged before that counts too."""
+        spec, judged = cell.environment, list[Record]()
+        for attempt in range(1, ATTEMPTS + 1):
+            ends = self._bench.ends(spec)
+            found = rehearse(
+                pairs, (policy,), subject, environment=spec, options=self._bench.options, door=door,
+                exempt_from_start=True, bench=self._bench,
+            ).values()  # fmt: skip
+            broken = [record for record in found if record.verdict is Verdict.BROKEN]
+            if not broken or self._bench.ends(spec) == ends or attempt == ATTEMPTS:
+                return [*judged, *found]
+            judged += [record for record in found if record not in broken]
+            lost = self._lost.setdefault((spec.id, door, subject.spec.label), [])
+            lost.append(f"attempt {attempt}: {broken[0].reason}")
+        raise AssertionError("unreachable: the last attempt returns")
 
 
 def _words(what: str, wrong: list[Record]) -> str:

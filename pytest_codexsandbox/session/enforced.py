@@ -6,10 +6,10 @@ from typing import Final, cast
 import msgspec
 
 from pytest_codexsandbox.diagnosis.clues import flat
-from pytest_codexsandbox.diagnosis.start import assess
+from pytest_codexsandbox.diagnosis.start import assess, escaped, proof_of
 from pytest_codexsandbox.doors.settings import no_settings
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators.enforcing import ACTS, CLAIMS, PROMISE, permitted
+from pytest_codexsandbox.generators.enforcing import ACTS, CLAIMS, PROMISE, grants_everything, permitted
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.bwrap import used
 from pytest_codexsandbox.model.cell import Cell
@@ -65,6 +65,8 @@ class Enforcement:
         sandboxed = expect.sandbox != FULL_ACCESS
         seen = self._observed(cell, door, AS_ASKED, sandboxed=sandboxed)
         started = assess(seen, control, sandboxed=sandboxed, facts=flat(bench.facts(cell.environment)))
+        if sandboxed and grants_everything(expect):
+            started = by_marks_alone(started, seen)
         start = _on(started, seen, control, sandboxed=sandboxed)
         # Of a command that never ran nothing else can be told than that.
         findings = (start, *_acts(cell, seen, control, expect)) if seen.ready else (start,)
@@ -118,6 +120,17 @@ def _on(started: Started, seen: Observation, control: Observation, *, sandboxed:
         direction="" if held else "leak" if started.state == "off" else "denied",
         reason="" if held else _reason(started, sandboxed=sandboxed),
     )  # fmt: skip
+
+
+def by_marks_alone(started: Started, seen: Observation) -> Started:
+    """Judges a sandbox under which every folder may be written: a write outside says nothing, the kernel's marks do."""
+    if started.state != "off" or not escaped(seen):
+        return started
+    proof = next(filter(None, (proof_of(reading, "") for reading in seen.readings)), "")
+    asked = "every folder was asked for, and a write outside works"
+    if not proof:
+        return msgspec.structs.replace(started, why=f"{asked}; the kernel shows no mark of a sandbox")
+    return msgspec.structs.replace(started, state="on", why=f"{asked}; the kernel shows {proof}")
 
 
 def _reason(started: Started, *, sandboxed: bool) -> str:

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox.generators.file_store import FileStore
 from pytest_codexsandbox.generators.proof import Proof, confined
 from pytest_codexsandbox.guest import trespass
 from pytest_codexsandbox.matrix.generated import Writers
@@ -43,7 +44,10 @@ def open_workshop(
         free = inside is None and not confinement.by
         return Told(findings=known(), by=f"known-generators-{cell.subject.label}", unconfined=free)
 
-    return RealWorkshop(bench, writers, teller=teller, asking=RealAsking(bench), known=told, emit=emit)
+    return RealWorkshop(
+        bench, writers, teller=teller, asking=RealAsking(bench), known=told, emit=emit,
+        store=FileStore(folder / "contents"),
+    )  # fmt: skip
 
 
 def _walls(proof: Proof) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What a generator wrote in its private folders, at the paths of the world of a call. Pure.
+"""What a generator wrote in its private folders, at the paths of the world of a call. Pure but for reading.
 
 The private folders' names occur nowhere else, so that they can be told in whatever was written: in a file's bytes, an
 argument, a variable.
@@ -7,6 +7,7 @@ argument, a variable.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pytest_codexsandbox.generators import file_store
 from pytest_codexsandbox.generators.checks import seen
 from pytest_codexsandbox.model.generator import CONFIG, Files, Laid, Outcome, Story, Written
 from pytest_codexsandbox.model.world import World
@@ -35,7 +36,7 @@ def readable(story: Story, files: Files) -> Iterator[tuple[str, bytes]]:
     for path, state in files.items():
         name = path.replace(_HOME, "@CODEX_HOME@/")
         if name != CONFIG and name.startswith(LAID) and state.kind == "file":
-            yield name, state.content
+            yield name, file_store.read(state)
 
 
 def _pairs(mine: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """The promises that every other verdict leans on: the start, the control, the canaries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
@@ -62,12 +63,16 @@ def control_words(control: Observation) -> str:
     return f"the control did not work: {control.ended} {control.code}: {said}"
 
 
-def canary_evidence(behaved: Mapping[str, str], seen: Observation) -> tuple[Evidence, ...]:
-    """`behaved`: each canary that was asked, and "" when it was judged rightly, else what was wrong."""
+def canary_evidence(
+    behaved: Mapping[str, str], seen: Observation, *, lost: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> tuple[Evidence, ...]:
+    """`behaved`: each canary that was asked, and "" when it was judged rightly, else what was wrong. `lost`: attempts
+    that ended with their environment, before the one that counts."""
     claims = {"allow-all": "a Codex without any sandbox is caught", "good": "a well-behaved Codex passes"}
     return tuple(
         Evidence(
-            claim=claims[act], act=act, nonce=seen.nonce, call=seen.id, saw=fault or f"the canary {act} behaved",
+            claim=claims[act], act=act, nonce=seen.nonce, call=seen.id,
+            saw="; ".join([fault or f"the canary {act} behaved", *lost.get(act, ())]),
             held=not fault, control=fault or f"the canary {act} behaved", control_held=not fault,
         )
         for act, fault in behaved.items()

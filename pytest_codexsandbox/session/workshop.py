@@ -12,7 +12,9 @@ from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators import effective
 from pytest_codexsandbox.generators.blocks import Unaskable
 from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.deciding_key import with_cause, with_cause_of_acts, with_cause_of_loading
 from pytest_codexsandbox.generators.effective import Oracle
+from pytest_codexsandbox.generators.file_store import FileStore
 from pytest_codexsandbox.generators.starting import started
 from pytest_codexsandbox.matrix.generated import Writers, policy_of
 from pytest_codexsandbox.model.cell import Cell
@@ -78,11 +80,12 @@ class Asking(Protocol):
 class RealWorkshop:
     def __init__(
         self, bench: Bench, writers: Writers, *, teller: Teller, asking: Asking, known: Callable[[Cell], Told],
-        emit: Callable[[Line], None],
+        emit: Callable[[Line], None], store: FileStore | None = None,
     ) -> None:  # fmt: skip
-        """`known`: what the confinement and the generators whose answer is known had to say."""
+        """`known`: what the confinement and the generators whose answer is known had to say. `store`: keeps what
+        generators wrote beside the configuration; None keeps it in memory."""
         self._bench, self._writers, self._teller, self._asking = bench, writers, teller, asking
-        self._known, self._emit = known, emit
+        self._known, self._emit, self._store = known, emit, store
         self._enforcement = Enforcement(bench, write=_there, emit=emit)
         self._kept: Kept = {}
 
@@ -115,13 +118,13 @@ class RealWorkshop:
         story, by = self.story(cell, case)
         why = self._not_asked(cell, story)
         if not why and _declined(story):
-            why = seen.DECLINED  # the file is the user's own
+            why = seen.declined(story)  # the file is the user's own
         if why:
             return _skipped(effective.LOADS, why, by)
         claim, by = self.claim(cell, case)
         if not claim.loads and not self._before(cell, story).loads:
             return _skipped(effective.LOADS, "the user's own file does not load in this Codex either", by)
-        return Told(findings=effective.loads(claim, self.oracle(cell)), by=by)
+        return Told(findings=with_cause_of_loading(effective.loads(claim, self.oracle(cell)), story), by=by)
 
     def claims(self, cell: Cell, case: str) -> Told:
         told = self._asked(cell, case)
@@ -129,7 +132,8 @@ class RealWorkshop:
             return told
         claim, by = self.claim(cell, case)
         (expect, why), (story, _) = self.expect(cell, case), self.story(cell, case)
-        findings = (*effective.says(claim, expect, self.oracle(cell)), *started(story, expect))
+        says = with_cause(effective.says(claim, expect, self.oracle(cell)), story)
+        findings = (*says, *started(story, expect))
         return Told(findings=_unless_open(findings, why), by=by)
 
     def enforces(self, cell: Cell, case: str) -> tuple[Told, tuple[Observation, ...]]:
@@ -139,7 +143,8 @@ class RealWorkshop:
         if told is not None:
             return told, ()
         enforced, (expect, why) = self.enforced(cell, case), self.expect(cell, case)
-        findings = _unless_open((*started(story, expect), *enforced.findings), why)
+        acts = with_cause_of_acts(enforced.findings, story)
+        findings = _unless_open((*started(story, expect), *acts), why)
         return Told(findings=findings, by=enforced.by), enforced.seen
 
     def strained(self, kind: str, cell: Cell, case: str) -> Told:
@@ -202,7 +207,7 @@ class RealWorkshop:
         what = "the policy is what was asked for"
         why = why or self._no_end(story)
         if why or story.first.refused or _declined(story):
-            return _skipped(what, why or seen.DECLINED, by)
+            return _skipped(what, why or seen.declined(story), by)
         if self._silent(cell, story):
             return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
         asked = self._expected(cell, story.wish)
@@ -248,7 +253,7 @@ class RealWorkshop:
             before=told_files(story.before), runs=told_runs(story), confined=story.confined,
         )  # fmt: skip
         self._emit(anonymous(told, story.world))
-        return story, by
+        return self._store.slim(story) if self._store else story, by
 
     def _plain(self, cell: Cell, wish: Wish) -> Story:
         """Where the user has no file."""

@@ -25,6 +25,16 @@ def test_the_third_run_changes_no_byte(codex_writing: Writing) -> None:
     codex_writing.holds()
 
 
+@generator_promise("generator.second-run-touches-nothing", severity="low", source=CONTRACT, over="configs")
+def test_a_second_run_with_nothing_to_change_does_not_write_the_file(codex_writing: Writing) -> None:
+    """A run that would write the same bytes writes nothing: the file keeps its inode and its time.
+
+    Source: the contract of generators.
+    Control: the write of the first run is seen by the inode or by the time.
+    """
+    codex_writing.holds()
+
+
 @generator_promise("generator.does-not-grow", severity="medium", source=CONTRACT, over="configs")
 def test_the_file_does_not_grow_with_each_run(codex_writing: Writing) -> None:
     """The file is as long after the third run as after the first.

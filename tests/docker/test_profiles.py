@@ -138,8 +138,8 @@ def test_a_plan_names_the_profile_that_this_engine_cannot_give(
     assert main(["plan", str(file)]) == 0
     told = capsys.readouterr().out
     assert "userns-remap" in told and "dockerd --userns-remap=default" in told
-    assert main(["plan", str(file), "--codex-docker-hosts", "unix:///nobody/listens"]) == 0
-    assert "dockerd --userns-remap=default" not in capsys.readouterr().out
+    assert main(["plan", str(file), "--codex-docker-hosts", "unix:///nobody/listens"]) == 4
+    assert "dockerd --userns-remap=default" not in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="an engine of our own needs root")

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.registry import cache_folder
+from tests.docker.profiles import profiled
 from tests.plugin.conftest import INTERRUPTIBLE
 
 MATRIX = """
@@ -70,3 +74,37 @@ def test_a_run_that_is_ended_leaves_nothing(folder: Path, number: signal.Signals
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()
+
+
+KEPT = """
+import sys, time
+from pathlib import Path
+from tests.docker.profiles import opened
+from tests.docker.profiles import profiled
+with opened(profiled("own-network"), Path(sys.argv[1])):
+    print("open", flush=True)
+    time.sleep(600)
+"""
+
+
+def networks_of(pid: int) -> list[str]:
+    with Engine() as engine:
+        return [left.name for left in find(engine) if left.owner.pid == pid and left.kind == "network"]
+
+
+def test_the_next_run_removes_the_network_of_one_that_was_killed_with_its_watchers(folder: Path) -> None:
+    words = (sys.executable, "-c", KEPT, str(folder / "one"))
+    said: list[str] = []
+    with subprocess.Popen(words, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        try:
+            assert run.stdout.readline() == b"open\n"
+            (network,) = networks_of(run.pid)
+        finally:
+            kin.end([run.pid])  # stopped, then killed, with all that it started
+    assert networks_of(run.pid) == [network], "nothing is left that could remove it"
+    backend = ContainerBackend()
+    with backend.open(profiled("docker-default"), folder / "next", cache=cache_folder(), say=said.append):
+        assert networks_of(run.pid) == []
+    assert any(f"removed what a killed run left behind: network {network}" in line for line in said)
+    assert backend.audit() == ()

@@ -47,12 +47,14 @@ _WHEN: Final[dict[int, str]] = {
     "blocked, unconfined, or n/a by probe, or an image that was asked for cannot be had here",
     settling.LEDGER: "the ledger does not add up: something planned has no state, nothing was measured in a cell, or "
     "not whether its sandbox is on (and it is not known that every sandbox is refused there), sandboxes were asked "
-    "for and none was on in the whole run, workers of one run did not measure the same (a Codex or an image was "
-    "replaced meanwhile), the journal is incomplete, or a report that was asked for could not be written",
+    "for and none was on in the whole run, a release or all cells in containers could not be measured, workers of one "
+    "run did not measure the same (a Codex or an image was replaced meanwhile), a machine changed while it was "
+    "measured, the journal is incomplete, or a report that was asked for could not be written",
     settling.BROKEN: "something is `broken`: the harness could not tell",
     settling.STALE: "an expectation is stale, has expired, or fits nothing",
     settling.LEAK: "something of ours was left behind on the machine",
     **settling.PYTEST_OWN,
+    4: f"{settling.PYTEST_OWN[4]}, or nothing that was asked for can be measured on this machine",
 }
 
 

@@ -1,7 +1,8 @@
-"""The README's matrix: a journal of a real run, kept small, rendered as a terminal of 80 columns shows it."""
+"""The README's matrix: a journal of a real run with one red cell, kept small, as a terminal of 80 columns shows it."""
 
 import gzip
 import re
+import shlex
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -21,21 +22,33 @@ from pytest_codexsandbox.model.journal import (
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.observation import Link, Reading
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.terminal import render
 
 KEPT: Final = Path(__file__).resolve().parents[1] / "golden" / "readme" / "journal.ndjson.gz"
 BEGIN: Final = "<!-- matrix: begin -->"
 END: Final = "<!-- matrix: end -->"
-COMMAND: Final = "$ pytest --codex-matrix"
+WORDS: Final = (
+    "pytest", "--codex-matrix=incident-hermes", "--codex-release", "installed",
+    "--codex-only", "sqlite.granted-folder-works,sqlite.sibling-database-refused",
+)  # fmt: skip
 _FACTS: Final = ("arch", "distro", "distro_version", "distro_name", "uid")
 
 
 def text() -> str:
-    """Head, matrix, legend and counts; what stands below them (grey and red causes) is left out."""
+    """Head, matrix, legend, counts and the red block; notes and selections below them are left out."""
     screen = render(kept(), width=80, color=False, ascii=False)
     head, rest = screen.split("\nlegend", 1)
     legend = ("legend" + rest).split("\nsandbox:", 1)[0].rstrip()
-    return f"{COMMAND}\n{head.rstrip()}\n\n{legend}"
+    _, _, below = rest.partition("\n\nF ")
+    red = "F " + below.split("\n\n", 1)[0].rstrip()
+    return f"$ {_command()}\n{head.rstrip()}\n\n{legend}\n\n{red}"
+
+
+def _command() -> str:
+    """The command in lines of at most 80 columns, to be pasted as it stands."""
+    first, rest = shlex.join(WORDS[:4]), shlex.join(WORDS[4:])
+    return f"{first} \\\n    {rest}"
 
 
 def put(readme: str, matrix: str) -> str:
@@ -61,7 +74,7 @@ def keep(journal: Path) -> None:
 
 
 def small(journal: Journal) -> list[Line]:
-    run = replace(journal.run, invocation=("pytest", "--codex-matrix"), boot_id="", pid=0)
+    run = replace(journal.run, invocation=WORDS, boot_id="", pid=0)
     results = [ResultLine.of(_result(record)) for record in journal.records]
     end = [journal.end] if journal.end is not None else []
     return [
@@ -76,7 +89,10 @@ def small(journal: Journal) -> list[Line]:
 
 
 def _plan(plan: PlanLine) -> PlanLine:
-    return replace(plan, promises=tuple(replace(row, summary="", source="") for row in plan.promises))
+    return replace(
+        plan, promises=tuple(replace(row, summary="", source="") for row in plan.promises),
+        generators=tuple(replace(row, spec=row.name, rows=()) for row in plan.generators),
+    )  # fmt: skip
 
 
 def _environment(line: EnvironmentLine) -> EnvironmentLine:
@@ -95,7 +111,8 @@ def _call(number: int, line: CallLine) -> CallLine:
         before={}, after={}, arrivals=(), survivors=(), litter=(), world=None, given={},
         readings=tuple(map(_reading, line.observation.readings[:1])),
     )  # fmt: skip
-    return replace(line, id=seen.id, observation=seen, stdin="", stdin_sha256="", repro="")
+    used = line.bwrap_used and replace(line.bwrap_used, path=_last(line.bwrap_used.path))
+    return replace(line, id=seen.id, observation=seen, stdin="", stdin_sha256="", repro="", bwrap_used=used)
 
 
 def _reading(reading: Reading) -> Reading:
@@ -103,8 +120,16 @@ def _reading(reading: Reading) -> Reading:
 
 
 def _link(link: Link) -> Link:
-    return replace(link, exe="/" + "/".join(Path(link.exe).parts[-2:]))
+    return replace(link, exe=_last(link.exe))
+
+
+def _last(path: str) -> str:
+    """The last two words of a path, without the machine's folders."""
+    return "/" + "/".join(Path(path).parts[-2:])
 
 
 def _result(record: Record) -> Record:
+    """Of a red result everything that its block shows, of others the verdict alone."""
+    if record.verdict is Verdict.VIOLATES:
+        return replace(record, calls=(), repro="repro/sqlite.sh", worker="")
     return replace(record, evidence=(), calls=(), diagnosis=None, reason="", repro="", worker="")

@@ -10,20 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import pytest
-
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.fetch import NotReached
 from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.resolve import resolve
+from tests import needs
 from tests.house.tracked import ROOT
 
 LIMIT: Final = 300.0
-NEEDED: Final = "CODEXSANDBOX_NEED_REGISTRIES"
 TESTS: Final = ROOT / "docs" / "explanation" / "incidents"
 
 
@@ -94,10 +91,9 @@ def _records(path: Path) -> dict[Asked, Record]:
 
 
 def have(release: str) -> None:
-    """It is here, or can be had; else the test is skipped with the reason."""
+    """Brings a release of Codex. Skips the test, with the line that helps, where no registry can be asked."""
     try:
         resolve(SubjectSpec(label=release, release=release), cache=cache_folder(), progress=Silent())
     except CodexSandboxError as problem:
-        if not isinstance(problem, NotReached) or os.environ.get(NEEDED):
-            raise
-        pytest.skip(f"Codex {release} cannot be had: {problem.what}: {problem.why}")
+        needs.skip_unreachable(f"Codex {release}", problem)
+        raise

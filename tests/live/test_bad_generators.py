@@ -28,6 +28,7 @@ ALSO = {  # promises that a flaw breaks beside its own
     "changes-mode": {"generator.second-run-changes-nothing", "generator.third-run-changes-nothing"},
     "replaces-the-link": {"generator.keys-at-their-own-place"},
     "idle": {"managed-block.one-balanced-pair"},
+    "swallows": {"managed-block.one-balanced-pair"},
     "at-the-end": {"effective.grants-no-more"},
     "flips-the-network": {"effective.grants-no-more"},
     "argv-unescaped": {"effective.grants-no-more"},

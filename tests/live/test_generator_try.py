@@ -1,6 +1,7 @@
 """`codexsandbox generator try` with a real Codex."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,10 +41,43 @@ def test_a_bad_one_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert '             + sandbox_mode = "workspace-write"' in shown
 
 
-def test_one_that_is_missing_is_a_finding_and_no_crash(capsys: pytest.CaptureFixture[str]) -> None:
-    code, shown = tried(capsys, "--case", "01-empty", "--", "/proc/nowhere/tool", "@CONFIG@")
-    assert code == 1
-    assert "F generator.ends-by-itself wrong-claim (not-started)" in shown
+@pytest.mark.parametrize(
+    ("text", "mode", "what", "next_step"),
+    [
+        (None, 0, "there is no program ./tool.sh", "give the path of a file that can be executed"),
+        ("#!/bin/sh\n", 0o644, "./tool.sh cannot be executed", "chmod +x"),
+        ("#!/no/such/interpreter\n", 0o755, "./tool.sh cannot be executed", "name another one behind #!"),
+        ("#!/usr/bin/env codexsandbox-nothing\n", 0o755, "./tool.sh cannot be executed", "behind #!"),
+        ("exit 0\n", 0o755, "./tool.sh cannot be executed", "begin it with #!/bin/sh"),
+    ],
+)
+def test_one_that_cannot_be_started_is_one_error_and_nothing_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    text: str | None, mode: int, what: str, next_step: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / "tool.sh").write_text(text)
+        (tmp_path / "tool.sh").chmod(mode)
+    assert main(["generator", "try", "--", "./tool.sh", "@CONFIG@"]) == 4
+    shown, error = capsys.readouterr()
+    assert shown == ""
+    assert what in error
+    assert [error.count(f"\n  {word} ") for word in ("where", "why", "next")] == [1, 1, 1]
+    assert next_step in error
+
+
+def test_what_new_prints_next_works_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["generator", "new", "cx-mine"]) == 0
+    line = next(one for one in capsys.readouterr().out.splitlines() if one.startswith("next"))
+    program, *words = line.split()[1:]
+    assert (program, words[-1]) == ("codexsandbox", "cx-mine")
+    code = main([*words[:2], "--case", "01-empty", *words[2:]])
+    shown = capsys.readouterr().out
+    assert (code, shown.startswith("cx-mine · Codex ")) == (0, True), shown
 
 
 def test_a_root_that_is_not_there_below_another_is_named_as_what_keeps_codex_from_starting(

@@ -51,9 +51,8 @@ def test_hermes_the_board_by_the_shipped_promises() -> None:
     have(REPORTED)
     seen = run("--codex-matrix=incident-hermes", f"--codex-release={REPORTED}", "--codex-only=sqlite.*")
     works, beside = "sqlite.granted-folder-works", "sqlite.sibling-database-refused"
-    assert reds(seen, generator="hermes-board-none") == {works, beside, "sqlite.second-reader-outside-sees-it"}, (
-        seen.out
-    )
+    assert reds(seen, generator="hermes-board-none") == {works, "sqlite.second-reader-outside-sees-it"}, seen.out
+    assert set(seen.verdicts(generator="hermes-board-none", promise=beside).values()) == {"conforms"}
     red = Asked("hermes-board-none", works, policy=ROOTS, release=REPORTED)
     assert "(unable to open database file)" in seen.said(red)
     assert "attempt to write a readonly database" in seen.said(red)  # of a database with a rollback journal
@@ -134,8 +133,8 @@ def test_the_tools_own_folders_are_granted_where_they_are(
 # ---- multica-ai/multica#1246
 CAPTURED = {
     "generator.keys-at-their-own-place": "generator-captured",
-    "effective.says-what-was-asked": "generator-another-mode",
-    "effective.does-what-was-asked": "generator-less-than-asked",
+    "effective.says-what-was-asked": "generator-captured",
+    "effective.does-what-was-asked": "generator-captured",
 }
 ENFORCES = "Codex says that it enforces {}"
 ROWS = {  # what is written for macOS and Windows is asked here; what their sandboxes do with it is not

@@ -1,7 +1,7 @@
 """Tools that people use, really brought from npm and PyPI, and put to work on a file: confined, without a network.
 
-Where a registry does not answer these tests are skipped with the reason, and fail where CODEXSANDBOX_NEED_REGISTRIES is
-set. What is brought stays in the cache, as it does for a user.
+Where a registry does not answer, or npm is missing, these tests are skipped with the reason (tests/needs.py). The tools
+stay in the cache, as they do for a user.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.fetch import NotReached, NotThere
 from pytest_codexsandbox.generators.checks import CHECKS, again
 from pytest_codexsandbox.generators.confine import confinement
@@ -28,10 +28,10 @@ from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import installed as installation
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.session.tellers import brought
+from tests import needs
 
 pytestmark = pytest.mark.live
 
-NEEDED = "CODEXSANDBOX_NEED_REGISTRIES"
 USERS = b"""\
 # mine
 model = "gpt-5"  # the big one
@@ -61,13 +61,12 @@ def shop() -> Iterator[Workshop]:
 
 
 def here(name: str) -> Generator:
-    """The real generator, brought if it is not here yet."""
+    """Returns the real generator, brought if it is not here yet."""
     try:
         return brought(generator_specs.of_declaration(name), cache_folder())
-    except NotReached as problem:
-        if os.environ.get(NEEDED):
-            pytest.fail(f"{NEEDED} is set, and the registry does not answer: {problem}", pytrace=False)
-        pytest.skip(f"the registry does not answer: {problem.what}: {problem.why}")
+    except CodexSandboxError as problem:
+        needs.skip_unreachable(name, problem)
+        raise
 
 
 def told(shop: Workshop, generator: Generator, config: bytes = USERS) -> Story:
@@ -118,6 +117,7 @@ def test_codex_turns_a_feature_on(shop: Workshop) -> None:
 
 
 # ---- npm
+@needs.npm()
 def test_a_tool_of_npm_works_without_a_network_and_is_seen_to_eat_comments(shop: Workshop) -> None:
     generator = here("add-mcp")
     story = told(shop, generator)
@@ -129,6 +129,7 @@ def test_a_tool_of_npm_works_without_a_network_and_is_seen_to_eat_comments(shop:
     assert "generator.user-keys-keep-their-values" not in faults(story, generator)
 
 
+@needs.npm()
 def test_once_it_is_here_no_registry_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     here("add-mcp")
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
@@ -137,6 +138,7 @@ def test_once_it_is_here_no_registry_is_asked(monkeypatch: pytest.MonkeyPatch) -
     assert found.facts["lock"]
 
 
+@needs.npm()
 def test_two_processes_bring_it_once_and_write_nothing_of_the_users(tmp_path: Path) -> None:
     here("add-mcp")  # skipped where no registry answers
     home, cache = tmp_path / "home", tmp_path / "cache"
@@ -179,15 +181,23 @@ NONE = Declaration(name="none", run="cmd:add-mcp", install={"npm": "add-mcp==0.0
 NO_WHEEL = Declaration(name="none", run="cmd:mcpm", install={"pypi": "mcpm==0.0.0.dev999"})
 
 
-@pytest.mark.parametrize("declaration", [NONE, NO_WHEEL], ids=["npm", "PyPI"])
-def test_a_version_that_does_not_exist_leaves_one_error_alone(declaration: Declaration, tmp_path: Path) -> None:
-    here("add-mcp")
+@pytest.mark.parametrize(
+    ("declaration", "other"),
+    [
+        pytest.param(NONE, "add-mcp", id="npm", marks=needs.npm()),
+        pytest.param(NO_WHEEL, "hermes-agent-file", id="PyPI"),
+    ],
+)
+def test_a_version_that_does_not_exist_leaves_one_error_alone(
+    declaration: Declaration, other: str, tmp_path: Path
+) -> None:
+    here(other)  # skipped where this registry does not answer
     with pytest.raises(NotThere, match=r"has no (add-mcp|mcpm) 0\.0\.0"):
         install(declaration, tmp_path / "cache")
     assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".build"] == []
 
 
-@pytest.mark.parametrize("name", ["add-mcp", "mcpm"])
+@pytest.mark.parametrize("name", [pytest.param("add-mcp", marks=needs.npm()), "mcpm"])
 def test_a_registry_that_is_not_there_is_one_error_soon(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,20 @@ def test_it_is_the_same_where_nothing_confines(folder: Path) -> None:
     assert reasons(strained("killed", generator("good"), folder, how=UNCONFINED)) == set()
 
 
+@traced
+def test_a_new_file_whose_first_half_is_the_old_one_can_be_judged(folder: Path) -> None:
+    """An atomic writer that doubles the file: the torn file of the control is another part of it."""
+    script = (
+        "import os, sys; path = sys.argv[1]; old = open(path).read()\n"
+        "half = len(old) // 2\n"
+        "if old[half:].strip('#\\n'):\n"
+        "    open(path + '.t', 'w').write(old + '#' * (len(old) - 1) + '\\n'); os.replace(path + '.t', path)"
+    )
+    words = (sys.executable, "-I", "-S", "-c", script, "@CONFIG@")
+    doubles = of("cmd", "doubles", name="doubles", declaration=Declaration(), words=words)
+    assert reasons(strained("killed", doubles, folder)) == set()
+
+
 # ---- the bad ones
 @pytest.mark.parametrize(
     ("kind", "name", "beside", "why"),
@@ -105,6 +119,7 @@ def test_it_is_the_same_where_nothing_confines(folder: Path) -> None:
         ("at-once", "writes-in-halves", "", "half-a-file"),
         ("at-once", "ends-its-block-later", "", "emptied-first"),
         pytest.param("killed", "writes-in-halves", "", "half-a-file", marks=traced),
+        pytest.param("killed", "empties-amid-other-files", "", "emptied-first", marks=traced),
         pytest.param("together", "loses-an-update", "", "lost-update", marks=traced),
         ("keeps-theirs", "deletes-what-follows", "loses-end", "key-lost"),
         ("keeps-theirs", "gives-up-on-moved-marks", "key-inside", "key-lost"),

@@ -46,6 +46,12 @@ def _script(folder: Path, text: str) -> str:
         (["--codex-release", ""], ["--codex-release: it was given nothing"]),
         (["--codex-generator= "], ["--codex-generator: it was given nothing"]),
         (["-o", "codex_strict=perhaps"], ["'perhaps'", "codex_strict"]),
+        (["--codex-pairs=2"], ["--codex-pairs has no effect here", "no [containers]", "--codex-matrix=pull-request"]),
+        (["--codex-docker-hosts=unix:///x"], ["--codex-docker-hosts has no effect here", "no [containers]"]),
+        (
+            ["--codex-generator=good", "--codex-generator-unconfined", "--codex-generator-in=mars"],
+            ["--codex-generator-unconfined has no effect beside --codex-generator-in"],
+        ),
     ],
 )
 def test_a_wrong_word_is_a_usage_error(matrix: Matrix, words: list[str], said: list[str]) -> None:

@@ -3,19 +3,45 @@
 import pytest
 
 from tests.plugin.conftest import Matrix
-from tests.unit.releases.makers import leftovers, registry
+from tests.unit.releases.makers import Registry, leftovers, registry
 
 pytestmark = pytest.mark.live
 
 
-def test_registries_without_it_are_asked_once_and_its_cell_alone_is_broken(matrix: Matrix) -> None:
+SLOW = "--codex-timeout-scale=20"  # registries are asked on a machine with other work
+
+
+def asking(server: Registry) -> dict[str, str]:
+    return {"PIP_INDEX_URL": server.address, "PIP_CONFIG_FILE": "/dev/null", "npm_config_registry": server.address}
+
+
+def questions(server: Registry) -> int:
+    return len([path for path, _ in server.asked if "openai-codex-cli-bin" in path])
+
+
+def test_registries_without_it_are_asked_once_and_the_others_are_measured(matrix: Matrix) -> None:
     with registry() as server:
-        env = {"PIP_INDEX_URL": server.address, "PIP_CONFIG_FILE": "/dev/null", "npm_config_registry": server.address}
-        words = ("--codex-release=9.9.9,0.163.0", "--codex-only=process.exit-code-kept")
-        run = matrix.run(*words, env=env)
+        words = ("--codex-release=9.9.9,0.163.0", "--codex-only=process.exit-code-kept", SLOW)
+        run = matrix.run(*words, env=asking(server))
     assert run.code == 11, run.out
-    assert " ".join(run.out.split()).count("Codex 9.9.9 cannot be had; why PyPI has no openai-codex-cli-bin 9.9.9") == 1
-    assert len([path for path, _ in server.asked if "openai-codex-cli-bin" in path]) == 1
+    shown = " ".join(run.out.split())
+    assert shown.count("PyPI has no openai-codex-cli-bin 9.9.9") == 2  # as soon as it is known, and in the summary
+    assert "exit 11: asked for and not measured: codex 9.9.9" in shown
+    assert questions(server) == 1
     verdicts = {(key.cell.rpartition("~")[2], record.verdict.value) for key, record in run.journal.states().items()}
-    assert verdicts == {("codex-9.9.9", "broken"), ("codex-0.163.0", "conforms")}
+    assert verdicts == {("codex-0.163.0", "conforms")}
+    (gone,) = [one for one in run.journal.plan.not_planned if one.required]
+    assert (gone.what, gone.kind) == ("codex 9.9.9", "unavailable")
     assert leftovers(matrix.cache) == []
+
+
+@pytest.mark.parametrize("words", [(), ("-n2",)])
+def test_without_any_release_it_is_one_error_before_anything_starts(matrix: Matrix, words: tuple[str, ...]) -> None:
+    with registry() as server:
+        run = matrix.run("--codex-release=9.9.9", SLOW, *words, env=asking(server), plugins=("xdist.plugin",))
+    assert run.code == 4, run.out
+    assert run.out.count("ERROR: ") == 1
+    assert "nothing can be measured: Codex 9.9.9 cannot be had here" in run.out
+    assert "PyPI has no openai-codex-cli-bin 9.9.9" in run.out
+    assert questions(server) == 1
+    assert run.reports == []

@@ -29,7 +29,13 @@ pairs = 2
 # Gives an engine an hour: whoever is interrupted waits for it, however slow the machine is.
 PATIENT = """
 from pytest_codexsandbox.environments.container.provision import inquiry
-inquiry._ENGINES = 720.0
+inquiry.LIMIT = inquiry.NEAR = 3600.0
+inquiry.silent_engines.__kwdefaults__["limit"] = 3600.0
+"""
+# An engine that goes away between the plan and the run: the cells are planned.
+GOES_AWAY = """
+from pytest_codexsandbox.environments.container import backend
+backend.silent_engines = lambda hosts: {}
 """
 NOWHERE = """
 environments = ["local"]
@@ -83,14 +89,22 @@ def test_a_budget_without_room_is_an_error_and_not_an_empty_run(matrix: Matrix) 
 
 def test_cells_are_collected_without_an_engine_and_alike_everywhere(matrix: Matrix) -> None:
     nobody = {"DOCKER_HOST": "unix:///nonexistent.sock"}
-    files = {"mine.toml": PICKED}
+    files = {"mine.toml": PICKED, "goes_away.py": GOES_AWAY}
     shown = matrix.run("--codex-matrix=mine.toml", "--collect-only", "-q", SHORT, files=files, env=nobody, matrix=False)
     assert shown.code == 0, shown.out
     assert not shown.reports
     cells = set(re.findall(r"\[(debian-\S+?~codex-[\d.]+)-sandbox", shown.out))
     assert 9 <= len(cells) < 3 * 2 * 3 * 3 / 2
     alone, two = (
-        matrix.run("--codex-matrix=mine.toml", SHORT, *words, files=files, env=nobody, matrix=False, plugins=XDIST)
+        matrix.run(
+            "--codex-matrix=mine.toml",
+            SHORT,
+            *words,
+            files=files,
+            env=nobody,
+            matrix=False,
+            plugins=(*XDIST, "goes_away"),
+        )
         for words in ((), ("-n2",))
     )
     for run in (alone, two):

@@ -7,7 +7,17 @@ from tests.plugin.conftest import Matrix
 
 pytestmark = pytest.mark.live
 MINE = "def test_mine(codex_sandbox):\n    assert codex_sandbox.run('true').code == 0\n\ndef test_plain():\n    pass\n"
-FILES = {"test_mine.py": MINE, "wrong.toml": "[[deviation]]\nid = 'x'\n"}
+FITS_NOTHING = """[[deviation]]
+id = "x"
+promise = "sqlite.*"
+direction = "denied"
+where = { profile = "docker-defualt" }
+reason = "r"
+issue = "https://example.org/1"
+owner = "o"
+until = 2099-01-01
+"""
+FILES = {"test_mine.py": MINE, "wrong.toml": "[[deviation]]\nid = 'x'\n", "nothing.toml": FITS_NOTHING}
 XDIST = ("xdist.plugin",)
 
 
@@ -19,11 +29,12 @@ XDIST = ("xdist.plugin",)
         (("--codex-only=user.nope",), "matches no test of yours"),
         (("--codex-bin=BAD=/bin/true",), "cannot be the label of a binary"),
         (("--codex-expectations=wrong.toml",), "wrong.toml:1:1"),
+        (("--codex-expectations=nothing.toml",), "did you mean 'docker-default'?"),
         (("--codex-report=poem",), "there is no report format 'poem'"),
         (("--codex-report-dir=/proc/x",), "no report folder can be made in /proc/x"),
         (("-p", "no:codexsandbox-recording"), "a matrix that cannot be trusted"),
     ],
-    ids=["only", "only-user", "bin", "expectations", "report", "report-dir", "blocked"],
+    ids=["only", "only-user", "bin", "expectations", "fits-nothing", "report", "report-dir", "blocked"],
 )
 def test_wrong_words_are_one_error(matrix: Matrix, words: tuple[str, ...], said: str, workers: tuple[str, ...]) -> None:
     run = matrix.run(*workers, *words, files=FILES, plugins=XDIST if workers else (), matrix=False)

@@ -6,16 +6,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox import choosing
+from pytest_codexsandbox import choosing, feasibility
 from pytest_codexsandbox.choosing import Known
 from pytest_codexsandbox.durations import Learned
+from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.feasibility import CONTAINERS
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.combine import Left
 from pytest_codexsandbox.matrix.containers import Picked
 from pytest_codexsandbox.model.asked import Asked
-from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.ports import Foreseen
+from pytest_codexsandbox.releases.forecast import Forecast
 from tests.unit.matrix.boxes import SMALL, matrix, subjects
 from tests.unit.matrix.making import environment, plan
 
@@ -59,6 +62,43 @@ def test_what_was_looked_up_travels_to_workers_and_makes_the_same_cells(tmp_path
         asked, subjects(), msgspec.json.decode(told, type=Known), pairs=None, hosts=("unix:///a", "unix:///b")
     )
     assert there == here
+
+
+def test_a_backend_that_starts_nothing_takes_its_cells_away_and_leaves_the_others(tmp_path: Path) -> None:
+    fault = MachineFault("no engine", where="unix:///x", why="refused", next_step="start it")
+    asked = matrix(tmp_path, SMALL)
+    known = Known(lacks=(feasibility.lack(CONTAINERS, fault),))
+    with pytest.raises(WrongInput) as raised:
+        choosing.expanded(asked, subjects(), known, pairs=None, hosts=())
+    told = raised.value
+    assert (told.what, told.where) == ("nothing can be measured: no engine", "unix:///x")
+    assert (told.why, told.next_step) == ("refused", "start it")
+    both = msgspec.structs.replace(asked, environments=("local",))
+    travelled = msgspec.json.decode(msgspec.json.encode(known), type=Known)
+    found = choosing.expanded(both, subjects(), travelled, pairs=None, hosts=())
+    assert {cell.environment.backend for cell in found.cells} == {"local"}
+    (gone,) = [one for one in found.not_planned if one.required]
+    assert (gone.what, gone.kind, gone.why) == (CONTAINERS, "unavailable", "no engine (unix:///x): refused; start it")
+    assert choosing.expanded(asked, subjects(), choosing.for_listing(known), pairs=None, hosts=()).cells
+
+
+def test_a_release_that_does_not_exist_is_left_out_and_the_others_are_measured(tmp_path: Path) -> None:
+    asked = msgspec.structs.replace(matrix(tmp_path, SMALL), containers=None, environments=("local",))
+    gone = feasibility.of_releases({"9.9.9": Forecast(why_not="there is none"), "0.163.0": Forecast(cached=True)})
+    specs = [SubjectSpec(label=label, release=label) for label in ("9.9.9", "0.163.0")]
+    found = choosing.expanded(asked, specs, Known(lacks=gone), pairs=None, hosts=())
+    assert [cell.subject.label for cell in found.cells] == ["0.163.0"]
+    assert [one.what for one in found.not_planned if one.required] == ["codex 9.9.9"]
+    with pytest.raises(WrongInput, match=r"nothing can be measured: Codex 9\.9\.9 cannot be had here"):
+        choosing.expanded(asked, specs[:1], Known(lacks=gone), pairs=None, hosts=())
+
+
+def test_engines_that_do_not_answer_get_no_cell(tmp_path: Path) -> None:
+    fault = MachineFault("deaf", where="tcp://b")
+    known = Known(silent=("tcp://b",), lacks=(feasibility.lack("engine tcp://b", fault, required=False),))
+    found = choosing.expanded(matrix(tmp_path, SMALL), subjects(), known, pairs=None, hosts=("tcp://a", "tcp://b"))
+    assert {cell.environment.engine_host for cell in found.cells} == {"tcp://a"}
+    assert [(one.what, one.required) for one in found.not_planned[:1]] == [("engine tcp://b", False)]
 
 
 def test_a_worker_does_not_pick_again(tmp_path: Path) -> None:

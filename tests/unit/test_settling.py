@@ -66,6 +66,12 @@ def test_what_cannot_be_had_is_no_success_of_a_strict_run() -> None:
     assert outcome.reasons[0].startswith("1 strict: cannot be had here: fedora-43")
 
 
+def test_a_part_that_no_other_cell_measures_is_no_success_of_any_run() -> None:
+    outcome = ended(seen(), not_had=("codex 9.9.9",), unmeasured=("codex 9.9.9",))
+    assert outcome.code == 11
+    assert outcome.reasons == ("11 asked for and not measured: codex 9.9.9",)
+
+
 def test_strict_forgives_what_data_knew_to_be_not_applicable() -> None:
     states = seen(read_only=Verdict.NOT_APPLICABLE)
     from_data = {str(key) for key, one in states.items() if one.verdict is Verdict.NOT_APPLICABLE}

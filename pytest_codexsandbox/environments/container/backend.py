@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -25,12 +25,12 @@ from pytest_codexsandbox.environments.container.engine import Engine, HostConfig
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.made_of import stock
-from pytest_codexsandbox.environments.container.provision.inquiry import inquire
+from pytest_codexsandbox.environments.container.provision.inquiry import inquire, silent_engines
 from pytest_codexsandbox.environments.container.provision.wanted import wanted
 from pytest_codexsandbox.environments.container.shipping import ship
 from pytest_codexsandbox.environments.container.stream import Attached
 from pytest_codexsandbox.environments.container.supplies import Seen, Supplier, Supply, of_subject
-from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.environments.container.sweeping import clear_dead, find
 from pytest_codexsandbox.environments.container.watching import Watchers
 from pytest_codexsandbox.environments.hand_client import HandClient
 from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault
@@ -63,19 +63,25 @@ class ContainerBackend:
         self._watchers = Watchers()
         self._hosts: set[str] = set()  # engines that were asked for anything
         self._seen = Seen()
+        self._cleared: set[str] = set()  # engines in which nothing of killed runs is left
         self._silent: set[str] = set()  # engines that hung when they were asked last
 
     @staticmethod
     def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Foreseen:
         """For plans: why an environment cannot be had here."""
         contained = [spec.container for spec in specs if spec.container is not None]
+        named = dict.fromkeys(hosts or (default_host(),))
+        silent = silent_engines(tuple(named)) if contained else {}
+        if contained and named.keys() == silent.keys():
+            return _without_engine(silent)
         wants = tuple(dict.fromkeys(map(wanted, contained)))
         bwraps = {one.bwrap.name: one.bwrap for one in contained}
         userns = any(one.profile.userns for one in contained)
-        found = inquire(wants, bwraps.values(), cache, hosts, userns=userns)
+        answering = [host for host in hosts if host not in silent]
+        found = inquire(wants, bwraps.values(), cache, answering, userns=userns)
         without = {name: having.why_not(spec, cache) or found.no_sources.get(name, "") for name, spec in bwraps.items()}
         engines = engines_own.Beforehand(
-            hosts or (default_host(),),
+            answering or (default_host(),),
             {host: told.userns for host, told in found.engines.items() if told.userns is not None},
         )
 
@@ -85,7 +91,7 @@ class ContainerBackend:
                 return ""
             return found.foresight.why_not(wanted(asked)) or without[asked.bwrap.name] or engines.why_not(asked)
 
-        return Foreseen(why_not=why_not, asked=found.asked)
+        return Foreseen(why_not=why_not, asked=found.asked, silent=silent)
 
     @staticmethod
     def stock(specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[Asked] = ()) -> tuple[Stock, ...]:
@@ -119,6 +125,7 @@ class ContainerBackend:
             engine = self._engine(spec.engine_host or self._host, say)
             stack.callback(engine.close)
             stack.enter_context(self._watchers.over(engine.host))
+            self._clear(engine, say)
             engines_own.refuse(engine, asked)
             if engine.podman:
                 podman.refuse(asked, gives=engine.gives, where=engine.host)
@@ -140,6 +147,15 @@ class ContainerBackend:
                 config = podman.in_its_words(config, asked)
             filters = partial(podman.with_files, folder=cache / "filters", near=lambda: supplier.near(image))
             yield stack.enter_context(container.started(config, places, network, filters=filters))
+
+    def _clear(self, engine: Engine, say: Say) -> None:
+        """Removes, once for each engine, what a run left that was killed together with its watcher."""
+        if engine.host in self._cleared:
+            return
+        self._cleared.add(engine.host)
+        with suppress(CodexSandboxError):
+            for what in clear_dead(engine):
+                say(f"removed what a killed run left behind: {what}")
 
     def _engine(self, host: str, say: Say) -> Engine:
         """One that has answered before is waited for: somebody restarts it."""
@@ -169,6 +185,16 @@ class ContainerBackend:
             raise
         self._silent.discard(host)
         return engine
+
+
+def _without_engine(silent: Mapping[str, CodexSandboxError]) -> Foreseen:
+    """No image is looked for, and no registry asked: no engine would start a container."""
+    fault = next(iter(silent.values()))
+    asked = [
+        Asked(kind="engine", name="", where=host, answer="unknown", why=why.why or why.what)
+        for host, why in silent.items()
+    ]
+    return Foreseen(why_not=lambda spec: fault.why if spec.container else "", asked=tuple(asked), fault=fault)
 
 
 def _left(engine: Engine) -> list[str]:

@@ -111,8 +111,14 @@ WRITINGS: Final = (
     _of("writings", "changes-mode", "changes the mode of the file", ("generator.mode-owner-links-stay",)),
     _of("writings", "replaces-the-link", "puts a file in the place of a link", ("generator.mode-owner-links-stay",),
         link="symlink"),
+    _of("writings", "writes-the-same-anew", "puts a new file with the same bytes in place at every start",
+        ("generator.second-run-touches-nothing",)),
+    _of("writings", "writes-in-place-anew", "writes the same bytes over themselves at every start",
+        ("generator.second-run-touches-nothing",)),
     _of("writings", "writes-in-halves", "empties the file and writes it in two steps",
         ("generator.replaced-at-once", "generator.crash-leaves-a-whole-file")),
+    _of("writings", "empties-amid-other-files", "empties the file and writes it amid 100 calls on other files",
+        ("generator.crash-leaves-a-whole-file",)),
     _of("writings", "ends-its-block-later", "writes the end of its block in a second step",
         ("generator.replaced-at-once",)),
     _of("writings", "leaves-a-copy", "leaves a backup behind", ("generator.leaves-nothing-behind",)),
@@ -149,6 +155,8 @@ GRANTS: Final = (
 
 CONDUCTS: Final = (
     _of("conducts", "idle", "does nothing and reports success", ("generator.exit-and-refusal-agree",)),
+    _of("conducts", "swallows", "calls Codex, which refuses, and reports success",
+        ("generator.exit-and-refusal-agree",)),
     _of("conducts", "fails-after-writing", "fails when all is written", ("generator.exit-and-refusal-agree",)),
     _of("conducts", "refuses-after-writing", "says that it refuses when all is written",
         ("generator.exit-and-refusal-agree",)),

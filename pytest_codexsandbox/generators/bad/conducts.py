@@ -23,6 +23,12 @@ def idle(given: Given) -> Result:
     return {}
 
 
+def swallows(given: Given) -> Result:
+    """Codex knows no such server and says so by its exit code, which is thrown away."""
+    os.spawnvp(os.P_WAIT, "codex", ["codex", "mcp", "get", "codexsandbox-none"])  # noqa: S606
+    return {}
+
+
 def _failing(run: Told) -> None:
     at_once(run, run.good)
     sys.exit(1)

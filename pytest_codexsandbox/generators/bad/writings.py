@@ -21,9 +21,26 @@ def _mode(run: Told) -> None:
 
 def _over_the_link(run: Told) -> None:
     """The link itself is replaced: what it led to stays as it was."""
+    if run.good == run.before:
+        return
     new = Path(run.request.config + ".tmp")
     new.write_bytes(run.good)
     new.replace(run.request.config)
+
+
+def _always(run: Told) -> None:
+    """A new file in the place of the old one at every start, whatever is in it."""
+    new = run.path.with_name(f".{run.path.name}.new")
+    new.write_bytes(run.good)
+    new.chmod(run.path.stat().st_mode & 0o7777 if run.before is not None else 0o600)
+    new.replace(run.path)
+
+
+def _always_in_place(run: Told) -> None:
+    """The same bytes over the same bytes: no reader ever sees another text."""
+    at_once(run, run.good)
+    with run.path.open("r+b", buffering=0) as file:
+        file.write(run.good)
 
 
 def _truncated(run: Told) -> None:
@@ -35,6 +52,24 @@ def _truncated(run: Told) -> None:
         file.write(run.good[: len(run.good) // 2])
         time.sleep(_PAUSE)
         file.write(run.good[len(run.good) // 2 :])
+
+
+def _amid_other_files(run: Told) -> None:
+    """Empties the file and writes it, between some calls on other files and many more: a sample misses that moment."""
+    if run.good == run.before:
+        return
+    _other_files(run.path.parent, 1)
+    with run.path.open("wb", buffering=0) as file:
+        file.write(run.good)
+    _other_files(run.path.parent, 33)
+
+
+def _other_files(folder: Path, count: int) -> None:
+    """Three calls that change a file for each of them; nothing is left."""
+    for number in range(count):
+        other = folder / f"cache-{number}"
+        other.write_bytes(b"other")
+        other.unlink()
 
 
 def _end_later(run: Told) -> None:
@@ -130,8 +165,11 @@ def earlier_words(given: Given) -> Result:
 
 
 changes_mode = performing(_mode)
+writes_the_same_anew = performing(_always)
+writes_in_place_anew = performing(_always_in_place)
 replaces_the_link = performing(_over_the_link)
 writes_in_halves = performing(_truncated)
+empties_amid_other_files = performing(_amid_other_files)
 ends_its_block_later = performing(_end_later)
 leaves_a_copy = performing(_leaves_a_copy)
 leaves_a_temporary_file = performing(_leaves_a_temporary_file)

@@ -14,6 +14,7 @@ from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.parses import parses
 from pytest_codexsandbox.generators.checks.places import own_place
+from pytest_codexsandbox.generators.checks.touching import touches_nothing
 from pytest_codexsandbox.generators.checks.values import values_kept
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
 
@@ -28,6 +29,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "generator.line-ends-stay": line_ends_kept,
     "generator.second-run-changes-nothing": second_run_same,
     "generator.third-run-changes-nothing": third_run_same,
+    "generator.second-run-touches-nothing": touches_nothing,
     "generator.does-not-grow": does_not_grow,
     "generator.means-the-same-again": same_meaning,
     "generator.mode-owner-links-stay": mode_owner_links,

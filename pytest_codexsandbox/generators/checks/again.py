@@ -27,7 +27,7 @@ def third_run_same(story: Story, declaration: Declaration) -> tuple[Finding, ...
 
 
 def _same_bytes(story: Story, number: int, claim: str) -> tuple[Finding, ...]:
-    why = _not_run(story, number)
+    why = not_run(story, number)
     if why:
         return skipped(claim, why)
     one, other = story.runs[number - 2], story.runs[number - 1]
@@ -38,7 +38,7 @@ def _same_bytes(story: Story, number: int, claim: str) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
-def _not_run(story: Story, number: int) -> str:
+def not_run(story: Story, number: int) -> str:
     if len(story.runs) < number and story.runs[-1].ended == "exit":
         return IDLE
     if len(story.runs) < number:
@@ -47,7 +47,7 @@ def _not_run(story: Story, number: int) -> str:
     if late is not None:
         return f"a run did not end by itself ({late.ended}): generator.ends-by-itself tells of that"
     declined = all(seen.refused(one) for one in story.runs[:number])
-    return "it declined each time, and wrote nothing" if declined and seen.untouched(story) else ""
+    return f"it declined each time, and {seen.left(story)}" if declined and seen.untouched(story) else ""
 
 
 def unlike(one: Outcome, other: Outcome, world: dict[str, str], number: int) -> Iterator[Fault]:
@@ -102,7 +102,7 @@ def _touched(one: Outcome, other: Outcome, world: dict[str, str], number: int) -
 
 
 def does_not_grow(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
-    why = _not_run(story, 2)
+    why = not_run(story, 2)
     if why:
         return skipped(SIZE, why)
     sizes = [seen.config(run.files, story.world).size for run in story.runs]
@@ -119,7 +119,7 @@ def grown(sizes: list[int]) -> Iterator[Fault]:
 
 def same_meaning(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     """Told apart from the bytes: a file may be laid out anew, and say the same."""
-    why = _not_run(story, 2)
+    why = not_run(story, 2)
     states = [seen.config(run.files, story.world) for run in story.runs if run.ended == "exit"]
     why = why or ("it writes no file" if all(one.kind == "missing" for one in states) else "")
     why = why or ("" if read(states[0].content).loads else "its first run left no TOML: generator.parses tells of that")

@@ -1,6 +1,8 @@
-"""P1: what the generator says by its exit is what it did."""
+"""P1: the exit code matches what the generator did."""
 
+import shlex
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -9,6 +11,7 @@ from pytest_codexsandbox.generators.checks.again import configurations
 from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, difference, findings, listed, skipped
 from pytest_codexsandbox.generators.checks.owning import written_alone
 from pytest_codexsandbox.generators.checks.reading import Path, comparable, leaves, read
+from pytest_codexsandbox.generators.launches import answered, work
 from pytest_codexsandbox.model.generator import (
     CONFIG,
     Declaration,
@@ -22,22 +25,23 @@ from pytest_codexsandbox.model.generator import (
 )
 
 CLAIM = "exit 0 means that it was done, and declined means that nothing was touched, with the reason told"
+_LONGEST: Final = 120  # characters of one call of Codex
 
 
 def agrees(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     if story.first.ended != "exit":
         return skipped(CLAIM, seen.not_asked(story))
-    saw = _told(story)
+    saw = _told(story, declaration)
     return findings(
         CLAIM, discord(story, declaration), control=_control(story, declaration), saw=saw, direction="wrong-claim"
     )
 
 
-def _told(story: Story) -> str:
+def _told(story: Story, declaration: Declaration) -> str:
     run = story.first
     if seen.refused(run):
-        return f"it declined with {run.code}, touched nothing, and said: {_reason(run)[:160]}"
-    return f"exit 0, and {_done(story, run) or 'everything was already as asked'}"
+        return f"it declined with {run.code}, {seen.left(story)}, and said: {_reason(run)[:160]}"
+    return f"exit 0, and {_done(story, run, declaration) or 'everything was already as asked'}"
 
 
 def discord(story: Story, declaration: Declaration) -> Iterator[Fault]:
@@ -75,21 +79,33 @@ def _success(story: Story, run: Outcome, declaration: Declaration) -> Iterator[F
     if wanted(story, declaration).refuses and not is_silent(declaration, story.wish, story.row):
         saw = f"exit 0 on {story.wish.platform!r}, where it declares that it declines"
         yield Fault(reason="should-have-declined", saw=saw)
-    if not _done(story, run) and not already(story):
-        yield Fault(reason="did-nothing", saw="exit 0; no file was changed, and no argument was given")
+    if not _done(story, run, declaration) and not already(story):
+        yield Fault(reason="did-nothing", saw=f"exit 0; {_nothing(story, run)}")
+
+
+def _nothing(story: Story, run: Outcome) -> str:
+    """The places that were looked at, and what the generator did in them."""
+    other = sorted(name for name in run.files.keys() - story.before.keys() if run.files[name].kind == "file")
+    files = f"no configuration of Codex was changed, only {listed(other)} was made" if other else "no file was changed"
+    calls = [shlex.join(("codex", *one.argv))[:_LONGEST] for one in answered(run.launches)]
+    called = f"; the real Codex was called ({listed(calls)}), and changed nothing either" if calls else ""
+    return f"{files}, and no argument was given{called}"
 
 
 def wanted(story: Story, declaration: Declaration) -> Expect:
     return expected(declaration, story.wish, story.row)
 
 
-def _done(story: Story, run: Outcome) -> str:
+def _done(story: Story, run: Outcome, declaration: Declaration) -> str:
     """What it did, in a few words."""
     touched = changed(story.before, run.files, story.world)
     if touched:
         return f"{listed(touched)} was written"
-    given = run.argv or tuple(word for launch in run.launches for word in launch.argv[1:])
-    return f"{len(given)} arguments were given" if given else "an environment was given" if run.env or run.unset else ""
+    given = run.argv or tuple(word for launch in work(run.launches) for word in launch.argv[1:])
+    if given or run.env or run.unset:
+        return f"{len(given)} arguments were given" if given else "an environment was given"
+    # A launcher that sets no policy has nothing else to give.
+    return "Codex was started" if work(run.launches) and "sandbox" in wanted(story, declaration).kept else ""
 
 
 def changed(before: Files, after: Files, world: dict[str, str]) -> list[str]:

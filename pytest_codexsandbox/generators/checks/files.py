@@ -1,5 +1,6 @@
 """P8: mode, owner and links stay, and nothing is left behind."""
 
+import posixpath
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
@@ -20,6 +21,7 @@ from pytest_codexsandbox.model.generator import CONFIG, Declaration, Files, File
 
 STAY = "the mode, the owner and the links of the user's file stay as they are"
 NOTHING = "nothing is left behind but what was asked for"
+_OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0*"  # links to itself that Codex makes at every call: no tool's litter
 _WATCHED: Final = ("@HOME@", "@CODEX_HOME@", "@WORKSPACE@")
 
 
@@ -107,10 +109,10 @@ def no_leftovers(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
         Control("a name beside the file is noticed", any(left(story, {**story.before, **trace}, declaration, 1))),
         Control("the same names pass", not any(left(story, story.before, declaration, 1))),
     ]
-    count = len(story.runs[-1].files)
-    return findings(
-        NOTHING, faults, control=all_hold(controls), saw=f"{count} names, each of them explained", direction="litter"
-    )
+    count, own = len(story.runs[-1].files), _installed_here(story)
+    also = f"; on an empty home it leaves as well: {listed(own)}" if own else ""
+    saw = f"{count} names, each of them explained{also}"
+    return findings(NOTHING, faults, control=all_hold(controls), saw=saw, direction="litter")
 
 
 def left(story: Story, files: Files, declaration: Declaration, number: int) -> Iterator[Fault]:
@@ -124,7 +126,7 @@ def left(story: Story, files: Files, declaration: Declaration, number: int) -> I
 
 def _explained(files: Files, story: Story, declaration: Declaration) -> set[str]:
     """What may be there, by its own name and by the one that it has behind links: CODEX_HOME may be one."""
-    patterns = (CONFIG, *declaration.setup, *declaration.keeps)
+    patterns = (CONFIG, _OF_CODEX, *declaration.setup, *declaration.keeps)
     every = {*patterns, *(seen.resolved(files, one, story.world) for one in patterns)}
     return {seen.real_path(one, story.world) for one in every}
 
@@ -133,7 +135,26 @@ def _is_stray(path: str, files: Files, story: Story, explained: set[str]) -> boo
     if not path.startswith(_WATCHED) or files[path].kind == "missing":
         return False
     real = seen.real_path(path, story.world)
-    return not any(_explains(one, real) for one in explained)
+    return not (any(_explains(one, real) for one in explained) or is_installed(path, story))
+
+
+def is_installed(path: str, story: Story) -> bool:
+    """Checks whether the generator leaves this name, or its folder, on an empty home too: skills, hooks, a cache.
+
+    A copy or a temporary file of the configuration is left behind in any case, and so is a file in the workspace.
+    """
+    world = story.world
+    real, config = seen.real_path(path, world), seen.real_path(CONFIG, world)
+    if posixpath.basename(config) in posixpath.basename(real) or seen.is_inside(real, world.get("WORKSPACE", "")):
+        return False
+    own = [one for one in (seen.real_path(one, world) for one in story.installed) if not config.startswith(one)]
+    return any(real == one.rstrip("/") or (one.endswith("/") and real.startswith(one)) for one in own)
+
+
+def _installed_here(story: Story) -> list[str]:
+    new = story.runs[-1].files.keys() - story.before.keys()
+    own = sorted(path for path in new if path.startswith(_WATCHED) and is_installed(path, story))
+    return [path for path in own if posixpath.dirname(path) not in own]
 
 
 def _explains(pattern: str, path: str) -> bool:

@@ -17,6 +17,8 @@ from pytest_codexsandbox.generators.checks.owning import marker_lines, own, writ
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story
 
 CLAIM = "one balanced pair of marks stands around what the generator manages"
+NO_MARKS = "no-marks"
+IN_PLACE = "its marks are inferred from what it writes where there is no file, and here it writes none: no `markers`"
 
 
 def one_marker_pair(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
@@ -31,6 +33,10 @@ def one_marker_pair(story: Story, declaration: Declaration) -> tuple[Finding, ..
         (fault for one in markers for fault in unbalanced(before, after.content, one, due=one in due, name=after.name))
         for after in seen.results(story)
     )
+    if not declaration.markers and not _were_there(before, markers):
+        faults = [fault for fault in faults if fault.reason != NO_MARKS]
+        if not faults and not _were_there(seen.results(story)[-1].content, markers):
+            return skipped(CLAIM, IN_PLACE)
     control = _control(alone or _block(due[0]), due[0])
     return findings(CLAIM, faults, control=control, saw=f"one pair of {len(due)}: {due[0].begin!r}")
 
@@ -39,6 +45,11 @@ def _cannot(markers: tuple[Marker, ...], due: tuple[Marker, ...]) -> str:
     if not markers:
         return "it marks nothing: the declaration has no `markers`, and none stand around what it writes"
     return "" if due else "where there is no file it writes none of its marks"
+
+
+def _were_there(content: bytes, markers: tuple[Marker, ...]) -> bool:
+    found = document(content)
+    return any(_pair(found, one) != (0, 0) for one in markers)
 
 
 def _block(marker: Marker) -> bytes:
@@ -80,7 +91,7 @@ def _where_else(before: Document, after: Document, marker: Marker) -> str:
     if swallowed(after) > swallowed(before):
         return "inside-a-string"
     inside = any(one.place == "inside" and one.text.strip() == marker.begin.strip() for one in after.comments)
-    return "spliced-into-array" if inside else "no-marks"
+    return "spliced-into-array" if inside else NO_MARKS
 
 
 def _control(block: bytes, marker: Marker) -> Control:

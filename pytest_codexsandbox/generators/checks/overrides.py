@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.generators.checks.reading import Path, read
+from pytest_codexsandbox.generators.launches import work
 from pytest_codexsandbox.model.generator import Outcome
 from pytest_codexsandbox.model.words import cut
 
@@ -57,7 +58,7 @@ def given(run: Outcome) -> tuple[str, ...]:
     """The words for Codex: the generator's own, else those that the stub saw, of the last start that has any."""
     if run.argv:
         return run.argv
-    starts = [launch.argv for launch in run.launches if words(launch.argv) != Words()]
+    starts = [launch.argv for launch in work(run.launches) if words(launch.argv) != Words()]
     return starts[-1] if starts else ()
 
 

@@ -76,6 +76,16 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
+def misplaced_keys(story: Story) -> dict[Path, str]:
+    """Returns the keys that are not at their own place after the last run, each with the word for what became of it."""
+    before, after = seen.text_before(story), seen.results(story)[-1].content
+    reading = read(after)
+    if not reading.loads:
+        return {}
+    missing = (path for path in asked_keys(story) if _at(reading.data, path) is None)
+    return {path: _found_elsewhere(path, reading.data, before, after)[0] for path in missing}
+
+
 def _found_elsewhere(path: Path, data: dict[str, Any], before: bytes, after: bytes) -> tuple[str, str]:
     known = {at for at, _ in everywhere(read(before).data)}
     for at, _ in everywhere(data):

@@ -67,12 +67,10 @@ def _broken(text: str, message: str) -> Reading:
 
 
 def _is_inline(text: str, place: str) -> bool:
-    """Whether the statement at that place and another one share a table that one of them writes in braces."""
+    """Checks whether the statement at that place and another one are in one table that one of them writes in braces."""
     here = at_fault(text, place)
     others = [one for one in document(bytes_of(text)).statements if one is not here]
-    return here is not None and any(
-        _share(one.path, here.path) and (_is_braced(text, one) or _is_braced(text, here)) for one in others
-    )
+    return here is not None and any(_extends(text, one, here) or _extends(text, here, one) for one in others)
 
 
 def at_fault(text: str, place: str) -> Statement | None:
@@ -88,10 +86,10 @@ def _is_braced(text: str, statement: Statement) -> bool:
     return statement.kind == "key" and text[statement.value[0] : statement.value[1]].lstrip().startswith("{")
 
 
-def _share(one: Path, other: Path) -> bool:
-    """One lies in the other: `a = {…}` and `[a.b]`, or `a.b = 1` and `a = {…}`."""
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter] and one != other
+def _extends(text: str, braced: Statement, other: Statement) -> bool:
+    """`a = {…}` beside `[a.b]` or `a.b = 1`. `[a]` beside `a.b = {…}` extends nothing in braces."""
+    depth = len(braced.path)
+    return len(other.path) > depth and other.path[:depth] == braced.path and _is_braced(text, braced)
 
 
 def _whole(data: dict[str, Any]) -> Reading:

@@ -9,7 +9,7 @@ import msgspec
 from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
 
 MISSING: Final = FileState(kind="missing")
-DECLINED: Final = "it declined and wrote nothing: generator.exit-and-refusal-agree says why"
+_SAYS_WHY: Final = "generator.exit-and-refusal-agree says why"
 _STEPS: Final = 8  # of links that lead to links
 _ANY: Final = re.compile(r"@(?P<name>[A-Z][A-Z0-9_]*)@")
 _FIRST: Final = re.compile(rf"{_ANY.pattern}(?=/|$)")
@@ -108,11 +108,33 @@ def untouched(story: Story) -> bool:
     return same(before(story), config(story.first.files, story.world))
 
 
+def declined(story: Story) -> str:
+    """Returns that it declined, and what it wrote beside the configuration."""
+    return f"it declined and {left(story)}: {_SAYS_WHY}"
+
+
+def left(story: Story) -> str:
+    """Returns what a run that changed no configuration has done to other files."""
+    count = len(other_files(story.before, story.runs[-1].files))
+    if not count:
+        return "wrote nothing"
+    return f"left the configuration as it was, but {count:,} other file{'s are' if count > 1 else ' is'} new or changed"
+
+
+def other_files(before: Files, after: Files) -> tuple[str, ...]:
+    """Returns the files that are not as they were, whatever they are for."""
+    return tuple(path for path in sorted(after) if after[path].kind == "file" and not _is_there(before, path, after))
+
+
+def _is_there(before: Files, path: str, after: Files) -> bool:
+    return path in before and same(before[path], after[path])
+
+
 def not_asked(story: Story) -> str:
     """Why nothing can be said of what this generator wrote; "" if something can."""
     if story.first.ended != "exit":
         return f"it did not end by itself ({story.first.ended}): generator.ends-by-itself tells of that"
     if refused(story.first) and untouched(story):
-        return DECLINED
+        return declined(story)
     truncated = next((one for one in results(story) if one.state.size > len(one.state.content)), None)
     return f"{truncated.name} left {truncated.state.size} bytes: too many to be read" if truncated else ""

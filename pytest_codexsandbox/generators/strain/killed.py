@@ -9,7 +9,8 @@ from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold
 from pytest_codexsandbox.generators.checks.reading import comparable, read
 from pytest_codexsandbox.generators.strain import tracing
 from pytest_codexsandbox.generators.strain.bench import Play, Rig, StrainBench, cannot, rig, shown
-from pytest_codexsandbox.generators.strain.killing import MOST, MOST_SLOW, Point, points, spread, stable_paths
+from pytest_codexsandbox.generators.strain.kill_choice import QUICK, SLOW, Choice, choice
+from pytest_codexsandbox.generators.strain.killing import Point, points, stable_paths
 from pytest_codexsandbox.generators.strain.syscalls import CHANGING, Call, Trace
 from pytest_codexsandbox.model.generator import Finding
 
@@ -60,13 +61,13 @@ def _played(stage: Rig) -> tuple[Finding, ...]:
     same_bytes = first.config == second.config == plain.config
     known = Untroubled(old=stage.config(stage.lay()), new=plain.config, same_bytes=same_bytes)
     found = points(calls, stage.tops, stable_paths(calls, more))
-    asked = spread([one for one in found if one.reachable], MOST if quick else MOST_SLOW)
-    return judged(known, [_strike(stage, point) for point in asked], found)
+    chosen = choice(found, calls, stage.config_path, QUICK if quick else SLOW)
+    return judged(known, [_strike(stage, point) for point in chosen.points], chosen)
 
 
-def judged(known: Untroubled, strikes: Sequence[Strike], found: Sequence[Point]) -> tuple[Finding, ...]:
+def judged(known: Untroubled, strikes: Sequence[Strike], chosen: Choice) -> tuple[Finding, ...]:
     faults = [fault for strike in strikes for fault in faults_of(strike, known)]
-    return findings(CLAIM, faults, control=control(strikes, known), saw=_told(strikes, known, found))
+    return findings(CLAIM, faults, control=control(strikes, known, chosen), saw=_told(strikes, known, chosen))
 
 
 # ---- playing
@@ -138,27 +139,51 @@ def _torn(left: bytes | None, known: Untroubled, at: str) -> Fault:
     return Fault(reason=word, saw=saw, diff=difference(known.new or b"", left))
 
 
-def control(strikes: Sequence[Strike], known: Untroubled) -> Control:
-    """Each kill was seen to strike, and a torn file would not have passed."""
+def control(strikes: Sequence[Strike], known: Untroubled, chosen: Choice) -> Control:
+    """Each kill was seen to strike, each state of the file was seen, and a torn file would not have passed."""
     missed = sum(not one.struck for one in strikes)
-    half = (known.new or b"")[: len(known.new or b"") // 2]
-    noticed = any(
-        fault.reason == "half-a-file"
-        for one in strikes[:1]
-        for fault in faults_of(Strike(point=one.point, struck=True, left=half, again=one.again), known)
-    )
     text = f"each of {len(strikes)} kills is seen to have struck ({missed} were not)"
+    seen = "a kill shows the configuration between each two calls on it"
+    if chosen.unseen:
+        seen += f" ({chosen.unseen} times none does: another process makes the same call first)"
     return all_hold((
         Control(text, bool(strikes) and not missed),
-        Control("half of the new file is taken for what it is", bool(strikes) and noticed),
+        Control(seen, not chosen.unseen),
+        Control("a part of the new file is taken for what it is", any(_notices(one, known) for one in strikes[:1])),
     ))  # fmt: skip
 
 
-def _told(strikes: Sequence[Strike], known: Untroubled, found: Sequence[Point]) -> str:
+def _notices(strike: Strike, known: Untroubled) -> bool:
+    torn = Strike(point=strike.point, struck=True, left=part_of(known), again=strike.again)
+    return any(fault.reason in ("half-a-file", "emptied-first") for fault in faults_of(torn, known))
+
+
+def part_of(known: Untroubled) -> bytes:
+    """Returns a torn file: half of the new one, or another part of it where that half equals the old file."""
+    new = known.new or b""
+    half = len(new) // 2
+    lengths = (*range(half, -1, -1), *range(half + 1, len(new)))
+    parts = (new[:length] for length in lengths)
+    return next((one for one in parts if one != known.old and not known.is_new(one)), new + b"\0")
+
+
+def _told(strikes: Sequence[Strike], known: Untroubled, chosen: Choice) -> str:
     olds = sum(one.left == known.old for one in strikes)
-    lost = sum(not one.reachable for one in found)
-    more = f"; {lost} more could not be singled out: another process comes to the same call first" if lost else ""
-    return (
-        f"killed at {len(strikes)} of {len(found)} calls that change a file: the old file was left {olds} times, the "
-        f"new one {len(strikes) - olds} times, and each next run was right{more}"
-    )
+    left = f"the old file was left {olds} times, the new one {len(strikes) - olds} times, and each next run was right"
+    return f"killed at {_tried(chosen)}: {left}{_unreachable(chosen)}"
+
+
+def _tried(chosen: Choice) -> str:
+    own = f"{_number(len(chosen.own), chosen.own_calls)} on the configuration (and on the file that becomes it)"
+    return f"{own}, {_number(len(chosen.others), chosen.other_calls)} on other files"
+
+
+def _number(tried: int, calls: int) -> str:
+    if tried == calls:
+        return f"all {calls} calls"
+    return f"{tried} of {calls} calls (a sample)"
+
+
+def _unreachable(chosen: Choice) -> str:
+    lost = chosen.unreachable
+    return f"; {lost} could not be singled out: another process comes to the same call first" if lost else ""

@@ -14,8 +14,6 @@ import msgspec
 from pytest_codexsandbox.generators.strain import syscalls
 from pytest_codexsandbox.generators.strain.syscalls import Call
 
-MOST: Final = 16  # kills of one generator
-MOST_SLOW: Final = 6
 _NEVER: Final = ("exit_group", "exit", "rt_sigreturn", "vfork", "execve")  # of no use, or not there a second time
 
 
@@ -119,7 +117,7 @@ class _Counts:
         )  # fmt: skip
 
 
-def spread(found: Sequence[Point], most: int = MOST) -> tuple[Point, ...]:
+def spread(found: Sequence[Point], most: int) -> tuple[Point, ...]:
     """Some of many: the first, the last, and those between at even distances."""
     if len(found) <= most:
         return tuple(found)

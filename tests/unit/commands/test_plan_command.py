@@ -12,6 +12,7 @@ from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
+from pytest_codexsandbox.environments.bubblewrap import building
 from pytest_codexsandbox.environments.container.provision import reach
 from pytest_codexsandbox.environments.container.provision.reach import Heard
 from pytest_codexsandbox.matrix.plan import make
@@ -36,6 +37,12 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "cache"))
     for name in ("archive", "sources"):
         monkeypatch.setattr(reach, name, lambda *_, **__: Heard(answer="unknown", why="nobody was asked"))
+
+
+@pytest.fixture
+def greeted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine says that it is there, and answers nothing else."""
+    monkeypatch.setattr("pytest_codexsandbox.environments.container.backend.silent_engines", lambda hosts: {})
 
 
 def shown_with(downloads: dict[str, Forecast], **changed: Any) -> Shown:
@@ -109,6 +116,7 @@ def test_whom_it_asked_is_said_with_what_they_answered() -> None:
     assert "asked beforehand" not in as_text(shown_with({}))
 
 
+@pytest.mark.usefixtures("greeted")
 def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,13 +133,38 @@ def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
     assert "not known: the registry docker.io: no engine answered that would ask it" in text
     assert main(["plan", str(file), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert {"what": "nowhere", "why": "its archive is gone when asked just now", "kind": "unavailable"} in shown[
-        "not_planned"
-    ]
+    (gone,) = [one for one in shown["not_planned"] if one["what"] == "nowhere"]
+    assert (gone["why"], gone["kind"]) == ("its archive is gone when asked just now", "unavailable")
     assert {(one["kind"], one["name"], one["answer"]) for one in shown["asked"]} == {
         ("engine", "", "unknown"), ("registry", "docker.io", "unknown"), ("archive", "nowhere", "no"),
         ("archive", "debian-trixie", "no"),
     }  # fmt: skip
+
+
+def test_a_plan_of_which_nothing_can_be_measured_is_one_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, 'distros = ["debian-trixie"]')
+    assert main(["plan", str(file)]) == 4
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("codexsandbox: nothing can be measured: the container engine does not answer\n")
+    assert "unix:///nobody" in said.err
+    assert "DOCKER_HOST=" in said.err
+    assert not (tmp_path / "cache").exists(), "nothing was asked that is worth keeping"
+
+
+def test_a_plan_says_which_part_cannot_be_measured_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, 'distros = ["debian-trixie"]')
+    file.write_text('environments = ["local"]\n' + file.read_text())
+    assert main(["plan", str(file), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    (gone,) = [one for one in shown["not_planned"] if one["required"]]
+    assert gone["what"] == "every cell in a container"
+    assert "the container engine does not answer (unix:///nobody): " in gone["why"]
+    assert {one["axes"]["environment"].rpartition("~")[2] for one in shown["cells"]} == {"local"}
 
 
 def test_what_cannot_be_had_stands_before_what_is_left_out() -> None:
@@ -149,7 +182,12 @@ def test_every_cell_that_is_left_out_is_named_when_asked_for() -> None:
     assert "cell-7, cell-8: no room" in " ".join(as_text(shown, verbose=True).split())
 
 
-def test_the_cells_of_a_file_are_locked_and_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("greeted")
+@pytest.mark.parametrize("compiler", ["gcc", ""])
+def test_the_cells_of_a_file_are_locked_and_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    monkeypatch.setattr(building, "compiler", lambda: compiler)
     file = written(tmp_path, f"{SMALL}\npairs = 2")
     words = ["plan", str(file)]
     assert main([*words, "--update-lock"]) == 0
@@ -240,6 +278,10 @@ def test_programs_get_every_key_and_reason() -> None:
         (("./none.toml",), "no matrix file"),
         (("local", "--codex-pairs", "5"), "--codex-pairs"),
         (("local", "--codex-release", "0.163.0", "--codex-budget", "1s"), "no room for a single cell"),
+        (("local", "--codex-pairs", "2"), "--codex-pairs has no effect here"),
+        (("releases", "--codex-docker-hosts", "unix:///x"), "--codex-docker-hosts has no effect here"),
+        (("pull-request", "--update-lock", "--codex-budget", "1m"), "--codex-budget has no effect beside"),
+        (("pull-request", "--update-lock", "--codex-only", "sqlite.*"), "leave out --codex-only"),
         (("releases", "--update-lock"), "picks no cells"),
         (("pull-request", "--update-lock", "--codex-release", "0.163.0"), "leave the releases and binaries away"),
     ],

@@ -18,7 +18,7 @@ from pytest_codexsandbox.model.verdict import Direction, Verdict
 from tests.unit.diagnosis.makers import died
 
 FOLDER = Path(generators.__file__).parent
-FILES = (*FOLDER.glob("checks/*.py"), *FOLDER.glob("strain/*.py"), FOLDER / "effective.py")
+FILES = (*FOLDER.glob("checks/*.py"), *FOLDER.glob("strain/*.py"), FOLDER / "effective.py", FOLDER / "deciding_key.py")
 NAMES = ("word", "reason")  # variables that hold one before it is told
 KNOWN = {
     text.removeprefix("generator found: ").rstrip(".")

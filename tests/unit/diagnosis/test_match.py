@@ -1,6 +1,7 @@
 """Words are found where they stand, the most specific cause wins, and no text makes the search slow."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -264,3 +265,27 @@ def test_one_id_twice_is_an_error(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(WrongInput, match="no such folder"):
         fingerprints((tmp_path / "nothing",))
+
+
+DOCKER = (
+    "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: "
+    'Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.50/containers/json": dial unix /var/run/docker.sock: connect: '
+)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (f"{DOCKER}operation not permitted", "unix-connect-refused"),
+        (f"{DOCKER}permission denied", "docker-socket-permission"),
+        (
+            "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock",
+            "docker-refused-without-errno",
+        ),
+    ],
+)
+def test_the_errno_of_a_refused_docker_socket_decides_alone(text: str, cause: str, wrapped: bool) -> None:
+    """EPERM is the sandbox's filter, EACCES the file mode; without an errno the cause is undecided."""
+    shown = "\n".join(textwrap.wrap(text, 76, break_on_hyphens=False)) if wrapped else text
+    assert [one.fingerprint for one in matches(shown)] == [cause]

@@ -2,6 +2,7 @@
 
 from pytest_codexsandbox.generators.block_cases import filled
 from pytest_codexsandbox.generators.blocks import Unaskable
+from pytest_codexsandbox.generators.server_names import named
 from pytest_codexsandbox.matrix.cases import shipped_cases
 from pytest_codexsandbox.model.generator import Case, Marker
 
@@ -19,7 +20,7 @@ OF_THE_BLOCK = {"45-one-on-top-one-at-the-end": TABLES}  # valid with one kind o
 def asked() -> dict[str, Case]:
     """Every case that lays a file, filled with the first block that it can be asked with; name → case."""
     found = {}
-    for case in shipped_cases():
+    for case in (named(one, ()) for one in shipped_cases()):
         for block in (KEYS, TABLES):
             try:
                 found[case.id] = filled(case, block, MARKERS)

@@ -58,6 +58,7 @@ def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
     [
         ({}, ANY, "did-nothing"),
         ({"launches": (Launch(argv=("app-server",)),)}, ANY, "did-nothing"),
+        ({"launches": (Launch(argv=("mcp", "add", "demo", "--", "npx"), work=False),)}, ANY, "did-nothing"),
         ({"after": GOOD, "code": 1, "stderr": "no"}, ANY, "declined-and-wrote"),
         ({"code": 1, "stderr": "no"}, Declaration(refuse_exit=(3,)), "undeclared-exit"),
         ({"code": 1}, ANY, "no-reason"),
@@ -70,6 +71,26 @@ def test_an_exit_that_is_not_what_was_done_is_found(
     words: dict[str, Any], declaration: Declaration, reason: str
 ) -> None:
     assert reasons(agrees(ended(USER, **words), declaration)) == {reason}
+
+
+def test_what_did_nothing_says_what_was_called_and_what_was_made_instead() -> None:
+    call = Launch(argv=("mcp", "add", "demo"), work=False)
+    (row,) = agrees(ended(USER, launches=(call,)), ANY)
+    assert row.saw == (
+        "exit 0; no file was changed, and no argument was given; the real Codex was called (codex mcp add demo), "
+        "and changed nothing either"
+    )
+    before = files(USER)
+    (row,) = agrees(with_files(before, {**before, "@HOME@/.mytool.json": FileState(kind="file")}), ANY)
+    assert row.saw == (
+        "exit 0; no configuration of Codex was changed, only @HOME@/.mytool.json was made, and no argument was given"
+    )
+
+
+def test_a_launcher_that_sets_no_policy_has_only_to_start_codex() -> None:
+    started = ended(USER, launches=(Launch(argv=("app-server",), work=True),))
+    assert reasons(agrees(started, ANY)) == {"did-nothing"}
+    assert held(agrees(msgspec.structs.replace(started, row=Row(expect=Expect(keeps=True))), ANY))
 
 
 def test_a_generator_that_declines_where_nothing_is_in_its_way_is_found() -> None:
@@ -258,6 +279,29 @@ def test_the_file_that_was_asked_for_and_its_folder_are_no_leftovers() -> None:
     assert held(no_leftovers(with_files(dangling, dangling | made), ANY))
 
 
+SKILLS = {"@HOME@/.tool/skills/a.md": state(b"a"), "@HOME@/.tool/skills": FileState(kind="dir")}
+
+
+def test_what_is_installed_on_an_empty_home_too_is_no_litter() -> None:
+    told = with_files(files(USER), files(GOOD) | SKILLS, installed=("@HOME@/.tool/", "@HOME@/.tool/skills/"))
+    (one,) = no_leftovers(told, ANY)
+    assert one.held and one.control_held
+    assert one.saw.endswith("on an empty home it leaves as well: @HOME@/.tool/skills")
+    assert reasons(no_leftovers(with_files(files(USER), files(GOOD) | SKILLS), ANY)) == {"left-behind"}
+
+
+@pytest.mark.parametrize("name", ["@CODEX_HOME@/config.toml.bak", "@CODEX_HOME@/.config.toml.7.tmp", "@WORKSPACE@/x"])
+def test_a_copy_of_the_configuration_and_a_file_in_the_workspace_are_litter_everywhere(name: str) -> None:
+    told = with_files(files(USER), files(GOOD) | {name: state(b"")}, installed=("@CODEX_HOME@/", name))
+    assert reasons(no_leftovers(told, ANY)) == {"left-behind"}
+
+
+def test_the_folder_of_the_configuration_installs_nothing() -> None:
+    """Where there was nothing the folder is new as well: not everything in it is the generator's own."""
+    told = with_files(files(USER), files(GOOD) | {"@CODEX_HOME@/x": state(b"")}, installed=("@HOME@/.codex/",))
+    assert reasons(no_leftovers(told, ANY)) == {"left-behind"}
+
+
 # ---- P9
 
 
@@ -283,6 +327,27 @@ def test_one_pair_of_marks_passes_declared_or_not() -> None:
 )
 def test_marks_that_are_not_one_balanced_pair_are_found(after: bytes, reason: str) -> None:
     assert reasons(one_marker_pair(story(USER, after), MARKED)) == {reason}
+
+
+IN_PLACE = USER.replace(b'"gpt-5.5"', b'"x"')
+
+
+def test_marks_that_are_only_inferred_are_not_missed_in_a_file_that_is_edited_in_place() -> None:
+    assert "inferred" in skips(one_marker_pair(story(USER, IN_PLACE), ANY))
+    assert reasons(one_marker_pair(story(USER, IN_PLACE), MARKED)) == {"no-marks"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (GOOD, USER, "no-marks"),  # they were there, and are gone
+        (USER, GOOD + BLOCK, "two-blocks"),
+        (USER, GOOD.replace(b"# END x\n", b""), "orphan-mark"),
+        (USER, USER + b"a = '''\n" + BLOCK + b"'''\n", "inside-a-string"),
+    ],
+)
+def test_what_is_wrong_with_inferred_marks_is_found_all_the_same(before: bytes, after: bytes, reason: str) -> None:
+    assert reasons(one_marker_pair(story(before, after), ANY)) == {reason}
 
 
 def test_a_single_mark_above_the_block_is_counted_too() -> None:
@@ -320,6 +385,23 @@ def test_what_is_reached_for_outside_is_found_and_unconfined_proves_nothing() ->
     assert reasons(stays_inside(ended(USER, strayed=("~/.ssh/id",)), ANY)) == {"reached-outside"}
     assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined=""), ANY))
     assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined="the environment c"), ANY))
+
+
+def test_a_generator_that_declines_is_told_with_the_files_that_it_wrote_meanwhile() -> None:
+    more = {f"@HOME@/.tool/{number}": state(b"x") for number in range(430)}
+    told = with_files(files(USER), files(USER) | more)
+    runs = tuple(msgspec.structs.replace(one, code=3, stderr="no") for one in told.runs)
+    told = msgspec.structs.replace(told, runs=runs)
+    words = "left the configuration as it was, but 430 other files are new or changed"
+    assert words in skips(one_marker_pair(told, MARKED))
+    assert words in agrees(told, ANY)[0].saw
+    assert words in skips(second_run_same(told, ANY))
+
+
+def test_a_generator_that_declines_and_writes_nothing_is_told_so() -> None:
+    told = ended(USER, code=3, stderr="no")
+    assert "it declined and wrote nothing" in skips(one_marker_pair(told, MARKED))
+    assert "it declined each time, and wrote nothing" in skips(second_run_same(told, ANY))
 
 
 def test_the_wish_says_on_which_platform() -> None:

@@ -248,6 +248,9 @@ def test_what_was_no_toml_and_is_none_now_is_told_once() -> None:
         (b"a = 1\na = 2\n", "duplicate-key"),
         (b"a = {}\na = {}\n", "duplicate-key"),
         (b"[a]\n[a]\n", "duplicate-table"),
+        (b'[a.b]\nenv = { K = "v" }\n[a.b]\nenv = { K = "v" }\n', "duplicate-table"),  # braces of its own lines
+        (b'[a.b]\nc = 1\nenv = { K = "v" }\nc = 1\n', "duplicate-key"),
+        (b'a.env = { K = "v" }\na.b = 1\n[a]\nc = 1\n', "duplicate-table"),
         (b"a.b = 1\n[a]\nc = 1\n", "duplicate-table"),
         (b'a = "x\nb = 1\n', "unclosed-string"),
         (b'a = """x\nb = 1\n', "unclosed-string"),

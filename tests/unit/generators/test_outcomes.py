@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pytest_codexsandbox.generators import placeholders
-from pytest_codexsandbox.generators.outcomes import RESULT_LIMIT, SAID, outcome, overrides
+from pytest_codexsandbox.generators.outcomes import RESULT_LIMIT, SAID, outcome, overrides, said
 from pytest_codexsandbox.generators.proof import Proof, Tried, excuse_of
 from pytest_codexsandbox.generators.surroundings import environment, request
 from pytest_codexsandbox.model.command import Finished
@@ -24,10 +24,23 @@ def of(result: object = None, launches: tuple[object, ...] = (), done: Finished 
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("stream", "text"),
+    [
+        ("größer — ✓".encode(), "größer — ✓"),
+        (b"\xff", "\\xff"),
+        (b"a" * (SAID - 1) + "ß".encode(), "a" * (SAID - 1)),
+        (b"a" * (SAID - 2) + "ß✓".encode(), "a" * (SAID - 2) + "ß"),
+    ],
+)  # fmt: skip
+def test_what_is_printed_is_utf_8_and_no_character_is_cut_in_two(stream: bytes, text: str) -> None:
+    assert said(stream) == text
+
+
 def test_its_own_word_is_taken_where_it_gives_one() -> None:
     told = of({"files": ["/s/home/x"], "argv": ["-c", "a=b"], "env": {"A": ""}, "unset": ["B"], "reason": "so"})
     assert (told.argv, told.env, told.unset, told.reason, told.told) == (("-c", "a=b"), {"A": ""}, ("B",), "so", True)
-    assert (told.stdout, told.error, told.refused) == ("said\xff", "", False)
+    assert (told.stdout, told.error, told.refused) == ("said\\xff", "", False)
 
 
 @pytest.mark.parametrize(
@@ -217,4 +230,11 @@ def test_of_several_starts_the_last_that_starts_work_counts() -> None:
         launches=({"argv": ["exec", "-s", "read-only"]}, work, {"argv": ["--version"]}, {"argv": ["mcp", "list"]})
     )
     assert (told.argv, told.env) == (("--yolo",), {"A": "b"})
-    assert of(launches=({"argv": ["--version"]}, {"argv": ["features", "-c", "a=b"]})).argv == ("-c", "a=b")
+
+
+def test_a_call_that_the_real_codex_answered_gives_no_arguments_and_no_environment() -> None:
+    asked = {"argv": ["-c", "a=b", "features", "enable", "x"], "env": GIVEN | {"A": "b"}, "work": False}
+    told = of(launches=({"argv": ["--version"]}, asked))
+    assert (told.argv, told.env, told.unset) == ((), {}, ())
+    work = {"argv": ["new-kind-of-session", "-c", "a=b"], "env": GIVEN, "work": True}
+    assert of(launches=(work, asked)).argv == ("-c", "a=b"), "what was recorded counts, not the list of words"

@@ -246,3 +246,20 @@ def test_the_pieces_put_together_are_the_text() -> None:
     assert pieces[2].pair is not None
     assert pieces[2].pair.key == ("b", "c d")
     assert pieces[2].comment == "# g"
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    (b'[mcp_servers]\nx = { command = "mine" }\n', b'[mcp_servers]\nx = { command = "ours" }\n'),
+    (b'mcp_servers = { x = { command = "mine" }, y = { a = 1 } }\n',
+     b'mcp_servers = { x = { command = "ours" }, y = { a = 1 } }\n'),
+    (b'mcp_servers.x = { command = "mine" }\n', b'mcp_servers.x = { command = "ours" }\n'),
+])  # fmt: skip
+def test_a_value_in_nested_braces_is_changed_where_it_stands(before: bytes, after: bytes) -> None:
+    wanted = Wanted(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
+    assert planned(before, wanted).endswith(after)
+    assert "says something else" in refused(before, msgspec.structs.replace(wanted, conflicts="refuse"))
+
+
+def test_a_table_where_a_value_was_asked_for_is_a_refusal() -> None:
+    wanted = Wanted(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
+    assert refused(b"[mcp_servers.x.command]\na = 1\n", wanted) == "this file has no place for these keys"

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.starting import ELSEWHERE, folder, is_session, started
+from pytest_codexsandbox.generators.starting import ELSEWHERE, folder, started
 from pytest_codexsandbox.model.generator import Expect, Launch, Story
 from tests.unit.generators.makers import WORLD, ended
 
@@ -32,18 +32,6 @@ def test_the_folder_is_where_it_was_started_and_what_the_words_say_of_it(
     argv: tuple[str, ...], cwd: str, seen: str
 ) -> None:
     assert folder(Launch(argv=argv, cwd=cwd), WORLD) == seen
-
-
-@pytest.mark.parametrize(
-    ("argv", "session"),
-    [
-        ((), True), (("do it",), True), (("-c", "mcp", "do it"), True), (("--yolo",), True), (SESSION, True),
-        (("app-server",), True), (("mcp", "add", "x"), False), (("-c", "a=1", "features", "enable", "x"), False),
-        (("--version",), False), (("exec", "--help"), False), (("exec", "--", "--help"), True), (("login",), False),
-    ],
-)  # fmt: skip
-def test_what_starts_work_is_told_from_what_asks(argv: tuple[str, ...], session: bool) -> None:
-    assert is_session(argv) is session
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from pytest_codexsandbox.generators.confine import UNCONFINED
 from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
 from pytest_codexsandbox.generators.strain.bench import Play
-from pytest_codexsandbox.generators.strain.killed import Strike, Untroubled, judged
+from pytest_codexsandbox.generators.strain.kill_choice import Choice
+from pytest_codexsandbox.generators.strain.killed import Strike, Untroubled, judged, part_of
 from pytest_codexsandbox.generators.strain.killing import Point
 from pytest_codexsandbox.generators.strain.tracing import Tracer
 from pytest_codexsandbox.model.generator import Case, Declaration, Outcome, Wish
@@ -23,8 +24,15 @@ def strike(left: bytes | None, *, struck: bool = True, again: Play = AGAIN) -> S
     return Strike(point=POINT, struck=struck, left=left, again=again)
 
 
+def chosen(own: int = 1, *, own_calls: int = 1, others: int = 0, other_calls: int = 0, unseen: int = 0) -> Choice:
+    return Choice(
+        own=(POINT,) * own, others=(POINT,) * others, own_calls=own_calls, other_calls=other_calls,
+        unreachable=own_calls + other_calls - own - others, unseen=unseen,
+    )  # fmt: skip
+
+
 def reasons(*strikes: Strike, known: Untroubled = KNOWN) -> set[str]:
-    found = judged(known, strikes, [POINT] * len(strikes))
+    found = judged(known, strikes, chosen())
     assert all(one.control_held for one in found)
     return {one.reason for one in found if not one.held}
 
@@ -52,18 +60,49 @@ def test_a_file_with_the_same_values_is_the_new_one_where_bytes_differ_each_time
 
 
 def test_a_kill_that_was_not_seen_proves_nothing() -> None:
-    found = judged(KNOWN, [strike(OLD), strike(OLD, struck=False)], [POINT, POINT])
+    found = judged(KNOWN, [strike(OLD), strike(OLD, struck=False)], chosen())
     assert not any(one.control_held for one in found)
 
 
 def test_no_kill_at_all_proves_nothing() -> None:
-    assert not any(one.control_held for one in judged(KNOWN, [], []))
+    assert not any(one.control_held for one in judged(KNOWN, [], chosen(0, own_calls=0)))
 
 
 def test_what_could_not_be_singled_out_is_said() -> None:
-    (one,) = judged(KNOWN, [strike(OLD)], [POINT, msgspec.structs.replace(POINT, name="")])
-    assert "1 of 2 calls" in one.saw
-    assert "1 more could not be singled out" in one.saw
+    (one,) = judged(KNOWN, [strike(OLD)], chosen(1, own_calls=2))
+    assert "killed at 1 of 2 calls (a sample) on the configuration" in one.saw
+    assert "1 could not be singled out" in one.saw
+
+
+def test_the_row_says_how_many_of_how_many_calls_were_tried() -> None:
+    (one,) = judged(KNOWN, [strike(OLD)], chosen(4, own_calls=4, others=12, other_calls=100))
+    assert "all 4 calls on the configuration" in one.saw
+    assert "12 of 100 calls (a sample) on other files" in one.saw
+
+
+def test_a_state_of_the_file_that_no_kill_showed_is_not_known_to_be_whole() -> None:
+    (one,) = judged(KNOWN, [strike(OLD)], chosen(1, own_calls=2, unseen=1))
+    assert (one.held, one.control_held) == (True, False)
+    assert "1 times none does" in one.control
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"a = 1\n", b"a = 1\nb = 2\n"),  # the old file is the first half of the new one
+        (b"", b"a"),
+        (None, b"a"),
+        (b"a = 1\n", b""),
+        (b"a = 1\n", None),
+    ],
+)
+def test_the_torn_file_of_the_control_is_neither_the_old_one_nor_the_new_one(
+    old: bytes | None, new: bytes | None
+) -> None:
+    known = Untroubled(old=old, new=new)
+    again = Play(outcome=Outcome(ended="exit"), config=new)
+    assert part_of(known) not in (old, new)
+    assert all(one.control_held for one in judged(known, [strike(old, again=again)], chosen()))
 
 
 # ---- what is not asked
@@ -102,11 +141,11 @@ def test_the_new_file_that_no_codex_can_read_is_not_right_because_it_is_the_new_
     torn = b"[[torn\n"
     again = Play(outcome=Outcome(ended="exit"), config=torn)
     known = Untroubled(old=OLD, new=torn)
-    (found,) = judged(known, [strike(torn, again=again)], [POINT])
+    (found,) = judged(known, [strike(torn, again=again)], chosen())
     assert (found.held, found.reason) == (False, "does-not-parse")
     both = Untroubled(old=torn, new=torn + b"a = 1\n")
     same = Play(outcome=Outcome(ended="exit"), config=both.new)
-    (found,) = judged(both, [strike(torn, again=same)], [POINT])
+    (found,) = judged(both, [strike(torn, again=same)], chosen())
     assert found.held, "it was the user's own, and broken before"
 
 

@@ -274,6 +274,22 @@ def test_another_proxy_is_another_question(world: World, monkeypatch: pytest.Mon
 
 
 # ---- whoever hangs
+def test_an_engine_that_is_not_there_is_named_with_its_words(world: World) -> None:
+    found = inquiry.silent_engines((HOME, "unix:///gone.sock"))
+    assert list(found) == ["unix:///gone.sock"]
+    assert found["unix:///gone.sock"].what == "the container engine does not answer"
+
+
+def test_an_engine_that_says_nothing_is_silent_after_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inquiry, "NEAR", 0.2)
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(tmp_path / "s"))
+        deaf.listen()
+        (fault,) = inquiry.silent_engines((f"unix://{tmp_path / 's'}",)).values()
+    assert "no answer within" in fault.why or "it hangs" in fault.why
+    assert fault.next_step
+
+
 @pytest.fixture(params=["silent", "slow"])
 def hanging(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A socket where somebody accepts and never answers, or sends one byte after the other without an end."""

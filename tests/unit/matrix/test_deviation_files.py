@@ -2,11 +2,13 @@
 
 import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.matrix.deviation_files import Deviation, load
+from pytest_codexsandbox.registry import shipped
 
 ENTRY = {
     "id": '"nested-git"', "promise": '"protected.nested-git"', "direction": '"leak"', "reason": '"by design"',
@@ -20,13 +22,13 @@ def text(**changed: str | None) -> str:
     return "[[deviation]]\n" + "".join(f"{name} = {value}\n" for name, value in entry.items())
 
 
-def loaded(folder: Path, written: str, **known: tuple[str, ...]) -> tuple[Deviation, ...]:
+def loaded(folder: Path, written: str, **known: Any) -> tuple[Deviation, ...]:
     file = folder / "known.toml"
     file.write_text(written)
     return load((file,), **known)
 
 
-def refused(folder: Path, written: str, **known: tuple[str, ...]) -> WrongInput:
+def refused(folder: Path, written: str, **known: Any) -> WrongInput:
     with pytest.raises(WrongInput) as caught:
         loaded(folder, written, **known)
     return caught.value
@@ -107,3 +109,70 @@ def test_two_entries_of_one_id_are_refused_over_all_files(tmp_path: Path) -> Non
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(WrongInput, match="cannot read"):
         load((tmp_path / "none.toml",))
+
+
+# ---- values that can fit nothing
+HERE = {"distro": "debian-12", "environment": "debian-12~host~local", "codex": "mine", "generator": "tool"}
+
+
+@pytest.mark.parametrize(
+    ("where", "nearest"),
+    [
+        ('{ profile = "docker-defualt" }', "docker-default"),
+        ('{ distro = ["debian-12", "debian-bookwrom"] }', "debian-bookworm"),
+        ('{ distro = "debain-12" }', "debian-12"),
+        ('{ bwrap = "0.8.1" }', "0.8.0"),
+        ('{ user = "u100" }', "u1000"),
+        ('{ codex = "0.1630.0x" }', "0.163.0"),
+        ('{ codex = "mien" }', "mine"),
+        ('{ generator = "toool" }', "tool"),
+        ('{ kernel = "hst" }', "host"),
+        ('{ engine = "doker" }', "docker"),
+        ('{ arch = "x86-64" }', "x86_64"),
+        ('{ environment = "debian-12~host~locl" }', "debian-12~host~local"),
+        ('{ environment = "debian-bookworm~bwrap-distro~docker-default~rot" }', ""),
+    ],
+)
+def test_a_value_that_can_fit_nothing_is_an_error_with_the_nearest_name(
+    tmp_path: Path, where: str, nearest: str
+) -> None:
+    written = text(where=where)
+    assert loaded(tmp_path, written), "without the cells of a run, no value is judged"
+    (tmp_path / "known.toml").write_text(written)
+    with pytest.raises(WrongInput) as caught:
+        load((tmp_path / "known.toml",), cells=[HERE])
+    assert "where: there is no " in caught.value.what
+    assert "(where)" in caught.value.where
+    assert not nearest or f"did you mean {nearest!r}?" in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        '{ profile = "seccomp-*", user = "u1000*", bwrap = "0.8.0-*" }',
+        '{ distro = "ubuntu-24.04", environment = "*~local" }',
+        '{ distro = "debian-13", environment = "fedora-44~host~local" }',  # of other machines
+        '{ environment = "debian-*~bwrap-distro~docker-default~u1000" }',
+        '{ environment = ["*~local", "debian-1*~host~local"] }',
+        '{ codex = ">=0.115,<0.155", generator = "hermes-board-none" }',
+        '{ codex = ["0.163.0", "candidate", "mine", "99.0.0"] }',
+        '{ codex = "0.16*", generator = "multica-*", arch = "aarch64" }',
+    ],
+)
+def test_a_value_of_another_run_or_machine_is_none(tmp_path: Path, where: str) -> None:
+    (tmp_path / "known.toml").write_text(text(where=where))
+    assert load((tmp_path / "known.toml",), cells=[HERE])
+
+
+@pytest.mark.parametrize("beside", ["", "elsewhere"])
+def test_values_of_a_users_own_are_known_from_beside_either_file(tmp_path: Path, beside: str) -> None:
+    folder = tmp_path / beside
+    (folder / "profiles").mkdir(parents=True)
+    (folder / "profiles" / "mine.toml").write_text("")
+    (tmp_path / "known.toml").write_text(text(where='{ profile = "mine" }'))
+    assert load((tmp_path / "known.toml",), cells=[HERE], beside=tmp_path / beside if beside else None)
+
+
+@pytest.mark.parametrize("cell", [HERE, {"distro": "debian-bookworm"}])
+def test_shipped_deviations_name_only_what_there_is(cell: dict[str, str]) -> None:
+    assert load((shipped("matrix") / "expectations" / "known.toml",), cells=[cell])

@@ -214,3 +214,19 @@ def test_this_machine_has_its_line_beside_them() -> None:
     local = journals.cell()
     both = msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, cells=(*made.plan.cells, local)))
     assert breadth.environments(both, 4)[-1] == f"{local.environment}: not started"
+
+
+def test_a_machine_that_changed_is_named_with_its_cells_in_every_report() -> None:
+    made = journals.green()
+    spec = made.environments[0].spec
+    later = msgspec.structs.replace(
+        made.environments[0], facts={**made.environments[0].facts, "changed": ["bwrap went"]}
+    )
+    changed = msgspec.structs.replace(made, environments=(*made.environments, later))
+    told = f"{spec} changed while the run went on: bwrap went"
+    texts = [
+        render(changed, width=200, color=False, ascii=False, verbosity=0, folder=None),
+        markdown.render(changed, None), html.render(changed, None), json_report.render(changed, None),
+    ]  # fmt: skip
+    assert [plain(text.replace("\\", "").replace("&#126;", "~")).count(told) for text in texts] == [1, 1, 1, 1]
+    assert "changed while" not in render(made, width=200, color=False, ascii=False, verbosity=0, folder=None)

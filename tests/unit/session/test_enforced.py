@@ -2,10 +2,13 @@
 
 import pytest
 
+from pytest_codexsandbox.generators.enforcing import grants_everything
+from pytest_codexsandbox.model.act import Look
+from pytest_codexsandbox.model.generator import Expect
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.start import Started
-from pytest_codexsandbox.session.enforced import _on
-from tests.unit.diagnosis.makers import observation
+from pytest_codexsandbox.session.enforced import _on, by_marks_alone
+from tests.unit.diagnosis.makers import KEY, OUTSIDE, observation, reading
 
 REFUSED = Diagnosis(fingerprint="apparmor-userns", cause="", remedy="", verdict="sandbox")
 
@@ -29,3 +32,30 @@ def test_the_reason_is_a_word_that_fingerprints_know(
 
 def test_where_nobody_knows_nothing_is_held_against_anybody() -> None:
     assert not _on(Started(state="unknown", why=""), observation(), observation(), sandboxed=True).control_held
+
+
+# ---- the whole machine was asked for: a write outside is no leak
+BARE = reading(namespaces=OUTSIDE, filters=0, no_new_privs=0, cap_eff="0" * 16)
+OFF = Started(state="off", why="a write that no sandbox allows went through, seen from outside")
+
+
+def test_where_every_folder_was_asked_for_the_marks_of_the_kernel_decide() -> None:
+    inside = observation(after={KEY: Look(path="@OUTSIDE@/x", kind="file")}, readings=(reading(),))
+    outside = observation(after={KEY: Look(path="@OUTSIDE@/x", kind="file")}, readings=(BARE,))
+    assert by_marks_alone(OFF, inside).state == "on"
+    assert by_marks_alone(OFF, outside).state == "off"
+    assert "no mark" in by_marks_alone(OFF, outside).why
+
+
+def test_a_sandbox_that_is_off_for_another_reason_stays_off() -> None:
+    refused = observation(readings=(reading(),))
+    assert by_marks_alone(OFF, refused) == OFF
+
+
+@pytest.mark.parametrize(
+    ("roots", "everything"), [(("/",), True), (("@WORLD@",), True), (("@ROOT0@",), False), (None, False)]
+)
+def test_everything_is_granted_by_the_root_of_the_machine_alone(
+    roots: tuple[str, ...] | None, everything: bool
+) -> None:
+    assert grants_everything(Expect(sandbox="workspace-write", roots=roots)) is everything

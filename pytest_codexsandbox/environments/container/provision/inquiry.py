@@ -22,13 +22,16 @@ from pytest_codexsandbox.environments.container.provision.questions import Quest
 from pytest_codexsandbox.environments.container.provision.reach import Heard
 from pytest_codexsandbox.environments.container.provision.wanted import Wanted
 from pytest_codexsandbox.environments.container.provision.within import within
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.container import BwrapSpec
 
 LIMIT: Final = 5.0  # seconds, for all of it
+NEAR: Final = 2.0  # seconds in which an engine of this machine says that it is there
 _NAME_ONE: Final = f"name one that has them: {archives.VARIABLE}=URL"
 _ENGINES: Final = 0.6  # of them: what engines have decides what else is asked
+_DEAF: Final = "the container engine does not answer"
+_ANEW: Final = "restart it, or name another: DOCKER_HOST=unix:///run/podman/podman.sock"
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +81,27 @@ def inquire(
 
 
 # ---- engines
+def silent_engines(hosts: Sequence[str], *, limit: float = LIMIT) -> dict[str, CodexSandboxError]:
+    """Asks engines whether they are there. One on another machine may need the time of a login first."""
+    near = [host for host in hosts if host.startswith("unix://")]
+    groups = [(near, min(limit, NEAR)), ([host for host in hosts if host not in near], limit)]
+    found: dict[str, CodexSandboxError] = {}
+    for group, patience in groups:
+        heard = within({host: partial(_greet, host, patience) for host in group}, patience)
+        for host in group:
+            answer = heard.get(host)
+            if answer is None:
+                found[host] = MachineFault(_DEAF, where=host, why=f"no answer within {patience:.0f} s", next_step=_ANEW)
+            elif isinstance(answer, CodexSandboxError):
+                found[host] = answer
+    return found
+
+
+def _greet(host: str, patience: float) -> bool:
+    with Engine(host, timeout=max(1, round(patience))):
+        return True
+
+
 def _look(host: str, wants: Sequence[Wanted], cache: Path, patience: float, userns: bool) -> Told:
     with Engine(host, timeout=max(1, round(patience))) as engine:
         images = Images(engine, cache)

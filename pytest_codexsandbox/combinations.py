@@ -1,0 +1,52 @@
+"""Combinations of options: refuses what was typed and has no effect beside the rest."""
+
+from collections.abc import Collection
+from typing import Final
+
+from pytest_codexsandbox.errors import WrongInput
+
+_OF_CONTAINERS: Final = {
+    "pairs": "it picks cells in containers",
+    "docker-hosts": "it names engines for containers",
+}
+
+
+def refuse_without_containers(typed: Collection[str], *, matrix: str, containers: bool) -> None:
+    """Refuses options for containers beside a matrix file that has none."""
+    for name, does in _OF_CONTAINERS.items():
+        if name in typed and not containers:
+            raise WrongInput(
+                f"--codex-{name} has no effect here", where=f"matrix {matrix}",
+                why=f"{does}, and this matrix has no [containers]",
+                next_step="take a matrix that has some, e.g. --codex-matrix=pull-request, or leave the option out",
+            )  # fmt: skip
+
+
+def refuse_beside_paths(typed: Collection[str], *, paths: bool) -> None:
+    """Refuses a budget for the user's own tests."""
+    if "budget" in typed and paths:
+        raise WrongInput(
+            "--codex-budget has no effect beside tests of your own", why="how long those take is not known",
+            next_step="leave out the option, or measure the shipped promises alone: pytest --codex-matrix "
+            "--codex-budget 10m",
+        )  # fmt: skip
+
+
+def refuse_twice_free(typed: Collection[str]) -> None:
+    """Refuses a second way of running generators without confinement here."""
+    if {"generator-in", "generator-unconfined"} <= set(typed):
+        raise WrongInput(
+            "--codex-generator-unconfined has no effect beside --codex-generator-in",
+            why="in a container, the container is what confines generators", next_step="leave one of them out",
+        )  # fmt: skip
+
+
+def refuse_beside_update_lock(typed: Collection[str]) -> None:
+    """Refuses options of `plan` that a lock file does not depend on."""
+    without = [name for name in ("only", "skip", "budget", "generator", "docker-hosts", "report-dir") if name in typed]
+    if without:
+        raise WrongInput(
+            f"--codex-{without[0]} has no effect beside --update-lock",
+            why="a lock file keeps every cell that the matrix file asks for, for every machine",
+            next_step=f"leave out --codex-{without[0]}",
+        )  # fmt: skip

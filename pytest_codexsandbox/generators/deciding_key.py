@@ -1,0 +1,83 @@
+"""Names the key that keeps a written policy from being in force: one out of its place, or one that decides instead.
+
+A check of what Codex makes of the files sees the effect alone. A cause may name a key only where the files have it.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.checks.granting import SPEAKS, granted, layers
+from pytest_codexsandbox.generators.checks.places import misplaced_keys
+from pytest_codexsandbox.model.generator import Finding, Story
+
+CAPTURED: Final = "captured"
+VOIDED: Final = "voided-by-default-permissions"
+ANOTHER_LAYER: Final = "voided-by-another-layer"
+_POLICY: Final = ("another-mode", "another-network", "root-missing")
+_APPROVAL: Final = "another-approval"
+_OUTERMOST: Final = "file"  # the layer that a generator of files writes
+_PLACE: Final = re.compile(r"config\.toml:(?P<line>\d+):")  # in Codex's own words
+
+
+def with_cause(findings: Iterable[Finding], story: Story) -> tuple[Finding, ...]:
+    """Returns what Codex says of the files, with the word of the key that decides where one is known."""
+    return tuple(_named(one, _word(one, story)) for one in findings)
+
+
+def with_cause_of_acts(findings: Iterable[Finding], story: Story) -> tuple[Finding, ...]:
+    """Returns what Codex does with the files: an act that was promised and is denied has the cause of the policy."""
+    return tuple(_named(one, _of_policy(story) if _is_denied_act(one) else "") for one in findings)
+
+
+def with_cause_of_loading(findings: Iterable[Finding], story: Story) -> tuple[Finding, ...]:
+    """Returns whether Codex loads the file: a captured key is the cause where Codex names the line of that key."""
+    return tuple(_named(one, CAPTURED if _names_captured(one.saw, story) else "") for one in findings)
+
+
+def _is_denied_act(found: Finding) -> bool:
+    """Checks whether the reason is an errno: how a sandbox did not start has a fingerprint of its own."""
+    return found.direction == "denied" and (not found.reason or found.reason.isupper())
+
+
+def _named(found: Finding, word: str) -> Finding:
+    if not word or found.held or found.skipped:
+        return found
+    return msgspec.structs.replace(found, reason=word)
+
+
+def _names_captured(error: str, story: Story) -> bool:
+    place = _PLACE.search(error)
+    lines = seen.results(story)[-1].content.splitlines()
+    if place is None or not 0 < int(place["line"]) <= len(lines):
+        return False
+    line = lines[int(place["line"]) - 1].lstrip()
+    captured = (path for path, word in misplaced_keys(story).items() if word == CAPTURED)
+    return any(line.startswith((path[0].encode(), path[-1].encode())) for path in captured)
+
+
+def _word(found: Finding, story: Story) -> str:
+    if found.reason == _APPROVAL and found.direction == "denied":
+        return _misplaced(story, ("approval_policy",))
+    if found.reason not in _POLICY:
+        return ""
+    word = _of_policy(story)
+    return word if found.direction == "denied" or word in (VOIDED, ANOTHER_LAYER) else ""
+
+
+def _of_policy(story: Story) -> str:
+    last = story.runs[-1]
+    decides = granted(layers(last.files, last, story.world), story.world)
+    if decides.by == "default_permissions":
+        return VOIDED
+    if word := _misplaced(story, SPEAKS):
+        return word
+    return ANOTHER_LAYER if decides.by and decides.layer != _OUTERMOST and not last.argv else ""
+
+
+def _misplaced(story: Story, keys: Iterable[str]) -> str:
+    """Returns the word for the first of these keys that was asked for and is not at its place; "" where all are."""
+    return next((word for path, word in misplaced_keys(story).items() if path[0] in keys), "")

@@ -1,0 +1,72 @@
+"""File store: contents that a generator wrote beside the configuration, on the disk, each once by its digest.
+
+A story is kept until the run ends. A generator may bring hundreds of files in every case of the corpus; in memory they
+would be there once for each case and each run.
+"""
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.model.contents import is_configuration
+from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
+
+SMALL: Final = 256  # bytes that stay in memory
+
+
+class FileStore:
+    """`folder`: of this worker, removed with the run's other folders."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._there: set[str] = set()
+
+    def slim(self, story: Story) -> Story:
+        """Returns the story without contents that no check reads. Those of the last run stay readable (`read`)."""
+        keep = {
+            seen.resolved(files, CONFIG, story.world) for files in (story.before, *(run.files for run in story.runs))
+        }
+        runs: list[Outcome] = []
+        for run in story.runs:
+            above = runs[-1].files if runs else {}
+            files = self._slimmed(run.files, keep, above, store=run is story.runs[-1])
+            runs.append(msgspec.structs.replace(run, files=files))
+        return msgspec.structs.replace(story, runs=tuple(runs))
+
+    def _slimmed(self, files: Files, keep: set[str], above: Files, *, store: bool) -> Files:
+        return {sys.intern(path): self._state(path, state, keep, above, store=store) for path, state in files.items()}
+
+    def _state(self, path: str, state: FileState, keep: set[str], above: Files, *, store: bool) -> FileState:
+        if len(state.content) > SMALL and path not in keep and not is_configuration(path):
+            digest = hashlib.sha256(state.content).hexdigest()
+            stored = self._stored(digest, state.content) if store else ""
+            state = msgspec.structs.replace(state, content=b"", sha256=digest, stored=stored)
+        known = above.get(path)
+        return known if known == state and known is not None else state
+
+    def _stored(self, digest: str, content: bytes) -> str:
+        path = self._folder / digest
+        if digest not in self._there:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_bytes(content)
+            self._there.add(digest)
+        return str(path)
+
+
+def read(state: FileState) -> bytes:
+    """Returns the content, from the store where it is there. MachineFault where it is not what was stored."""
+    if state.content or not state.sha256:
+        return state.content
+    try:
+        content = Path(state.stored).read_bytes() if state.stored else b""
+    except OSError as problem:
+        raise MachineFault("a file of a generator is gone", where=state.stored, why=str(problem)) from problem
+    if hashlib.sha256(content).hexdigest() != state.sha256:
+        why = "it holds something else now" if state.stored else "only the files of the last run are kept"
+        raise MachineFault("a file of a generator cannot be read", where=state.stored, why=why)
+    return content

@@ -1,0 +1,21 @@
+"""Calls of `codex` that a generator made, as the stub recorded them: starts of work, and all others. Pure."""
+
+from collections.abc import Sequence
+
+from pytest_codexsandbox.guest.subcommands import starts_work
+from pytest_codexsandbox.model.generator import Launch
+
+
+def is_work(launch: Launch) -> bool:
+    """Checks whether Codex is started to work. Every other call asks or changes something, and the real Codex answers
+    it. Journals of earlier releases keep the words alone."""
+    return starts_work(launch.argv) if launch.work is None else launch.work
+
+
+def work(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    return tuple(one for one in launches if is_work(one))
+
+
+def answered(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    """Calls that the real Codex answered."""
+    return tuple(one for one in launches if not is_work(one))

@@ -1,0 +1,58 @@
+"""Stand-ins: cells that run in place of locked cells whose values this machine lacks. Pure.
+
+A stand-in depends on its locked cell alone. A value that the matrix file gains moves none of them, and a lock file that
+grows moves one only where the new value could replace the one that is missing.
+"""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, product
+from typing import Final
+
+from pytest_codexsandbox.matrix.combine import UNAVAILABLE, Row, Space
+from pytest_codexsandbox.model.coverage import AXES
+
+_MOST: Final = 3  # values of one row that are replaced; pairs.cover fills what that leaves open
+
+
+def stand_ins(space: Space, locked: Sequence[Row]) -> list[Row]:
+    """Returns rows for each locked row that cannot run here: together they hold every pair of it that can."""
+    rows = [row for row in locked if _is_asked_for(space, row)]
+    known = {
+        axis: tuple(value for value in space.values[axis] if any(row[place] == value for row in rows))
+        for place, axis in enumerate(AXES)
+    }
+    lost = (row for row in rows if space.why_not(row)[0] == UNAVAILABLE)
+    return list(dict.fromkeys(other for row in lost for other in _stand_ins_of(space, row, known)))
+
+
+def _is_asked_for(space: Space, row: Row) -> bool:
+    return len(row) == len(AXES) and all(value in space.values[axis] for axis, value in zip(AXES, row, strict=True))
+
+
+def _stand_ins_of(space: Space, row: Row, known: Mapping[str, tuple[str, ...]]) -> list[Row]:
+    """Returns one row for each smallest set of values whose replacement helps."""
+    blamed = _blamed(space, row)
+    for size in range(1, _MOST + 1):
+        found = [_best(space, row, places, known) for places in combinations(blamed, size)]
+        if made := [other for other in found if other]:
+            return made
+    return []
+
+
+def _best(space: Space, row: Row, places: Sequence[int], known: Mapping[str, tuple[str, ...]]) -> Row | None:
+    """Chooses among the valid rows by a hash, so that the values spread whichever others there are."""
+    valid = [other for other in _replaced(row, places, known) if not space.why_not(other)[1]]
+    return max(valid, key=lambda other: (zlib.crc32("\0".join((*row, *other)).encode()), other), default=None)
+
+
+def _blamed(space: Space, row: Row) -> tuple[int, ...]:
+    values = dict(zip(AXES, row, strict=True))
+    broken = {axis for rule in space.rules if rule.kind == UNAVAILABLE and rule.broken(values) for axis in rule.axes}
+    return tuple(place for place, axis in enumerate(AXES) if axis in broken)
+
+
+def _replaced(row: Row, places: Sequence[int], known: Mapping[str, tuple[str, ...]]) -> Iterator[Row]:
+    for values in product(*(known[AXES[place]] for place in places)):
+        new = dict(zip(places, values, strict=True))
+        yield tuple(new.get(place, value) for place, value in enumerate(row))

@@ -1,0 +1,77 @@
+"""Machine state: the facts of an environment that decide over a sandbox, and how two looks at them differ. Pure.
+
+Results of one cell may be put into one sign only where these facts were the same for all of them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from pytest_codexsandbox.model.journal import EnvironmentLine
+
+CHANGED: Final = "changed"  # of facts: what a later look at the same environment found
+BWRAP: Final = "bwrap_of_calls"  # of facts: the bubblewrap on the PATH that calls of Codex have
+_PARTS: Final = ("path", "sha256", "mode", "capability")  # of that one; a digest may be `unreadable` in both looks
+_NONE: Final = "none"
+_WHOLE_MACHINE: Final = "kernel."  # a sysctl that no namespace has of its own
+_SHOWN: Final = 12  # characters of a digest
+_LONGEST: Final = {"sha256": _SHOWN}
+
+
+def identity(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Returns what makes one sandbox another one: by name, as text. A fact that the look left out has no name."""
+    found = {name: str(value) for name, value in (facts.get("sysctls") or {}).items()}
+    if BWRAP in facts:
+        found["bwrap"] = _bwrap(facts[BWRAP] or {}) or _NONE
+    if "etc_codex" in facts:
+        found["/etc/codex"] = ", ".join(f"{path} {digest[:_SHOWN]}" for path, digest in facts["etc_codex"].items())
+    if "image" in facts:
+        found["image"] = str(facts["image"])
+    return found
+
+
+def _bwrap(bwrap: Mapping[str, Any]) -> str:
+    return " ".join(filter(None, (str(bwrap.get(name, ""))[: _LONGEST.get(name)] for name in _PARTS)))
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """`one` and `other` are facts of the same environment. A fact that either look left out is not compared."""
+    before, after = identity(one), identity(other)
+    names = [name for name in sorted(before.keys() | after.keys()) if _both(name, one, other)]
+    return tuple(
+        f"{name} was {before.get(name) or _NONE}, and is {after.get(name) or _NONE}"
+        for name in names
+        if before.get(name, "") != after.get(name, "")
+    )
+
+
+def _both(name: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    key = {"bwrap": BWRAP, "/etc/codex": "etc_codex", "image": "image"}.get(name, "sysctls")
+    return key in one and key in other
+
+
+def changes(lines: Iterable[EnvironmentLine]) -> dict[str, tuple[str, ...]]:
+    """Returns what changed while the run went on, by the environment whose cells lie on both sides of it."""
+    every = tuple(lines)
+    found: dict[str, dict[str, None]] = {}
+    first: dict[str, EnvironmentLine] = {}
+    for line in every:
+        told = found.setdefault(line.spec, {})
+        known = first.setdefault(line.spec, line)
+        told |= dict.fromkeys((*differences(known.facts, line.facts), *line.facts.get(CHANGED, ())))
+    for here, there, word in _elsewhere(first.values()):
+        for spec in (here, there):
+            found[spec][word] = None
+    return {spec: tuple(told) for spec, told in found.items() if told}
+
+
+def _elsewhere(lines: Iterable[EnvironmentLine]) -> Iterator[tuple[str, str, str]]:
+    """Settings of one kernel that two environments on it found to be different."""
+    seen: dict[tuple[str, str], tuple[str, str]] = {}
+    for line in lines:
+        boot = str(line.facts.get("boot_id", ""))
+        for name, value in (line.facts.get("sysctls") or {}).items():
+            if not boot or not name.startswith(_WHOLE_MACHINE):
+                continue
+            spec, known = seen.setdefault((boot, name), (line.spec, str(value)))
+            if known != str(value):
+                yield spec, line.spec, f"{name} was {known} at {spec}, and {value} at {line.spec}"

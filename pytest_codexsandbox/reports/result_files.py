@@ -1,0 +1,56 @@
+"""Result files of pytest (JUnit XML) and Allure: reads them after a run and writes what the journal says into them."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+import msgspec
+
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.reports import allure_results, junit
+from pytest_codexsandbox.reports.written import Written, put
+
+_READING: Final = (OSError, ElementTree.ParseError, StopIteration, ValueError)
+
+
+class ResultFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The places that other options of pytest name; "" where an option is not given."""
+
+    junit: str = ""
+    allure: str = ""
+
+    def complete(self, run: str, journal: Journal | None, reasons: Sequence[str]) -> Iterator[Written]:
+        """Yields each file or folder that could not be brought in line, and why."""
+        if self.junit:
+            path = Path(os.path.expandvars(self.junit)).expanduser().absolute()
+            yield from _tried(path, lambda: _junit(path, journal, reasons))
+        if self.allure:
+            folder = Path(self.allure).absolute()
+            yield from _tried(folder, lambda: _allure(folder, run, journal, reasons))
+
+
+def _tried(path: Path, write: Callable[[], None]) -> Iterator[Written]:
+    try:
+        write()
+    except _READING as fault:
+        why = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+        yield Written(path=path, fault=f"does not say what the journal says: {type(fault).__name__}: {why}")
+
+
+def _junit(path: Path, journal: Journal | None, reasons: Sequence[str]) -> None:
+    put(path, junit.completed(path.read_bytes(), journal, reasons).decode())
+
+
+def _allure(folder: Path, run: str, journal: Journal | None, reasons: Sequence[str]) -> None:
+    results = {}
+    for path in sorted(folder.glob("*-result.json")):
+        text = path.read_text(encoding="utf-8")
+        if run in text:  # a folder may keep the results of many runs
+            result = json.loads(text)
+            if allure_results.label(result, allure_results.RUN) == run:
+                results[path.name] = result
+    for name, result in allure_results.changed(results, run, journal, reasons):
+        put(folder / name, json.dumps(result, ensure_ascii=False, indent=1))

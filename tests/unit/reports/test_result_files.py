@@ -1,0 +1,138 @@
+"""JUnit XML and Allure results are brought in line with a journal, whatever pytest wrote into them."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports import junit
+from pytest_codexsandbox.reports.outcomes import outcomes, properties
+from pytest_codexsandbox.reports.result_files import ResultFiles
+from tests.unit.reports import journals
+
+FULL = "danger-full-access"
+
+
+def document(journal: Journal, *, passed: bool = True, more: str = "") -> bytes:
+    """What pytest writes where every test passed, or none of them has a result element."""
+    suite = ElementTree.Element("testsuite", name="pytest", errors="0", failures="0", skipped="0", tests="0")
+    for key, record in journal.states().items() if passed else ():
+        case = ElementTree.SubElement(suite, "testcase", classname="codex-scenarios.start", name=f"test[{key}]")
+        told = ElementTree.SubElement(case, "properties")
+        early = msgspec.structs.replace(record, verdict=Verdict.CONFORMS)
+        for name, value in properties(early).items():
+            ElementTree.SubElement(told, "property", name=name, value=junit._legal(value))
+    inner = ElementTree.tostring(suite, encoding="unicode").replace("</testsuite>", f"{more}</testsuite>")
+    return f'<?xml version="1.0" encoding="utf-8"?><testsuites name="pytest tests">{inner}</testsuites>'.encode()
+
+
+def suite_of(text: bytes) -> ElementTree.Element:
+    return next(ElementTree.fromstring(text).iter("testsuite"))
+
+
+def kinds(suite: ElementTree.Element) -> Counter[str]:
+    return Counter(child.tag for case in suite.iter("testcase") for child in case if child.tag != "properties")
+
+
+@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+def test_every_journal_is_told_case_by_case(kind: str) -> None:
+    journal = journals.KINDS[kind]()
+    reasons = journal.end.reasons if journal.end else ("11 the journal is incomplete: no end",)
+    suite = suite_of(junit.completed(document(journal), journal, reasons))
+    wanted = Counter(one.kind for one in outcomes(journal).values() if one.kind != "passed")
+    assert kinds(suite) - Counter({"error": 1, "failure": 1}) <= wanted
+    assert wanted <= kinds(suite)
+    assert int(suite.get("failures", "")) == kinds(suite)["failure"]
+    assert int(suite.get("errors", "")) == kinds(suite)["error"]
+    assert len(list(suite.iter("testcase"))) == int(suite.get("tests", ""))
+    failed = journal.end is None or journal.end.exit != 0
+    assert bool(kinds(suite)["failure"] + kinds(suite)["error"]) == failed
+
+
+@pytest.mark.parametrize("kind", ["red", "blocked", "hostile", "incomplete"])
+def test_doing_it_again_changes_nothing(kind: str) -> None:
+    journal = journals.KINDS[kind]()
+    once = junit.completed(document(journal, passed=False), journal, ("13 left behind by us: a process",))
+    assert junit.completed(once, journal, ("13 left behind by us: a process",)) == once
+    assert b"exit 13: left behind by us: a process" in once
+    assert b"exit 13" not in junit.completed(once, journal, ())
+
+
+def test_a_result_without_a_test_is_there() -> None:
+    journal = journals.red()
+    suite = suite_of(junit.completed(document(journal, passed=False), journal, ()))
+    assert len(list(suite.iter("testcase"))) == len(journal.states())
+
+
+def test_cases_of_other_tests_stay() -> None:
+    journal = journals.green()
+    other = '<testcase classname="test_mine" name="test_two"><failure message="no">why</failure></testcase>'
+    suite = suite_of(junit.completed(document(journal, more=other), journal, ()))
+    assert suite.get("failures") == "1"
+    assert suite.find("testcase[@name='test_two']/failure") is not None
+
+
+def test_attempts_are_one_case_and_the_worst_counts() -> None:
+    journal = journals.several_attempts()
+    first = next(iter(ElementTree.fromstring(document(journal)).iter("testcase")))
+    bad = next(key for key, one in journal.states().items() if one.verdict is Verdict.VIOLATES)
+    again = ElementTree.fromstring(document(journal)).findall(".//testcase")[list(journal.states()).index(bad)]
+    ElementTree.SubElement(again, "failure", message="first attempt").text = "as pytest says it"
+    text = document(journal, more=ElementTree.tostring(again, encoding="unicode"))
+    assert first is not again
+    suite = suite_of(junit.completed(text, journal, ("1 1 violated (1 leak)",)))
+    assert len(list(suite.iter("testcase"))) == len(journal.states())
+    assert [one.text for one in suite.iter("failure")] == ["as pytest says it"]
+
+
+def test_blocked_is_an_error_where_nothing_else_of_its_cell_was_measured() -> None:
+    one, two = journals.cell(), journals.cell("0.130.0")
+    keys = journals.keys_of([one, two], policies=("workspace-write", FULL))
+
+    def state(key: Key) -> object:
+        if key.cell == one.id or key.policy == FULL:
+            return journals.usual(key)
+        return journals.record(key, Verdict.BLOCKED, reason="another bubblewrap set it up", blocked_by="bwrap")
+
+    records = [state(key) for key in keys]
+    journal = journals.journal(records, cells=[one, two], exit=11, reasons=("11 nothing",))  # type: ignore[arg-type]
+    found = outcomes(journal)
+    blocked = [key for key, record in journal.states().items() if record.verdict is Verdict.BLOCKED]
+    assert blocked and {found[key].kind for key in blocked} == {"error"}
+    beside = journals.blocked()
+    assert {one.kind for key, one in outcomes(beside).items() if beside.states()[key].verdict is Verdict.BLOCKED} == {
+        "skipped"
+    }
+
+
+def test_a_strict_run_shows_what_it_does_not_accept() -> None:
+    plain = journals.blocked()
+    strict = msgspec.structs.replace(plain, run=msgspec.structs.replace(plain.run, strict=True))
+    states = plain.states()
+    for key, one in outcomes(strict).items():
+        if states[key].verdict is Verdict.BLOCKED:
+            assert one.kind == "error" and one.message.startswith("strict: blocked: ")
+        if states[key].verdict is Verdict.UNCONFINED:
+            assert one.kind == "passed"
+
+
+def test_allure_results_of_other_runs_stay(tmp_path: Path) -> None:
+    journal = journals.red()
+    other = {"status": "passed", "labels": [{"name": "codexsandbox-run", "value": "another"}]}
+    (tmp_path / "other-result.json").write_text(json.dumps(other))
+    files = ResultFiles(allure=str(tmp_path))
+    for _ in range(2):
+        assert list(files.complete(journal.run.id, journal, ("1 some violated",))) == []
+    assert json.loads((tmp_path / "other-result.json").read_text()) == other
+    assert len(list(tmp_path.glob("*-result.json"))) == len(journal.states()) + 1
+
+
+def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
+    (told,) = ResultFiles(junit=str(tmp_path / "no.xml")).complete("run", journals.green(), ())
+    assert "does not say what the journal says: FileNotFoundError" in told.fault
