@@ -1,6 +1,6 @@
 """Which acts ride together in one call: pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -52,3 +52,12 @@ def calls_of(plan: Plan) -> dict[str, int]:
 
 def _copies(promise: Promise) -> int:
     return max(1, promise.call.copies) if promise.call else 1
+
+
+def promises_by_policy(plan: Plan) -> Mapping[str, tuple[Promise, ...]]:
+    """Return the promises with a key under each policy, in the plan's order. Batteries of all cells are alike."""
+    wanted: dict[str, set[str]] = {}
+    for key in plan.keys:
+        if str(key) not in plan.not_applicable:
+            wanted.setdefault(key.policy, set()).add(key.promise)
+    return {policy: tuple(p for p in plan.promises if p.id in ids) for policy, ids in wanted.items()}

@@ -24,10 +24,9 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import redact_bytes
 from pytest_codexsandbox.model.start import Started
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.ports import ConfiguredDoor, Door, Environment, Say, Subject, Write, silent
 from pytest_codexsandbox.registry import plugged
-from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of
+from pytest_codexsandbox.session.batteries import SHARED, acts_of, call_of, group_of, promises_by_policy
 from pytest_codexsandbox.session.once import Kept, once
 from pytest_codexsandbox.session.places import PlacedErrand, Places
 from pytest_codexsandbox.session.steady import Steady
@@ -75,7 +74,7 @@ class Bench:
         self._kept: Kept = {}
         self.cells = {cell.id: cell for cell in plan.cells}
         self.promises = {promise.id: promise for promise in plan.promises}
-        self._planned = _planned_promises(plan)
+        self._planned = promises_by_policy(plan)
         self.seconds_in_codex = 0.0
         self._leaving: list[Callable[[EnvironmentSpec], None]] = []
 
@@ -381,15 +380,6 @@ def by_bwrap(started: Started, seen: Sequence[Observation], facts: Mapping[str, 
     )  # fmt: skip
 
 
-def _planned_promises(plan: Plan) -> Mapping[str, tuple[Promise, ...]]:
-    """policy → the promises that have a key under it, in the plan's order (whatever the cell: batteries are alike)."""
-    wanted: dict[str, set[str]] = {}
-    for key in plan.keys:
-        if str(key) not in plan.not_applicable:
-            wanted.setdefault(key.policy, set()).add(key.promise)
-    return {policy: tuple(p for p in plan.promises if p.id in ids) for policy, ids in wanted.items()}
-
-
 def _base64(data: bytes) -> str:
     return base64.b64encode(redact_bytes(data)[:65536]).decode()
 
@@ -403,9 +393,3 @@ def bench(
         yield made
     finally:
         made.close()
-
-
-def need_cell(cells: Mapping[str, Cell], key: Key) -> Cell:
-    if key.cell not in cells:
-        raise MachineFault(f"the plan has no cell {key.cell!r}", where=str(key))
-    return cells[key.cell]
