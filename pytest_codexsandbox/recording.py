@@ -135,7 +135,7 @@ class Recording:
 
     def _finish(self, item: pytest.Item, record: Record) -> Record:
         run, key = self.run, record.key
-        record = run.private(item.stash.get(TRIAL, None)).of(record)
+        record = run.masks.of(item.stash.get(TRIAL, None)).of(record)
         run.attempts[key] = run.attempts.get(key, 0) + 1
         changes: dict[str, Any] = {"attempt": run.attempts[key], "worker": run.worker, "suite": _suite(key)}
         trial = item.stash.get(TRIAL, None)

@@ -20,6 +20,7 @@ from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.generators.readable import need_programs
+from pytest_codexsandbox.masking import Masks, places_of
 from pytest_codexsandbox.matrix import expectations as known
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.expand import Expanded
@@ -35,28 +36,24 @@ from pytest_codexsandbox.model.contents import Writer as ContentsWriter
 from pytest_codexsandbox.model.journal import Line
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NAMED
-from pytest_codexsandbox.model.private_paths import CACHE, HOME, PrivatePaths
-from pytest_codexsandbox.model.private_paths import RUN as RUN_FOLDER
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.options import base, typed
 from pytest_codexsandbox.planfile import write_leaks
 from pytest_codexsandbox.ports import Subject
-from pytest_codexsandbox.registry import cache_folder, home_folder, names, shipped
+from pytest_codexsandbox.registry import cache_folder, names, shipped
 from pytest_codexsandbox.releases.candidates import candidate
 from pytest_codexsandbox.releases.catalogue import installed
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from pytest_codexsandbox.session.canaries import Canaries
-from pytest_codexsandbox.session.standing import STANDING, TRUST
-from pytest_codexsandbox.session.writing import RealWriting
+from pytest_codexsandbox.session.standing import STANDING
 from pytest_codexsandbox.settings import Settings, need_none, settings, workers
 from pytest_codexsandbox.telling import tell
 
 if TYPE_CHECKING:
     from pytest_codexsandbox.ports import Write
-    from pytest_codexsandbox.session.trial import RealTrial
     from pytest_codexsandbox.session.workshop import RealWorkshop
 
 RUN: Final = pytest.StashKey["Run"]()
@@ -77,7 +74,6 @@ class Run:
         self.pending: list[Line] = []  # lines since the last report; they ride on the next one
         self.attempts: dict[Key, int] = {}
         self._bench: Bench | None = None
-        self._private: dict[tuple[str, ...], PrivatePaths] = {}
         self._not_had: dict[SubjectSpec, NotHad] = {}
 
     @property
@@ -290,24 +286,11 @@ class Run:
 
     @cached_property
     def places(self) -> dict[str, str]:
-        """Paths that no report shows, and the words that stand for them."""
-        home = home_folder()
-        found = {home: HOME} if home.startswith("/") and home.strip("/") else {}
-        return found | {str(cache_folder()): CACHE, str(self.worlds): RUN_FOLDER}
+        return places_of(self.worlds)
 
-    def private(self, trial: "RealTrial | RealWriting | None") -> PrivatePaths:
-        """Returns what replaces the paths of a trial's worlds, and those of this run.
-
-        The text of a user's configuration may name any home: what a generator did to it is shown as it is.
-        """
-        seen = (*trial.seen, *trial.control) if trial is not None else ()
-        worlds = {one.world.id: one.world for one in seen if one.world is not None}
-        of_generator = isinstance(trial, RealWriting) and trial.promise.topic != TRUST
-        key = (str(of_generator), *worlds)
-        if key not in self._private:
-            places = {path: word for path, word in self.places.items() if not (of_generator and word == HOME)}
-            self._private[key] = PrivatePaths(worlds.values(), places)
-        return self._private[key]
+    @cached_property
+    def masks(self) -> Masks:
+        return Masks(self.places)
 
     # ---- effects
     @property
