@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import __version__, downloads, feasibility, payload, settling
+from pytest_codexsandbox import __version__, feasibility, payload, preparation, settling
 from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
@@ -117,8 +117,9 @@ class Controller:
             if one.required:
                 tell(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
         self._have_subjects(plan)
-        downloads.tools_of(self.config, self.run, plan)
-        downloads.images_of(self.config, plan)
+        if self.run.generators:
+            preparation.have_tools(self.config, plan, self.run.writers)
+        preparation.have_images(self.config, plan)
 
     def _need_whole(self, journal: Journal) -> None:
         """Without a plan on the disk there is no ledger, so nothing is measured."""
@@ -135,7 +136,7 @@ class Controller:
         does a run for which no Codex at all can be had."""
         specs = tuple(dict.fromkeys(cell.subject for cell in plan.cells))
         faults: dict[SubjectSpec, NotHad] = {}
-        with downloads.in_sight(self.config):
+        with preparation.on_screen(self.config):
             for spec in specs:
                 try:
                     with suppress(MachineFault):
