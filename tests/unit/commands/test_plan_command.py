@@ -13,7 +13,7 @@ from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
 from pytest_codexsandbox.environments.bubblewrap import building
-from pytest_codexsandbox.environments.container.provision import reach
+from pytest_codexsandbox.environments.container.provision import keyrings, reach
 from pytest_codexsandbox.environments.container.provision.reach import Heard
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.act import Call
@@ -122,6 +122,8 @@ def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
 ) -> None:
     monkeypatch.setattr(reach, "archives", lambda image: (f"http://{image.suite}.example/",))
     monkeypatch.setattr(reach, "archive", lambda *_, **__: Heard(answer="no", short="its archive is gone", why="404"))
+    monkeypatch.setattr(keyrings, "FOLDER", tmp_path)  # an Ubuntu has no key of Debian's
+    (tmp_path / "debian-archive-keyring.gpg").touch()
     (tmp_path / "distros").mkdir()
     (tmp_path / "distros" / "nowhere.toml").write_text('suite = "none"\n')
     monkeypatch.setattr("shutil.which", lambda name, **_: f"/bin/{name}")
