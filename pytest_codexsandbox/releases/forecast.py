@@ -29,14 +29,11 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 def forecast(spec: SubjectSpec, cache: Path, *, run: Run = proc.run) -> Forecast:
     """WrongInput for what is no release and for a binary that is none: no run would begin with it."""
-    told = from_data(spec, cache)
-    if told is not None:
-        return told
-    release = release_name(spec.release or spec.label)
     try:
-        return published(release, here(), run, sized)
+        told = from_data(spec, cache)
+        return published(release_name(spec.release or spec.label), here(), run, sized) if told is None else told
     except NotHad as problem:
-        return refusal(release, problem)
+        return refusal(spec.release or spec.label, problem)
 
 
 def refusal(release: str, problem: NotHad) -> Forecast:

@@ -69,7 +69,10 @@ def test_one_is_tried_in_a_container_whose_codex_is_another_cells(
         'releases = ["0.169.0"]\n[containers]\ndistros = ["debian-bookworm"]\nbwraps = ["none"]\n'
         'profiles = ["seccomp-unconfined-systempaths"]\nusers = ["root"]\n'
     )
-    script = 'codex --version > /dev/null && cat /etc/hostname && echo "sandbox_mode = \'workspace-write\'" > "$1"'
+    script = (
+        'codex --version > /dev/null && cat /etc/hostname && { grep -qs workspace-write "$1" || '
+        'echo "sandbox_mode = \'workspace-write\'" > "$1"; }'
+    )
     words = ("--case", "01-empty", "--wish", "plain", "--codex-matrix", str(matrix))
     inside = "debian-bookworm~bwrap-none~seccomp-unconfined-systempaths~root"
     where = ("--codex-generator-in", inside)

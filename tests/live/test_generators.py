@@ -160,7 +160,7 @@ def test_what_lies_beside_a_tool_is_not_what_it_wrote(walled: Workshop) -> None:
 
 def test_binary_output_is_kept_as_it_is(shop: Workshop) -> None:
     given = first(shop, sh(r"printf '\377\000\033[31m'"))
-    assert given.stdout == "\xff\x00\x1b[31m"
+    assert given.stdout == "\\xff\x00\x1b[31m"  # a byte that is no UTF-8 is shown as its escape
 
 
 def test_one_that_asks_has_nobody_to_answer(shop: Workshop) -> None:

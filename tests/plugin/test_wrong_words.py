@@ -25,7 +25,7 @@ XDIST = ("xdist.plugin",)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--codex-only=nothing.here",), "matches no cell, no promise and no policy"),
+        (("--codex-only=nothing.here",), "matches no cell, no promise, no policy and no door"),
         (("--codex-only=user.nope",), "matches no test of yours"),
         (("--codex-bin=BAD=/bin/true",), "cannot be the label of a binary"),
         (("--codex-expectations=wrong.toml",), "wrong.toml:1:1"),
