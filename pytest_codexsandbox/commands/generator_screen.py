@@ -75,7 +75,8 @@ def _case(case: Case, paint: Paint, *, every: bool) -> Iterator[str]:
 def _runs(story: StoryLine) -> list[str]:
     """The second and the third are a line together, where they change nothing more."""
     first, *more = ran(story)
-    quiet = all(not written_by(run) and run.ended == "exit" and run.code == story.runs[0].code for run in story.runs[1:])
+    code = story.runs[0].code if story.runs else None
+    quiet = all(not written_by(run) and run.ended == "exit" and run.code == code for run in story.runs[1:])
     if not quiet or not more:
         return [first, *more]
     return [first, f"{'runs 2 and 3' if len(more) == 2 else 'run 2'}: the same, and nothing changes any more"]

@@ -100,7 +100,8 @@ def _program(generator: Generator, base: Path) -> str:
     if found is None:
         declared = base / FOLDER / f"{word}.toml"
         why = f"there is no {declared}" if not declared.is_file() else f"{declared} is used by its bare name alone"
-        raise WrongInput(f"there is no program {word!r}", where=str(generator.spec), why=f"it is not on PATH, and {why}",
+        raise WrongInput(f"there is no program {word!r}", where=str(generator.spec),
+                         why=f"it is not on PATH, and {why}",
                          next_step=_NEAR.get(word) or _beside(word, base))  # fmt: skip
     _need_interpreter(word, Path(found))
     return str(Path(found).absolute())

@@ -86,7 +86,8 @@ def _success(story: Story, run: Outcome, declaration: Declaration) -> Iterator[F
 def _nothing(story: Story, run: Outcome) -> str:
     """The places that were looked at, and what the generator did in them."""
     other = seen.other_files(story.before, run.files)
-    files = f"no configuration of Codex was changed, only {listed(other)} was written" if other else "no file was changed"
+    only = f"no configuration of Codex was changed, only {listed(other)} was written"
+    files = only if other else "no file was changed"
     calls = [shlex.join(("codex", *one.argv))[:_LONGEST] for one in answered(run.launches)]
     called = f"; the real Codex was called ({listed(calls)}), and changed nothing either" if calls else ""
     return f"{files}, and no argument was given{called}"

@@ -36,7 +36,7 @@ def test_it_says_where_nothing_was_told_and_what_cannot_be_believed() -> None:
 
 
 def test_a_red_word_is_explained_by_what_makes_it_red() -> None:
-    """`codex mcp add` changes nothing in a second run, and writes the file anew: it is red under `idempotent`."""
+    """Example: `codex mcp add` changes nothing in a second run and writes the file anew, so `idempotent` is red."""
     assert "change nothing and write no file anew" in ASKED["idempotent"]
     assert "grants nothing unasked" in block(summary(told=False))
 
