@@ -15,7 +15,7 @@ from pytest_codexsandbox.reports.consequences import split
 from pytest_codexsandbox.reports.diffs import lines_of
 from pytest_codexsandbox.reports.facts import listed, many
 from pytest_codexsandbox.reports.generated import word_of
-from pytest_codexsandbox.reports.page_generators import asked_of, claimed, ran
+from pytest_codexsandbox.reports.page_generators import asked_of, claimed, ran, written_by
 from pytest_codexsandbox.reports.paint import Paint
 
 _DIFF: Final = 16  # lines
@@ -75,7 +75,8 @@ def _case(case: Case, paint: Paint, *, every: bool) -> Iterator[str]:
 def _runs(story: StoryLine) -> list[str]:
     """The second and the third are a line together, where they change nothing more."""
     first, *more = ran(story)
-    quiet = all(not run.changed and run.ended == "exit" and run.code == story.runs[0].code for run in story.runs[1:])
+    code = story.runs[0].code if story.runs else None
+    quiet = all(not written_by(run) and run.ended == "exit" and run.code == code for run in story.runs[1:])
     if not quiet or not more:
         return [first, *more]
     return [first, f"{'runs 2 and 3' if len(more) == 2 else 'run 2'}: the same, and nothing changes any more"]
@@ -89,6 +90,8 @@ def _diff(story: StoryLine, paint: Paint, *, every: bool) -> Iterator[str]:
         return
     texts = [(file.text if file is not None else "").encode("latin-1", "replace") for file in (before, after)]
     found = lines_of(difference(*texts))
+    if not found:
+        return
     limit = len(found) if every else _DIFF
     yield from paint.labelled("diff", "- the user's lines, + the generator's")
     yield from (paint.diff(kind, text, margin=_MARGIN) for kind, text in found[:limit])

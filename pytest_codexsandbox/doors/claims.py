@@ -166,7 +166,7 @@ class Claimant:
             server.notices.append({"method": "warning", "params": {"message": f"config/read was refused: {problem}"}})
         servers = read.get("mcp_servers") or {}
         if isinstance(servers, dict) and servers:
-            params["config"] = {"mcp_servers": {name: {"enabled": False} for name in servers}}
+            params["config"] = _switched_off(servers)
         if (
             mode
         ):  # as a setting: for the thread's own `sandbox` Codex may write into the file that the folder is trusted
@@ -202,6 +202,14 @@ class Claimant:
         place, _, rest = path.partition("/")
         kept = rest if place == "@CODEX_HOME@" else rest.partition("/")[0]
         return self.world.fill(f"{place}/{kept}")
+
+
+def _switched_off(servers: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns settings of a thread that start none of these servers. A whole `mcp_servers` would take the place of one
+    that `-c` gives. Codex cuts a key at its dots, so a name with a dot is given in a whole table."""
+    if any("." in name for name in servers):
+        return {"mcp_servers": {name: {"enabled": False} for name in servers}}
+    return {f"mcp_servers.{name}.enabled": False for name in servers}
 
 
 def hidden_by_us(config: bytes) -> bool:

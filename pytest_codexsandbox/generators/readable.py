@@ -98,9 +98,12 @@ def _program(generator: Generator, base: Path) -> str:
         return str(path.absolute())
     found = shutil.which(word)
     if found is None:
+        declared = base / FOLDER / f"{word}.toml"
+        why = f"there is no {declared}" if not declared.is_file() else f"{declared} is used by its bare name alone"
         raise WrongInput(f"there is no program {word!r}", where=str(generator.spec),
-                         why=f"it is not on PATH, and there is no {base / FOLDER / word}.toml",
+                         why=f"it is not on PATH, and {why}",
                          next_step=_NEAR.get(word) or _beside(word, base))  # fmt: skip
+    _need_interpreter(word, Path(found))
     return str(Path(found).absolute())
 
 
@@ -109,14 +112,19 @@ _ELF: Final = b"\x7fELF"
 
 
 def _beside(word: str, base: Path) -> str:
-    """What to type: a file of this name in the current folder is not looked for unless its path is given."""
+    """Returns what to type. A file of this name in the current folder is found by its path alone."""
+    if (base / FOLDER / f"{word}.toml").is_file():
+        return f"name it without arguments: {word}"
     return f"give its path: ./{word}" if (base / word).is_file() else "install it, or give its path"
 
 
 def _need_interpreter(word: str, path: Path) -> None:
     """The kernel's word for both faults is the same as for a program that is not there, or no word at all."""
-    with path.open("rb") as file:
-        head = file.read(256)
+    try:
+        with path.open("rb") as file:
+            head = file.read(256)
+    except OSError:  # it may be executed and not be read
+        return
     if head.startswith(b"#!"):
         named = head[2:].split(b"\n")[0].decode("utf-8", "replace").strip()
         found = _interpreter(str(path))

@@ -16,6 +16,7 @@ from pytest_codexsandbox.model.journal import Line, StoryLine
 from pytest_codexsandbox.model.told import Told, ToldFile, ToldRun
 
 PLACES: Final = ("@CODEX_HOME@", "@WORKSPACE@/.codex", "@HOME@/.codex")
+OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0"  # links to itself that Codex makes at a call: no tool's work, no litter
 MOST: Final = 4 * 1024 * 1024  # characters of files that are no configuration, in the journal of one worker
 EACH: Final = 4 * 1024  # of one of them
 LISTED: Final = 40  # so many files of a run are named in its own line; more of them are a list of their own
@@ -82,6 +83,10 @@ class Writer:
 def is_configuration(path: str) -> bool:
     """Returns whether a path is TOML in one of the places where Codex looks for configuration."""
     return path.endswith(".toml") and posixpath.dirname(path) in PLACES
+
+
+def is_of_codex(path: str) -> bool:
+    return path.startswith(OF_CODEX)
 
 
 def whole(stories: Iterable[StoryLine]) -> tuple[StoryLine, ...]:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.model.contents import is_of_codex
 from pytest_codexsandbox.model.generator import Claim, Wish
 from pytest_codexsandbox.model.journal import StoryLine
 from pytest_codexsandbox.model.ledger import Journal
@@ -216,10 +217,16 @@ def ran(story: StoryLine | None) -> Iterator[str]:
         yield clipped(f"run {number}: {_ended(run)}", TEXT)
 
 
+def written_by(run: ToldRun) -> list[str]:
+    """Returns the files that a run changed, without those that each call of Codex makes."""
+    return [path for path in run.changed if not is_of_codex(path)]
+
+
 def _ended(run: ToldRun) -> str:
     ended = f"exit {run.code}" if run.ended == "exit" else f"{run.ended} {run.error}".rstrip()
     parts = [f"{ended}{' (declined)' if run.refused else ''}, {1000 * run.seconds:.0f} ms"]
-    parts += [f"changed {', '.join(list(run.changed)[:6])}" if run.changed else "changed nothing"]
+    changed = written_by(run)
+    parts += [f"changed {', '.join(changed[:6])}" if changed else "changed nothing"]
     parts += [f"arguments {shlex.join(run.argv)}"] if run.argv else []
     parts += [f"reached for {', '.join(run.strayed)}"] if run.strayed else []
     return "; ".join(parts)

@@ -11,12 +11,15 @@ from pytest_codexsandbox.reports.readme_line import NOT_TOLD, SIGNS, Answer, Sum
 ASKED: Final[Mapping[str, str]] = {
     "loads": "what it writes is TOML, and the real Codex starts with it",
     "keeps": "the user's keys, comments, line ends, file mode, owner and links stay, and nothing is left behind",
-    "idempotent": "a second and a third run change nothing, and the file does not grow",
+    "idempotent": "a second and a third run change nothing and write no file anew",
     "effective": "the policy that Codex announces and enforces is the one that was asked for, and grants no more",
     "shares": "its block survives other programs that write the same file, and it deletes nothing of theirs",
     "robust": "exit codes are true, it ends by itself, and survives crashes, two runs at once and older shapes",
 }
-_KEPT: Final = "the policy that Codex announces and enforces is the mode that it writes; the rest is as the user has it"
+_KEPT: Final = (
+    "the policy that Codex announces and enforces is the mode that it writes and grants nothing unasked; "
+    "the rest is as the user has it"
+)
 _MEANS: Final[Mapping[Answer, str]] = {
     "yes": "all that was asked held", "no": "something did not hold", "unknown": "not all of it could be measured",
     "not asked": "not asked",

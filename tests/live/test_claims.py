@@ -122,9 +122,24 @@ def test_overrides_and_variables_are_asked_of_a_process_of_their_own(claimant: C
     assert claimant.claim(b"", files=laid, env={"CODEX_HOME": elsewhere}).sandbox == "danger-full-access"
 
 
-def test_no_mcp_server_of_a_file_is_started(claimant: Claimant, machine: Environment) -> None:
+@pytest.mark.parametrize("file", [b"", b'[mcp_servers.docs]\ncommand = "docs"\n'])
+def test_an_mcp_server_that_only_arguments_give_loads_and_is_not_started(
+    claimant: Claimant, machine: Environment, file: bytes
+) -> None:
+    made = f"{claimant.world.values['OUTSIDE']}/started-by-arguments"
+    argv = ("-c", 'mcp_servers.given.command="/bin/touch"', "-c", f'mcp_servers.given.args=["{made}"]')
+    claim = claimant.claim(file, argv=argv)
+    assert claim.loads, claim
+    time.sleep(0.3)
+    assert machine.look(claimant.world, ["@OUTSIDE@/started-by-arguments"]).popitem()[1].kind == "missing"
+    incomplete = claimant.claim(file, argv=("-c", 'mcp_servers.given.env.KEY="x"'))
+    assert not incomplete.loads and "transport" in incomplete.error, incomplete
+
+
+@pytest.mark.parametrize("name", ['"a.b"', "plain", '"with space"'])
+def test_no_mcp_server_of_a_file_is_started(claimant: Claimant, machine: Environment, name: str) -> None:
     made = f"{claimant.world.values['OUTSIDE']}/started"
-    server = f'[mcp_servers."a.b"]\ncommand = "/bin/touch"\nargs = ["{made}"]\n'.encode()
+    server = f'[mcp_servers.{name}]\ncommand = "/bin/touch"\nargs = ["{made}"]\n'.encode()
     assert claimant.claim(server).loads
     assert claimant.claim(server, fresh=True).loads
     time.sleep(0.3)

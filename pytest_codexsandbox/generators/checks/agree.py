@@ -85,8 +85,9 @@ def _success(story: Story, run: Outcome, declaration: Declaration) -> Iterator[F
 
 def _nothing(story: Story, run: Outcome) -> str:
     """The places that were looked at, and what the generator did in them."""
-    other = sorted(name for name in run.files.keys() - story.before.keys() if run.files[name].kind == "file")
-    files = f"no configuration of Codex was changed, only {listed(other)} was made" if other else "no file was changed"
+    other = seen.other_files(story.before, run.files)
+    only = f"no configuration of Codex was changed, only {listed(other)} was written"
+    files = only if other else "no file was changed"
     calls = [shlex.join(("codex", *one.argv))[:_LONGEST] for one in answered(run.launches)]
     called = f"; the real Codex was called ({listed(calls)}), and changed nothing either" if calls else ""
     return f"{files}, and no argument was given{called}"

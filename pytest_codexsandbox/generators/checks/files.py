@@ -17,11 +17,12 @@ from pytest_codexsandbox.generators.checks.found import (
     of_first_run,
     skipped,
 )
+from pytest_codexsandbox.model.contents import OF_CODEX
 from pytest_codexsandbox.model.generator import CONFIG, Declaration, Files, FileState, Finding, Story
 
 STAY = "the mode, the owner and the links of the user's file stay as they are"
 NOTHING = "nothing is left behind but what was asked for"
-_OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0*"  # links to itself that Codex makes at every call: no tool's litter
+_OF_CODEX: Final = f"{OF_CODEX}*"
 _WATCHED: Final = ("@HOME@", "@CODEX_HOME@", "@WORKSPACE@")
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.model.contents import is_of_codex
 from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
 
 MISSING: Final = FileState(kind="missing")
@@ -122,8 +123,9 @@ def left(story: Story) -> str:
 
 
 def other_files(before: Files, after: Files) -> tuple[str, ...]:
-    """Returns the files that are not as they were, whatever they are for."""
-    return tuple(path for path in sorted(after) if after[path].kind == "file" and not _is_there(before, path, after))
+    """Returns the files that are not as they were, whatever they are for. Codex's own are left out."""
+    files = (path for path in sorted(after) if after[path].kind == "file" and not is_of_codex(path))
+    return tuple(path for path in files if not _is_there(before, path, after))
 
 
 def _is_there(before: Files, path: str, after: Files) -> bool:

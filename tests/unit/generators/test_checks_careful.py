@@ -69,6 +69,16 @@ def test_what_is_wrong_with_inferred_marks_is_found_all_the_same(before: bytes, 
 
 
 # ---- declining
+OF_CODEX = {"@CODEX_HOME@/tmp/arg0-linux/codex-arg0LK2sbn/.lock": state(b"")}
+
+
+@pytest.mark.parametrize(("code", "words"), [(3, "it declined with 3, wrote nothing,"), (0, "no file was changed,")])
+def test_what_each_call_of_codex_makes_is_not_told_as_a_generators_work(code: int, words: str) -> None:
+    told = with_files(files(USER), files(USER) | OF_CODEX)
+    runs = tuple(msgspec.structs.replace(one, code=code, stderr="no") for one in told.runs)
+    assert words in agrees(msgspec.structs.replace(told, runs=runs), ANY)[0].saw
+
+
 def test_a_generator_that_declines_is_told_with_the_files_that_it_wrote_meanwhile() -> None:
     more = {f"@HOME@/.tool/{number}": state(b"x") for number in range(430)}
     told = with_files(files(USER), files(USER) | more)

@@ -83,7 +83,7 @@ def test_what_did_nothing_says_what_was_called_and_what_was_made_instead() -> No
     before = files(USER)
     (row,) = agrees(with_files(before, {**before, "@HOME@/.mytool.json": FileState(kind="file")}), ANY)
     assert row.saw == (
-        "exit 0; no configuration of Codex was changed, only @HOME@/.mytool.json was made, and no argument was given"
+        "exit 0; no configuration of Codex was changed, only @HOME@/.mytool.json was written, and no argument was given"
     )
 
 

@@ -173,3 +173,35 @@ def test_private_folders_do_not_lie_where_every_sandbox_may_write(top: str) -> N
     with pytest.raises(WrongInput, match=f"lies below {top}"):
         Stage(Path(top) / "codexsandbox-never-made")
     assert not Path(top, "codexsandbox-never-made").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("#!/nonexistent/python\n", "names a program that is not there"), ("echo\n", "names no program that reads it")],
+)
+def test_a_program_on_path_needs_its_interpreter_too(
+    home: Path, monkeypatch: pytest.MonkeyPatch, text: str, why: str
+) -> None:
+    program(home / "bin" / "mytool", text)
+    monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
+    with pytest.raises(WrongInput, match=why):
+        made(one("mytool @CONFIG@", home))
+
+
+def test_a_program_that_nobody_may_read_is_left_to_the_kernel(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = program(home / "tool")
+    monkeypatch.setattr(Path, "open", _refused)
+    assert made(one("./tool @CONFIG@", home)).argv[0] == str(tool)
+
+
+def _refused(*_words: object, **_named: object) -> None:
+    raise PermissionError
+
+
+def test_a_declared_name_with_arguments_is_not_called_missing(home: Path) -> None:
+    (home / "generators").mkdir()
+    (home / "generators" / "mytool.toml").write_text("")
+    with pytest.raises(WrongInput) as caught:
+        made(one("mytool --x", home))
+    assert "there is no" not in caught.value.why
+    assert caught.value.next_step == "name it without arguments: mytool"

@@ -35,6 +35,12 @@ def test_it_says_where_nothing_was_told_and_what_cannot_be_believed() -> None:
     assert "Not to be believed: trust.x: it was misjudged" in told
 
 
+def test_a_red_word_is_explained_by_what_makes_it_red() -> None:
+    """Example: `codex mcp add` changes nothing in a second run and writes the file anew, so `idempotent` is red."""
+    assert "change nothing and write no file anew" in ASKED["idempotent"]
+    assert "grants nothing unasked" in block(summary(told=False))
+
+
 def test_no_folder_of_this_machine_is_in_it() -> None:
     text = block(summary(spec="/home/me/secret/generators/mytool.toml"))
     assert "/home/me" not in text
