@@ -237,6 +237,8 @@ class Controller:
     def end(self, given: object) -> object:
         """Returns the exit status of the run: the one that the screen and the journal name, whatever others made of
         it. A failure that comes from elsewhere after a run that passed is written into the journal."""
+        if self.journal is None and isinstance(given, int) and given:
+            self.refuse(int(given))
         if self.code is None:
             began = self.journal is not None and given not in settling.PYTEST_OWN
             return tell_last(self.config, settling.NO_END) if began else given
@@ -244,6 +246,11 @@ class Controller:
             self.code = self._conclude(self.journal, self._outcome(incomplete=self.fault, overruled=True))
             tell_last(self.config, self.reasons[0])
         return self.code
+
+    def refuse(self, code: int, why: str = "") -> None:
+        """Writes the exit code of a run without a plan into the result files of pytest and Allure."""
+        if self.journal is None:
+            result_files(self.config).refuse(settling.without_plan(code, why))
 
     def close(self) -> None:
         """Closes the journal. A second call does nothing."""

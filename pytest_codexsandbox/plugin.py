@@ -42,6 +42,11 @@ class ExitStatus:
             code = yield
             controller: Any = config.pluginmanager.getplugin(_CONTROLLER)
             return code if controller is None else controller.end(code)
+        except pytest.UsageError as fault:
+            controller = config.pluginmanager.getplugin(_CONTROLLER)
+            if controller is not None:
+                controller.refuse(int(pytest.ExitCode.USAGE_ERROR), str(fault))
+            raise
         finally:
             controller = config.pluginmanager.getplugin(_CONTROLLER)
             if controller is not None:

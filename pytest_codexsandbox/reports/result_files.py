@@ -13,6 +13,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.reports import allure_results, junit
 from pytest_codexsandbox.reports.written import Written, put
 
+NO_RUN: Final = "none"  # name of the run in results of a command that never became one
 _READING: Final = (OSError, ElementTree.ParseError, StopIteration, ValueError)
 
 
@@ -25,11 +26,28 @@ class ResultFiles(msgspec.Struct, frozen=True, kw_only=True):
     def complete(self, run: str, journal: Journal | None, reasons: Sequence[str]) -> Iterator[Written]:
         """Yields each file or folder that could not be brought in line, and why."""
         if self.junit:
-            path = Path(os.path.expandvars(self.junit)).expanduser().absolute()
+            path = _path(self.junit)
             yield from _tried(path, lambda: _junit(path, journal, reasons))
         if self.allure:
             folder = Path(self.allure).absolute()
             yield from _tried(folder, lambda: _allure(folder, run, journal, reasons))
+
+    def refuse(self, reason: str) -> None:
+        """Adds the exit code of a run that never had a plan to the files that pytest and Allure wrote.
+
+        An error in a file that cannot be changed is ignored: the exit code already says that the run failed.
+        """
+        there = msgspec.structs.replace(
+            self, junit=self.junit if _path(self.junit).is_file() else "",
+            allure=self.allure if Path(self.allure).is_dir() else "",
+        )  # fmt: skip
+        for _ in there.complete(NO_RUN, None, (reason,)):
+            pass
+
+
+def _path(given: str) -> Path:
+    """Returns the file that pytest writes for --junit-xml."""
+    return Path(os.path.expandvars(given)).expanduser().absolute()
 
 
 def _tried(path: Path, write: Callable[[], None]) -> Iterator[Written]:

@@ -261,6 +261,26 @@ def test_a_run_that_is_interrupted(run: Callable[..., Done]) -> None:
     assert "broken" in verdicts(agree(run(EXIT, plugins=("interrupts",), interrupts_py=INTERRUPTED), 2))
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        (("--codex-only=no-such-promise",), 4, "matches no cell"),
+        ((EXIT, "-k", "no-such-test"), 5, "no test was selected"),
+        ((EXIT, "-k", "no-such-test", "-n2"), 5, "no test was selected"),
+    ],
+)
+def test_a_run_without_a_plan_has_an_error_as_well(
+    run: Callable[..., Done], words: tuple[str, ...], code: int, why: str
+) -> None:
+    done = run(*words, plugins=("xdist.plugin",))
+    assert done.code == code, done.out
+    suite = in_junit_file(done)
+    (told,) = [one.get("message", "") for one in suite.iter("error")]
+    assert told.startswith(f"exit {code}: ") and why in told
+    assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+    assert in_allure(done) == ({}, ["the run's exit code"])
+
+
 @pytest.mark.live
 def test_a_file_that_cannot_say_what_the_journal_says_is_no_success(run: Callable[..., Done]) -> None:
     done = run(EXIT, conftest_py=SPOILS)
