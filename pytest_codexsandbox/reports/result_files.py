@@ -2,7 +2,9 @@
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
@@ -64,11 +66,23 @@ def _junit(path: Path, journal: Journal | None, reasons: Sequence[str]) -> None:
 
 def _allure(folder: Path, run: str, journal: Journal | None, reasons: Sequence[str]) -> None:
     results = {}
+    failed_before = False
     for path in sorted(folder.glob("*-result.json")):
         text = path.read_text(encoding="utf-8")
-        if run in text:  # a folder may keep the results of many runs
-            result = json.loads(text)
-            if allure_results.label(result, allure_results.RUN) == run:
-                results[path.name] = result
-    for name, result in allure_results.changed(results, run, journal, reasons):
+        if run not in text and f'"{allure_results.RUN}"' not in text:  # a folder may keep the results of many runs
+            continue
+        result = json.loads(text)
+        if allure_results.label(result, allure_results.RUN) == run:
+            results[path.name] = result
+        elif allure_results.label(result, allure_results.KEY) == allure_results.RUN:
+            failed_before = True
+    told = allure_results.changed(results, run, journal, reasons, at=_ended(journal), failed_before=failed_before)
+    for name, result in told:
         put(folder / name, json.dumps(result, ensure_ascii=False, indent=1))
+
+
+def _ended(journal: Journal | None) -> int:
+    """Returns the end of a run in milliseconds since 1970; now for a run without a journal."""
+    if journal is None or journal.end is None:
+        return int(time.time() * 1000)
+    return int(datetime.fromisoformat(journal.end.finished).timestamp() * 1000)

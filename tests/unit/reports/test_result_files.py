@@ -133,6 +133,23 @@ def test_allure_results_of_other_runs_stay(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*-result.json"))) == len(journal.states()) + 1
 
 
+def test_a_run_that_passes_supersedes_the_exit_code_of_one_before(tmp_path: Path) -> None:
+    """Allure shows the newest result of one history."""
+    red, green = journals.red(), journals.green()
+    ends = zip((red, green), ("2026-11-18T09:00:00+00:00", "2026-11-18T10:00:00+00:00"), strict=True)
+    for journal, finished in ends:
+        assert journal.end is not None
+        run = msgspec.structs.replace(journal.run, id=finished)
+        made = msgspec.structs.replace(journal, run=run, end=msgspec.structs.replace(journal.end, finished=finished))
+        reasons = () if journal is green else ("11 asked for and not measured: codex 9.9.9",)
+        assert list(ResultFiles(allure=str(tmp_path)).complete(finished, made, reasons)) == []
+    every = [json.loads(path.read_text()) for path in tmp_path.glob("*-result.json")]
+    told = sorted((one for one in every if one["name"] == "the run's exit code"), key=lambda one: int(one["stop"]))
+    assert [one["status"] for one in told] == ["broken", "passed"]
+    assert len({one["historyId"] for one in told}) == 1
+    assert 0 < told[0]["stop"] < told[1]["stop"]
+
+
 def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
     (told,) = ResultFiles(junit=str(tmp_path / "no.xml")).complete("run", journals.green(), ())
     assert "does not say what the journal says: FileNotFoundError" in told.fault
