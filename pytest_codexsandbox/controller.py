@@ -39,6 +39,7 @@ from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 from pytest_codexsandbox.sharing import Owners
+from pytest_codexsandbox.stopping import undisturbed
 from pytest_codexsandbox.telling import tell, tell_last
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Controller:
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
         self.code: int | None = None  # the exit status, once it is settled
+        self.interrupted = False
         self.ended = 0  # the exit status that pytest and other plugins came to
         self.applied: Applied | None = None
         self.seconds = 0.0
@@ -214,7 +216,10 @@ class Controller:
             self.faults.append(f"{told}: it was replaced while the run went on")
 
     # ---- the end
+    @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
+        """First of all: a second Ctrl-C while others print keeps pytest from setting its exit status."""
+        self.interrupted = True
         if self.journal is not None and self.config.getoption("tx", None):
             write_stop(self.run.folder)
 
@@ -224,6 +229,7 @@ class Controller:
         if self.journal is not None and self.plan is not None:
             changed = session.exitstatus  # by another plugin, perhaps to no number at all
             ended = int(exitstatus) or (int(changed) if isinstance(changed, int) else 1)
+            ended = ended or (int(pytest.ExitCode.INTERRUPTED) if self.interrupted else 0)
             session.exitstatus = self._settle(self.journal, self.plan, ended)
         elif self.run.settings.active and int(exitstatus) in _NOTHING and not _only_looked(self.config):
             self.code = session.exitstatus = int(pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -237,7 +243,7 @@ class Controller:
     def end(self, given: object) -> object:
         """Returns the exit status of the run: the one that the screen and the journal name, whatever others made of
         it. A failure that comes from elsewhere after a run that passed is written into the journal."""
-        if self.journal is None and isinstance(given, int) and given:
+        if isinstance(given, int) and given:
             self.refuse(int(given))
         if self.code is None:
             began = self.journal is not None and given not in settling.PYTEST_OWN
@@ -248,8 +254,8 @@ class Controller:
         return self.code
 
     def refuse(self, code: int, why: str = "") -> None:
-        """Writes the exit code of a run without a plan into the result files of pytest and Allure."""
-        if self.journal is None:
+        """Writes the exit code of a run without an end into the result files of pytest and Allure."""
+        if self.journal is None or self.code is None:
             result_files(self.config).refuse(settling.without_plan(code, why))
 
     def close(self) -> None:
@@ -263,11 +269,12 @@ class Controller:
         self.seconds = time.monotonic() - self.began
         red = {key: one.reason for key, one in self.applied.records.items() if one.verdict in RED}
         count_as_failed(self.config, {self.nodeids[key]: why for key, why in red.items() if key in self.nodeids})
-        first = self._outcome(incomplete=journal.fault)
-        self.code = self._conclude(journal, first)
-        last = self._outcome(incomplete=self.fault)
-        if last != first:  # the journal or a report could not be written: they have to name that as well
-            self.code = self._conclude(journal, last)
+        with undisturbed():
+            first = self._outcome(incomplete=journal.fault)
+            self.code = self._conclude(journal, first)
+            last = self._outcome(incomplete=self.fault)
+            if last != first:  # the journal or a report could not be written: they have to name that as well
+                self.code = self._conclude(journal, last)
         return self.code
 
     def _conclude(self, journal: Journal, outcome: settling.Outcome) -> int:

@@ -47,6 +47,13 @@ class ExitStatus:
             if controller is not None:
                 controller.refuse(int(pytest.ExitCode.USAGE_ERROR), str(fault))
             raise
+        except KeyboardInterrupt:
+            controller = config.pluginmanager.getplugin(_CONTROLLER)
+            if controller is None or controller.code is None:
+                if controller is not None:
+                    controller.refuse(int(pytest.ExitCode.INTERRUPTED))
+                raise
+            return controller.end(int(pytest.ExitCode.INTERRUPTED))  # the run has its end: its exit code stands
         finally:
             controller = config.pluginmanager.getplugin(_CONTROLLER)
             if controller is not None:
