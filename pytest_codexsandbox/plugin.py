@@ -46,6 +46,8 @@ class ExitStatus:
             controller = config.pluginmanager.getplugin(_CONTROLLER)
             if controller is not None:
                 controller.refuse(int(pytest.ExitCode.USAGE_ERROR), str(fault))
+            else:
+                refusing.in_result_files(config)
             raise
         except KeyboardInterrupt:
             controller = config.pluginmanager.getplugin(_CONTROLLER)

@@ -43,4 +43,16 @@ def of_worker(node: Any) -> None:
     """The controller's part, when a worker has ended; one that died brought nothing home."""
     words = getattr(node, "workeroutput", {}).get(_SAID)
     if words:
+        node.config.stash.setdefault(_REFUSED, words)
         raise pytest.UsageError(words)
+
+
+def in_result_files(config: pytest.Config) -> None:
+    """Writes the exit code into JUnit XML and Allure where a run was refused before a controller was there."""
+    words = config.stash.get(_REFUSED, "")
+    if not words or hasattr(config, "workeroutput"):
+        return
+    from pytest_codexsandbox.readback import result_files
+    from pytest_codexsandbox.settling import without_plan
+
+    result_files(config).refuse(without_plan(int(pytest.ExitCode.USAGE_ERROR), words))
