@@ -16,6 +16,7 @@ from pytest_codexsandbox import __version__, feasibility, payload, preparation, 
 from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
+from pytest_codexsandbox.environments.machine import boot_id
 from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
@@ -107,7 +108,7 @@ class Controller:
             self.run.folder,
             RunLine(
                 id=self.run.folder.name, started=_now(), product=f"codexsandbox {__version__}", preset=plan.preset,
-                invocation=("pytest", *words), strict=asked.strict, boot_id=_boot_id(), pid=os.getpid(),
+                invocation=("pytest", *words), strict=asked.strict, boot_id=boot_id(), pid=os.getpid(),
                 places=self.run.places,
             ),
         )  # fmt: skip
@@ -243,8 +244,6 @@ class Controller:
     def end(self, given: object) -> object:
         """Returns the exit status of the run: the one that the screen and the journal name, whatever others made of
         it. A failure that comes from elsewhere after a run that passed is written into the journal."""
-        if isinstance(given, int) and given:
-            self.refuse(int(given))
         if self.code is None:
             began = self.journal is not None and given not in settling.PYTEST_OWN
             return tell_last(self.config, settling.NO_END) if began else given
@@ -252,11 +251,6 @@ class Controller:
             self.code = self._conclude(self.journal, self._outcome(incomplete=self.fault, overruled=True))
             tell_last(self.config, self.reasons[0])
         return self.code
-
-    def refuse(self, code: int, why: str = "") -> None:
-        """Writes the exit code of a run without an end into the result files of pytest and Allure."""
-        if self.journal is None or self.code is None:
-            result_files(self.config).refuse(settling.without_plan(code, why))
 
     def close(self) -> None:
         """Closes the journal. A second call does nothing."""
@@ -394,13 +388,6 @@ def _first_of(refused: tuple[str, ...]) -> list[str]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def _unicode(writer: Any) -> bool:

@@ -47,12 +47,6 @@ def of_worker(node: Any) -> None:
         raise pytest.UsageError(words)
 
 
-def in_result_files(config: pytest.Config) -> None:
-    """Writes the exit code into JUnit XML and Allure where a run was refused before a controller was there."""
-    words = config.stash.get(_REFUSED, "")
-    if not words or hasattr(config, "workeroutput"):
-        return
-    from pytest_codexsandbox.readback import result_files
-    from pytest_codexsandbox.settling import without_plan
-
-    result_files(config).refuse(without_plan(int(pytest.ExitCode.USAGE_ERROR), words))
+def refused(config: pytest.Config) -> bool:
+    """Returns True in the process that the user started, where a wrong word was found."""
+    return bool(config.stash.get(_REFUSED, "")) and not hasattr(config, "workeroutput")
