@@ -16,6 +16,7 @@ from pytest_codexsandbox import __version__, feasibility, payload, preparation, 
 from pytest_codexsandbox.deselection import DESELECTED
 from pytest_codexsandbox.durations import Times
 from pytest_codexsandbox.environments.folders import claim, remove_owned
+from pytest_codexsandbox.environments.machine import boot_id
 from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.journal import Journal
 from pytest_codexsandbox.matrix.combine import UNAVAILABLE
@@ -39,6 +40,7 @@ from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.reports.written import Written, reports
 from pytest_codexsandbox.running import FOLDER, KNOWN, of, usage_errors
 from pytest_codexsandbox.sharing import Owners
+from pytest_codexsandbox.stopping import undisturbed
 from pytest_codexsandbox.telling import tell, tell_last
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class Controller:
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
         self.code: int | None = None  # the exit status, once it is settled
+        self.interrupted = False
         self.ended = 0  # the exit status that pytest and other plugins came to
         self.applied: Applied | None = None
         self.seconds = 0.0
@@ -105,7 +108,7 @@ class Controller:
             self.run.folder,
             RunLine(
                 id=self.run.folder.name, started=_now(), product=f"codexsandbox {__version__}", preset=plan.preset,
-                invocation=("pytest", *words), strict=asked.strict, boot_id=_boot_id(), pid=os.getpid(),
+                invocation=("pytest", *words), strict=asked.strict, boot_id=boot_id(), pid=os.getpid(),
                 places=self.run.places,
             ),
         )  # fmt: skip
@@ -214,7 +217,10 @@ class Controller:
             self.faults.append(f"{told}: it was replaced while the run went on")
 
     # ---- the end
+    @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
+        """First of all: a second Ctrl-C while others print keeps pytest from setting its exit status."""
+        self.interrupted = True
         if self.journal is not None and self.config.getoption("tx", None):
             write_stop(self.run.folder)
 
@@ -224,6 +230,7 @@ class Controller:
         if self.journal is not None and self.plan is not None:
             changed = session.exitstatus  # by another plugin, perhaps to no number at all
             ended = int(exitstatus) or (int(changed) if isinstance(changed, int) else 1)
+            ended = ended or (int(pytest.ExitCode.INTERRUPTED) if self.interrupted else 0)
             session.exitstatus = self._settle(self.journal, self.plan, ended)
         elif self.run.settings.active and int(exitstatus) in _NOTHING and not _only_looked(self.config):
             self.code = session.exitstatus = int(pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -256,11 +263,12 @@ class Controller:
         self.seconds = time.monotonic() - self.began
         red = {key: one.reason for key, one in self.applied.records.items() if one.verdict in RED}
         count_as_failed(self.config, {self.nodeids[key]: why for key, why in red.items() if key in self.nodeids})
-        first = self._outcome(incomplete=journal.fault)
-        self.code = self._conclude(journal, first)
-        last = self._outcome(incomplete=self.fault)
-        if last != first:  # the journal or a report could not be written: they have to name that as well
-            self.code = self._conclude(journal, last)
+        with undisturbed():
+            first = self._outcome(incomplete=journal.fault)
+            self.code = self._conclude(journal, first)
+            last = self._outcome(incomplete=self.fault)
+            if last != first:  # the journal or a report could not be written: they have to name that as well
+                self.code = self._conclude(journal, last)
         return self.code
 
     def _conclude(self, journal: Journal, outcome: settling.Outcome) -> int:
@@ -380,13 +388,6 @@ def _first_of(refused: tuple[str, ...]) -> list[str]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def _unicode(writer: Any) -> bool:

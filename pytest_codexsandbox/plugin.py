@@ -41,11 +41,37 @@ class ExitStatus:
         try:
             code = yield
             controller: Any = config.pluginmanager.getplugin(_CONTROLLER)
-            return code if controller is None else controller.end(code)
+            ended = code if controller is None else controller.end(code)
+            if isinstance(ended, int) and ended > 1:  # with 1, a test has failed
+                _refuse(config, int(ended))
+            return ended
+        except pytest.UsageError as fault:
+            _refuse(config, int(pytest.ExitCode.USAGE_ERROR), str(fault))
+            raise
+        except KeyboardInterrupt:
+            controller = config.pluginmanager.getplugin(_CONTROLLER)
+            if _has_end(controller):
+                return controller.end(int(pytest.ExitCode.INTERRUPTED))  # its exit code stands
+            _refuse(config, int(pytest.ExitCode.INTERRUPTED))
+            raise
         finally:
             controller = config.pluginmanager.getplugin(_CONTROLLER)
             if controller is not None:
                 controller.close()
+
+
+def _refuse(config: pytest.Config, code: int, why: str = "") -> None:
+    """Writes the exit code of a run without an end into JUnit XML and Allure."""
+    controller: Any = config.pluginmanager.getplugin(_CONTROLLER)
+    if _has_end(controller) or (controller is None and not refusing.refused(config)):
+        return
+    from pytest_codexsandbox.readback import refuse
+
+    refuse(config, code, why)
+
+
+def _has_end(controller: Any) -> bool:
+    return controller is not None and controller.journal is not None and controller.code is not None
 
 
 def _register_exit_status(manager: pytest.PytestPluginManager) -> None:

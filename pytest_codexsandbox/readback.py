@@ -14,6 +14,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.reports.private import private
 from pytest_codexsandbox.reports.result_files import ResultFiles
+from pytest_codexsandbox.settling import without_plan
 
 
 def read_back(
@@ -34,3 +35,8 @@ def result_files(config: pytest.Config) -> ResultFiles:
     return ResultFiles(
         junit=config.getoption("xmlpath", None) or "", allure=config.getoption("allure_report_dir", None) or ""
     )
+
+
+def refuse(config: pytest.Config, code: int, why: str = "") -> None:
+    """Writes the exit code of a run that has no end into the result files of pytest and Allure."""
+    result_files(config).refuse(without_plan(code, why))

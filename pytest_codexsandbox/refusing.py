@@ -43,4 +43,10 @@ def of_worker(node: Any) -> None:
     """The controller's part, when a worker has ended; one that died brought nothing home."""
     words = getattr(node, "workeroutput", {}).get(_SAID)
     if words:
+        node.config.stash.setdefault(_REFUSED, words)
         raise pytest.UsageError(words)
+
+
+def refused(config: pytest.Config) -> bool:
+    """Returns True in the process that the user started, where a wrong word was found."""
+    return bool(config.stash.get(_REFUSED, "")) and not hasattr(config, "workeroutput")

@@ -26,6 +26,7 @@ PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
 OVERRULED: Final = "failed outside the matrix: pytest itself or another plugin did not let the run pass"
 NO_END: Final = f"{LEDGER} the journal has no end: another plugin ended pytest before it was written"
+NOTHING_COLLECTED: Final = 5  # pytest's own as well
 SHOWN: Final = 3
 
 
@@ -42,6 +43,13 @@ def versions(cells: Iterable[Cell], measured: Mapping[str, str]) -> dict[str, st
         for cell in cells
     }
     return {cell: place for cell, place in places.items() if parse(place) is not None}
+
+
+def without_plan(code: int, why: str = "") -> str:
+    """Returns the reason of a run that ended before it had a plan. Of `why`, it takes the first line."""
+    words = {**PYTEST_OWN, NOTHING_COLLECTED: "no test was selected, so nothing was measured"}
+    told = words.get(code, "the run ended before anything was planned")
+    return f"{code} {told}: {why.splitlines()[0]}" if why else f"{code} {told}"
 
 
 def settle(

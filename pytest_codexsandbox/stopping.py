@@ -25,5 +25,21 @@ def ended_politely() -> Iterator[None]:
             signal.signal(signal.SIGTERM, before)
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignores Ctrl-C and SIGTERM during a block: the files of a run have to say the same at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
 def _as_interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt(f"signal {number}")

@@ -14,9 +14,14 @@ Result = dict[str, Any]
 
 
 def changed(
-    results: Mapping[str, Result], run: str, journal: Journal | None, reasons: Sequence[str]
-) -> Iterator[tuple[str, Result]]:
-    """Yields name and content of each result file that has to be written. `results` are those of this run."""
+    results: Mapping[str, Result], run: str, journal: Journal | None, reasons: Sequence[str], *,
+    at: int = 0, failed_before: bool = False,
+) -> Iterator[tuple[str, Result]]:  # fmt: skip
+    """Yields name and content of each result file that has to be written. `results` are those of this run.
+
+    `at`: the end of the run in milliseconds, by which Allure finds the newest of several results.
+    `failed_before`: another run left its exit code in this folder; a run that passes then says so as well.
+    """
     states = {} if journal is None else journal.states()
     by_key: dict[str, list[str]] = {}
     for name, result in results.items():
@@ -24,14 +29,16 @@ def changed(
     for key, outcome in outcomes(journal).items() if journal is not None else ():
         names = by_key.get(str(key), [])
         if not names:
-            yield _made(run, str(key), key.promise, outcome)
+            yield _made(run, str(key), key.promise, outcome, at)
         verdict = states[key].verdict.value
         for name in names:  # every attempt: Allure shows one of them
             if results[name].get("status") != STATUS[outcome.kind] or verdict not in _tags(results[name]):
                 yield name, _settled(results[name], outcome, verdict)
     whole = of_run(states, reasons)
+    if whole is None and failed_before:
+        whole = Outcome(kind="passed", message="no reason beside the results")
     if whole is not None:
-        yield _made(run, RUN, "the run's exit code", whole)
+        yield _made(run, RUN, "the run's exit code", whole, at)
 
 
 def label(result: Result, name: str) -> str:
@@ -47,13 +54,14 @@ def _settled(result: Result, outcome: Outcome, verdict: str) -> Result:
     return {**result, "labels": labels, **_status(outcome)}
 
 
-def _made(run: str, key: str, name: str, outcome: Outcome) -> tuple[str, Result]:
+def _made(run: str, key: str, name: str, outcome: Outcome, at: int) -> tuple[str, Result]:
     """A result without a test. Its file has the same name however often it is written."""
     identity = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run} {key}"))
     labels = [{"name": RUN, "value": run}, {"name": KEY, "value": key}, {"name": "framework", "value": "pytest"}]
     made: Result = {
         "uuid": identity, "name": name, "fullName": f"codexsandbox {key}", "labels": labels,
-        "historyId": uuid.uuid5(uuid.NAMESPACE_OID, key).hex, "parameters": [], **_status(outcome),
+        "historyId": uuid.uuid5(uuid.NAMESPACE_OID, key).hex, "parameters": [], "start": at, "stop": at,
+        **_status(outcome),
     }  # fmt: skip
     return f"{identity}-result.json", made
 

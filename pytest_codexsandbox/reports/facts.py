@@ -174,7 +174,8 @@ def contradiction(journal: Journal, states: Mapping[Key, Record]) -> str:
     if journal.end is None:
         return incomplete(journal, states)
     found = count(states.values())
-    return _contradicted(journal.end.counts, found) or _another_exit(journal.end, found)
+    lost = _lost_calls(journal) or _contradicted(journal.end.counts, found)
+    return lost or _another_exit(journal.end, found) or _no_success(journal)
 
 
 def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
@@ -182,6 +183,25 @@ def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
     differ = [f"{ended.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
               if ended.get(word, 0) != number]  # fmt: skip
     return f"CHANGED: when the run ended it counted {', '.join(differ)}: lines were changed or lost" if differ else ""
+
+
+def _lost_calls(journal: Journal) -> str:
+    """Names a call that a result was judged by and that is not in the journal."""
+    there = {call.observation.id for call in journal.calls}
+    lost = next(((record.key, call) for record in journal.records for call in record.calls if call not in there), None)
+    return f"CHANGED: a call is missing that a result was judged by: {lost[1]} ({lost[0]})" if lost else ""
+
+
+def _no_success(journal: Journal) -> str:
+    """Compares exit code 0 with what a run cannot pass with, apart from its results."""
+    assert journal.end is not None
+    found = {
+        "left behind by codexsandbox": journal.end.leaks,
+        "not measured": [one.what for one in journal.plan.not_planned if one.required],
+        "the machine changed": list(changes(journal.environments)),
+    }
+    told = next((f"{words}: {listed(names)}" for words, names in found.items() if names), "")
+    return f"CHANGED: the run ended with exit code 0, and with {told}" if told and not journal.end.exit else ""
 
 
 def strict(journal: Journal, states: Mapping[Key, Record], limit: int) -> list[str]:

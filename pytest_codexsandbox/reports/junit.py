@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.reports.outcomes import Kind, Outcome, of_run, outcomes, properties
+from pytest_codexsandbox.reports.outcomes import Kind, Outcome, machine_changed, of_run, outcomes, properties
 
 RUN: Final = "codexsandbox.run"  # class name of the case that stands for the run itself
 NEVER: Final = "codexsandbox.never-ran"  # of cases that stand for results without a test
@@ -32,9 +32,11 @@ def completed(document: bytes, journal: Journal | None, reasons: Sequence[str]) 
     for case in [case for case in suite.iter("testcase") if case.get("classname") in (RUN, NEVER)]:
         suite.remove(case)
     if journal is not None:
-        cases = _cases(suite)
+        cases, changed = _cases(suite), machine_changed(journal)
         for key, outcome in outcomes(journal).items():
-            _settle(suite, cases.get(key, []), states[key], outcome)
+            case = _settle(suite, cases.get(key, []), states[key], outcome)
+            if key.cell in changed:
+                _set_properties(case, [("machine_changed", changed[key.cell])])
         _set_properties(suite, _of_suite(journal).items())
     whole = of_run(states, reasons)
     if whole is not None:
@@ -52,7 +54,9 @@ def _cases(suite: ElementTree.Element) -> dict[Key, list[ElementTree.Element]]:
     return found
 
 
-def _settle(suite: ElementTree.Element, cases: list[ElementTree.Element], record: Record, outcome: Outcome) -> None:
+def _settle(
+    suite: ElementTree.Element, cases: list[ElementTree.Element], record: Record, outcome: Outcome
+) -> ElementTree.Element:  # fmt: skip
     """One case for one result: of several attempts the one that already says what counts, else the last."""
     if cases:
         *_, case = sorted(cases, key=lambda one: _kind(one) == outcome.kind)
@@ -64,6 +68,7 @@ def _settle(suite: ElementTree.Element, cases: list[ElementTree.Element], record
     _set_properties(case, properties(record).items())
     if _kind(case) != outcome.kind or outcome.kind == "skipped":
         _put(case, outcome)
+    return case
 
 
 def _kind(case: ElementTree.Element) -> Kind:

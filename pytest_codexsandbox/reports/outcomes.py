@@ -6,6 +6,7 @@ from typing import Final, Literal
 import msgspec
 
 from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox, measured_cells, too_little
+from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.model.step import Key
@@ -63,6 +64,13 @@ def properties(record: Record) -> dict[str, str]:
     }  # fmt: skip
     sometimes = {"case": key.case, "deviation": record.deviation, "blocked_by": blocked_by(record)}
     return {**always, **{name: value for name, value in sometimes.items() if value}}
+
+
+def machine_changed(journal: Journal) -> dict[str, str]:
+    """Returns what changed in the machine of a cell while the run went on, by cell id. Its results lie on both sides of
+    the change: those before it hold for the machine as it was."""
+    found = changes(journal.environments)
+    return {cell.id: "; ".join(found[cell.environment]) for cell in journal.plan.cells if cell.environment in found}
 
 
 def blocked_by(record: Record) -> str:

@@ -97,7 +97,8 @@ class PromiseText(msgspec.Struct, frozen=True, kw_only=True):
 def block(cause: Cause, number: int, *, calls: Calls, places: Places, journal: Journal, folder: Path | None) -> Block:
     record = (*cause.starts, cause.first)[0]
     script = record.repro or next((call.repro for call in calls.all_of(record) if call.repro), "")
-    words = again(journal.run.invocation, cause.promises[:3]) if cause.verdict is not Verdict.BLOCKED else ()
+    alone = again(journal.run.invocation, cause.promises[:3], keys=journal.plan.keys)
+    words = alone if cause.verdict is not Verdict.BLOCKED else ()
     words = (paste(journal, record) or words) if words else words
     diagnosis = cause.diagnosis
     return Block(

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
 from pytest_codexsandbox.reports.causes import Calls, Cause, promises_of
 from pytest_codexsandbox.reports.diffs import lines_of
@@ -33,6 +35,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
     again: tuple[str, ...]
     folder: Path | None
     verbosity: int
+    keys: tuple[Key, ...] = ()  # of the plan
     paste: Callable[[Record], tuple[str, ...]] = lambda record: ()  # what shows one result alone, where something does
 
     def blocks(self, causes: Sequence[Cause]) -> list[str]:
@@ -148,20 +151,37 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         alone = self.paste(record)
         if alone:
             return [*lines, *self.paint.command("again", alone)]
-        return lines or self.paint.command("again", again(self.again, (cause.promises[0],)))
+        return lines or self.paint.command("again", again(self.again, (cause.promises[0],), keys=self.keys))
 
 
-def again(invocation: Sequence[str], promises: Sequence[str]) -> tuple[str, ...]:
-    """The command of the run, narrowed to `promises`; without any, as it was."""
+def again(invocation: Sequence[str], promises: Sequence[str], *, keys: Sequence[Key] = ()) -> tuple[str, ...]:
+    """Returns the command of the run, narrowed to `promises`; without any, as it was.
+
+    `keys`: the plan of the run. A selection of its cells, doors or policies stays.
+    """
     words = list(invocation) or ["pytest", "--codex-matrix"]
     if not promises:
         return tuple(words)
-    kept, skip = [], False
-    for word in words:
-        if skip or word.startswith("--codex-only="):
-            skip = False
-            continue
-        skip = word == "--codex-only"
-        if not skip:
+    kept: list[str] = []
+    globs: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option == "--codex-only":
+            globs += (value if equals else next(rest, "")).split(",")
+        else:
             kept.append(word)
-    return (*kept, "--codex-only", ",".join(promises))
+    return (*kept, "--codex-only", ",".join((*promises, *_of_places([glob.strip() for glob in globs], keys))))
+
+
+def _of_places(globs: Sequence[str], keys: Sequence[Key]) -> list[str]:
+    """Returns globs over cells, doors or policies. One that fits a promise as well would not narrow."""
+    if not globs:
+        return []
+    places = {name for key in keys for name in (key.cell, key.door, key.policy)}
+    promises = {key.promise for key in keys}
+    return [
+        glob
+        for glob in dict.fromkeys(globs)
+        if any(fnmatchcase(name, glob) for name in places) and not any(fnmatchcase(name, glob) for name in promises)
+    ]

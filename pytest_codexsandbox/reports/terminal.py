@@ -40,7 +40,7 @@ def render(
     teller = Teller(
         paint=paint, calls=causes.Calls(journal), places=places(journal.plan.cells, table.sides),
         titles={promise.id: promise.title for promise in journal.plan.promises}, again=journal.run.invocation,
-        folder=folder, verbosity=verbosity, paste=partial(paste, journal),
+        folder=folder, verbosity=verbosity, keys=journal.plan.keys, paste=partial(paste, journal),
     )  # fmt: skip
     found = causes.loud(states)
     lines = [
@@ -159,7 +159,10 @@ def _foot(
     if not red:
         return lines
     narrowed = () if end is None else _few(red)
-    return [*lines, *paint.command("again:", again(journal.run.invocation, narrowed), margin="")]
+    return [
+        *lines,
+        *paint.command("again:", again(journal.run.invocation, narrowed, keys=journal.plan.keys), margin=""),
+    ]
 
 
 def _few(promises: list[str]) -> tuple[str, ...]:

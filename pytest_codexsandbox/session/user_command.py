@@ -18,6 +18,10 @@ from pytest_codexsandbox.session.sides import differs, ending
 
 ACT: Final = "user/run"
 FAILS_OUTSIDE: Final = "fails-outside-too"  # reason of a row; the same word is the id of its cause
+_REFUSALS: Final = (  # EPERM, EACCES, EROFS, ENETUNREACH, and a name server that cannot be reached
+    "operation not permitted", "permission denied", "read-only file system", "network is unreachable",
+    "could not resolve host", "temporary failure in name resolution", "unable to open database file",
+)  # fmt: skip
 NO_CONTROL: Final = "none: `control=False`, so the command did not run outside the sandbox"
 
 
@@ -89,9 +93,16 @@ def _fails(seen: Observation) -> bool:
 
 
 def _alike(seen: Observation, control: Observation) -> bool:
-    """The same end, and nothing that the test looked at was changed inside: a leak is never taken for a fault."""
+    """The same end, no refusal that was named inside alone, and nothing that the test looked at was changed inside: a
+    leak is never taken for a fault."""
     ends = [(one.ended, one.code if by_itself(one) else 0) for one in (seen, control)]
-    return ends[0] == ends[1] and not _changed(seen)
+    return ends[0] == ends[1] and _refusals(seen) <= _refusals(control) and not _changed(seen)
+
+
+def _refusals(seen: Observation) -> set[str]:
+    """Exit code 1 is common: two failures with it are alike only if the sandbox refused nothing."""
+    said = f"{seen.stdout}\n{seen.stderr}".lower()
+    return {word for word in _REFUSALS if word in said}
 
 
 def _changed(seen: Observation) -> set[str]:

@@ -71,6 +71,12 @@ def test_workers_say_the_same(matrix: Matrix) -> None:
     assert whats == [GONE] and why.endswith("dropped by -k not exit-code-kept")
 
 
+def test_workers_accuse_only_a_plugin_that_may_have_dropped_it(matrix: Matrix) -> None:
+    run = matrix.run(ONLY, "-n2", files=conftest(), plugins=("xdist.plugin", "allure_pytest.plugin"))
+    assert run.code == 0, run.out
+    assert dropped(run) == {"1 result dropped by conftest.py": [GONE]}
+
+
 def test_tests_of_the_users_own_are_named_too(matrix: Matrix) -> None:
     mine = """
 def test_one(codex_sandbox):

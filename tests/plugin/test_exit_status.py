@@ -120,3 +120,39 @@ def test_nothing_collected_is_no_success_whatever_a_plugin_says(matrix: Matrix) 
     )
     run = matrix.run("test_mine.py", files={"conftest.py": plugin, "test_mine.py": "def test_mine():\n    pass\n"})
     assert run.code == 5, run.out
+
+
+TWICE = """
+import pytest
+
+seen = []
+
+def pytest_runtest_logreport(report):
+    seen.append(report)
+    if len(seen) == 7:
+        raise KeyboardInterrupt
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_keyboard_interrupt():
+    raise KeyboardInterrupt
+"""
+AT_THE_END = """
+def pytest_unconfigure():
+    raise KeyboardInterrupt
+"""
+
+
+@pytest.mark.live
+def test_a_second_interruption_ends_with_the_code_of_the_first(matrix: Matrix) -> None:
+    words = (ONLY, "--junit-xml=junit.xml")
+    run = matrix.run(*words, files={"twice.py": TWICE}, plugins=("twice",))
+    end = run.journal.end
+    assert end is not None and (end.exit, run.code) == (2, 2), run.out
+    assert "exit 2: pytest was interrupted" in (run.folder / "junit.xml").read_text()
+
+
+@pytest.mark.live
+def test_an_interruption_after_the_end_is_no_other_code_than_that_of_the_journal(matrix: Matrix) -> None:
+    run = matrix.run(ONLY, files={"late.py": AT_THE_END}, plugins=("late",))
+    end = run.journal.end
+    assert end is not None and run.code == end.exit != 0, run.out

@@ -261,6 +261,55 @@ def test_a_run_that_is_interrupted(run: Callable[..., Done]) -> None:
     assert "broken" in verdicts(agree(run(EXIT, plugins=("interrupts",), interrupts_py=INTERRUPTED), 2))
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        (("--codex-only=no-such-promise",), 4, "matches no cell"),
+        ((EXIT, "-k", "no-such-test"), 5, "no test was selected"),
+        ((EXIT, "-k", "no-such-test", "-n2"), 5, "no test was selected"),
+    ],
+)
+def test_a_run_without_a_plan_has_an_error_as_well(
+    run: Callable[..., Done], words: tuple[str, ...], code: int, why: str
+) -> None:
+    done = run(*words, plugins=("xdist.plugin",))
+    assert done.code == code, done.out
+    suite = in_junit_file(done)
+    (told,) = [one.get("message", "") for one in suite.iter("error")]
+    assert told.startswith(f"exit {code}: ") and why in told
+    assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+    assert in_allure(done) == ({}, ["the run's exit code"])
+
+
+MARKED = """
+import pytest
+
+@pytest.mark.codex(policies=("workspce-write",))
+def test_mine(codex_sandbox):
+    codex_sandbox.run("true")
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "why"),
+    [
+        ((), MARKED, "workspce-write"),
+        (("-n2",), MARKED, "workspce-write"),
+        (("--codex-strict",), "def test_mine(): pass", "--codex-strict has no effect here"),
+    ],
+)
+def test_a_refused_run_without_a_matrix_has_an_error_as_well(
+    matrix: Matrix, words: tuple[str, ...], text: str, why: str
+) -> None:
+    run = matrix.run(
+        "test_mine.py", "--junit-xml=junit.xml", *words, files={"test_mine.py": text}, matrix=False,
+        plugins=("xdist.plugin",),
+    )  # fmt: skip
+    assert run.code == 4, run.out
+    (told,) = [one.get("message", "") for one in in_junit_file(run).iter("error")]
+    assert told.startswith("exit 4: ") and why in told
+
+
 @pytest.mark.live
 def test_a_file_that_cannot_say_what_the_journal_says_is_no_success(run: Callable[..., Done]) -> None:
     done = run(EXIT, conftest_py=SPOILS)

@@ -28,6 +28,28 @@ def _changed(every: Lines, kind: str, **words: object) -> Lines:
     return every
 
 
+def _without_a_call() -> Lines:
+    every = lines()
+    wanted = {call.encode() for record in journals.red().records for call in record.calls}
+    every.remove(
+        next(
+            line
+            for line in every
+            if line.startswith(b'{"line":"call"') and any(b'"id":"' + one + b'"' in line for one in wanted)
+        )
+    )
+    return every
+
+
+def _with_part_not_measured() -> Lines:
+    every = green()
+    place = next(number for number, line in enumerate(every) if line.startswith(b'{"line":"plan"'))
+    plan = msgspec.json.decode(every[place])
+    plan["not_planned"] = [{"what": "codex 9.9.9", "why": "there is none", "kind": "unavailable", "required": True}]
+    every[place] = msgspec.json.encode(plan)
+    return every
+
+
 def _without_a_violation() -> Lines:
     return [line.replace(b'"verdict":"violates"', b'"verdict":"conforms"') for line in lines()]
 
@@ -41,6 +63,9 @@ CONTRADICTIONS: dict[str, Callable[[], Lines]] = {
     "a result twice": lambda: [*lines()[:-1], lines()[-2], lines()[-1]],
     "lines after its end": lambda: [*lines(), lines()[-1]],
     "a second head": lambda: [lines()[0], *lines()],
+    "a call that is lost": _without_a_call,
+    "exit code 0 beside a leak": lambda: _changed(green(), "end", leaks=["a process"]),
+    "exit code 0 beside a part that was not measured": _with_part_not_measured,
     "results that are lost": lambda: [*green()[:-2], green()[-1]],
     "no end": lambda: green()[:-1],
 }

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from pytest_codexsandbox.model.journal import EnvironmentLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
@@ -131,6 +132,36 @@ def test_allure_results_of_other_runs_stay(tmp_path: Path) -> None:
         assert list(files.complete(journal.run.id, journal, ("1 some violated",))) == []
     assert json.loads((tmp_path / "other-result.json").read_text()) == other
     assert len(list(tmp_path.glob("*-result.json"))) == len(journal.states()) + 1
+
+
+def test_a_run_that_passes_supersedes_the_exit_code_of_one_before(tmp_path: Path) -> None:
+    """Allure shows the newest result of one history."""
+    red, green = journals.red(), journals.green()
+    ends = zip((red, green), ("2026-11-18T09:00:00+00:00", "2026-11-18T10:00:00+00:00"), strict=True)
+    for journal, finished in ends:
+        assert journal.end is not None
+        run = msgspec.structs.replace(journal.run, id=finished)
+        made = msgspec.structs.replace(journal, run=run, end=msgspec.structs.replace(journal.end, finished=finished))
+        reasons = () if journal is green else ("11 asked for and not measured: codex 9.9.9",)
+        assert list(ResultFiles(allure=str(tmp_path)).complete(finished, made, reasons)) == []
+    every = [json.loads(path.read_text()) for path in tmp_path.glob("*-result.json")]
+    told = sorted((one for one in every if one["name"] == "the run's exit code"), key=lambda one: int(one["stop"]))
+    assert [one["status"] for one in told] == ["broken", "passed"]
+    assert len({one["historyId"] for one in told}) == 1
+    assert 0 < told[0]["stop"] < told[1]["stop"]
+
+
+def test_each_case_of_a_machine_that_changed_says_so() -> None:
+    journal = journals.green()
+    spec = journal.plan.cells[0].environment
+    line = EnvironmentLine(id="later", spec=spec, facts={"changed": ["kernel.x was 1, and is 0"]})
+    made = msgspec.structs.replace(journal, environments=(*journal.environments, line))
+    suite = suite_of(junit.completed(document(journal), made, ("11 the machine changed",)))
+    for case in [case for case in suite.iter("testcase") if case.get("classname") != junit.RUN]:
+        told = {one.get("name"): one.get("value") for one in case.iterfind("properties/property")}
+        here = told["cell"] == journal.plan.cells[0].id
+        assert told.get("machine_changed", "") == ("kernel.x was 1, and is 0" if here else "")
+    assert "machine_changed" not in junit.completed(document(journal), journal, ()).decode()
 
 
 def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:

@@ -135,6 +135,12 @@ def test_the_command_of_a_run_is_shown_as_it_was() -> None:
     assert again(words, ("dns.x",)) == ("pytest", "--codex-matrix", "--codex-only", "dns.x")
 
 
+def test_the_line_to_paste_keeps_a_selection_of_policies_and_cells() -> None:
+    words = ("pytest", "--codex-only", "dns.*,read-only", "-q", "--codex-only=debian-*, *", "--codex-only=dns.x")
+    key = Key(cell="debian-12~host", door="sandbox", policy="read-only", promise="dns.x")
+    assert again(words, ("dns.x",), keys=(key,)) == ("pytest", "-q", "--codex-only", "dns.x,read-only,debian-*")
+
+
 def test_attempts_that_differ_are_said() -> None:
     assert "conforms, violates" in screen(journals.several_attempts())
 

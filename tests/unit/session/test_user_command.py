@@ -12,12 +12,13 @@ from tests.unit.diagnosis.makers import observation, promise, record, row, start
 
 KEY = "user/run|@OUTSIDE@/x"
 MISSING = Look(path="@OUTSIDE@/x", kind="missing")
+DENIED = "PermissionError: [Errno 1] Operation not permitted"
 MADE = Look(path="@OUTSIDE@/x", kind="file", size=1, sha256="x")
 
 
-def ended(code: int, *, made: bool = False, how: str = "exit", error: str = "") -> Observation:
+def ended(code: int, *, made: bool = False, how: str = "exit", error: str = "", stderr: str = "") -> Observation:
     after = {KEY: MADE if made else MISSING}
-    return observation(ended=how, code=code, before={KEY: MISSING}, after=after, error=error, stderr="")
+    return observation(ended=how, code=code, before={KEY: MISSING}, after=after, error=error, stderr=stderr)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,8 @@ def ended(code: int, *, made: bool = False, how: str = "exit", error: str = "") 
         (ended(0), ended(0), (True, "", "")),
         (ended(3, made=True), ended(3, made=True), (True, "", "")),  # it may be a leak that the test has found
         (ended(1), ended(2), (True, "", "")),
+        (ended(1, stderr=DENIED), ended(1, stderr="Connection refused"), (True, "", "")),  # the sandbox refused it too
+        (ended(1, stderr=DENIED), ended(1, stderr=DENIED), (False, "", "fails-outside-too")),
         (ended(1), None, (True, "", "")),
         (ended(1), ended(0, how="not-started", error="no such environment"), (False, "", "")),
     ],
