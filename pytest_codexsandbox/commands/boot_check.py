@@ -119,7 +119,7 @@ def _codex(named: str | None) -> SubjectSpec:
 
 
 def _asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
-    if options.url and urlsplit(options.url).scheme not in ("http", "https"):
+    if options.url and not _is_http(options.url):
         raise WrongInput(f"--url {options.url!r} is no HTTP address", next_step="--url http://127.0.0.1:8080/health")
     return Asked(
         door=options.door, url=options.url or "", seconds=options.timeout,
@@ -127,6 +127,16 @@ def _asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
         config=_config(options.config) if options.config else None,
         env={name: environ[name] for name in _PASSED if name in environ} if options.url else {},
     )  # fmt: skip
+
+
+def _is_http(url: str) -> bool:
+    """Check the scheme, the host and the port. A space or a control character is not sent either."""
+    try:
+        parts = urlsplit(url)
+        complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port above 65535, an unclosed bracket
+        return False
+    return complete and url.isascii() and url.isprintable() and " " not in url
 
 
 def _config(path: str) -> bytes:

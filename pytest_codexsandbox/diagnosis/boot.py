@@ -6,7 +6,7 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.choices import choices
 from pytest_codexsandbox.diagnosis.match import match
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import NETWORK, POLICIES
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.start import Started
 
@@ -27,9 +27,10 @@ CODES: Final = {
     FAILS_OUTSIDE: "the request fails outside the sandbox too",
 }
 _NETWORK_OFF: Final = "the policy {policy} keeps the network off"
-_NETWORK_ON: Final = (
-    "add `network_access = true` under [sandbox_workspace_write] of config.toml, or ask for --policy {}"
-)
+_NETWORK_ON: Final = "add `network_access = true` under [sandbox_workspace_write] of config.toml"
+_RESOLVER: Final = "; where it is there, compare /etc/resolv.conf and /etc/hosts inside and outside"
+_SERVICE: Final = "start the service or mend the URL, then check again"
+_CERTIFICATE: Final = "name the file of the certificate authority in SSL_CERT_FILE (not below /tmp), then check again"
 _SHOW: Final = "codexsandbox diagnose -   (paste what Codex said)"
 
 
@@ -112,7 +113,7 @@ def _request(state: str, *, policy: str, url: str, inside: Answer, outside: Answ
         return Finding(
             code=FAILS_OUTSIDE, what=f"{url} does not answer 200 outside the sandbox either: {outside.words}",
             cause="the service, the name or the network of this machine; the sandbox is not the cause",
-            fix="start the service or mend the URL, then check again",
+            fix=_CERTIFICATE if "CERTIFICATE" in outside.text else _SERVICE,
         )  # fmt: skip
     return _only_inside(policy, url=url, inside=inside)
 
@@ -123,7 +124,7 @@ def _only_inside(policy: str, *, url: str, inside: Answer) -> Finding:
     asked = POLICIES[policy]
     if asked.sandboxed and not asked.network:
         return Finding(code=code, what=what, cause=_NETWORK_OFF.format(policy=policy),
-                       fix=_NETWORK_ON)  # fmt: skip
+                       fix=f"{_NETWORK_ON}, or ask for --policy {NETWORK}")  # fmt: skip
     known = match(f"{inside.error} {inside.text}")
     return Finding(code=code, what=what, cause=_cause(inside, known), fix=_inside_fix(inside),
                    fingerprint=known.fingerprint if known else "")  # fmt: skip
@@ -140,7 +141,9 @@ def _cause(inside: Answer, known: Diagnosis | None) -> str:
 
 
 def _inside_fix(inside: Answer) -> str:
-    if inside.stage == "resolve" or inside.error == "EPERM":
+    if inside.stage == "resolve":
+        return _NETWORK_ON + _RESOLVER
+    if inside.error == "EPERM":
         return _NETWORK_ON
     return _SHOW
 

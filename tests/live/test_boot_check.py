@@ -107,6 +107,9 @@ def test_a_file_without_the_network_fails_the_request(service: str, tmp_path: Pa
 
 @pytest.mark.parametrize("words", [
     ["--url", "ftp://127.0.0.1/"],
+    ["--url", "http://"],
+    ["--url", "http://127.0.0.1:99999/"],
+    ["--url", "http://127.0.0.1/a b"],
     ["--config", "/nowhere/config.toml", "--door", "exec"],
     ["--codex-bin", "/nowhere/codex"],
 ])  # fmt: skip
