@@ -109,7 +109,8 @@ def _because(diagnosis: Diagnosis) -> Iterator[str]:
     more = len(known.others) - OTHERS
     if more > 0:
         yield from _field("more", f"{more} more ways: codexsandbox remedies {diagnosis.fingerprint}")
-    yield from _field("see", diagnosis.link)
+    if diagnosis.link:
+        yield f"   {'see':<9} {visible(diagnosis.link)}"  # whole, so that it can be followed
 
 
 def _not_recognised(count: int) -> Iterator[str]:

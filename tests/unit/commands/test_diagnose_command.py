@@ -57,6 +57,24 @@ def blocked(diagnosis: Diagnosis | None = None) -> list[Record]:
     return [journals.record(key, Verdict.BLOCKED, **words) for key in KEYS]
 
 
+def test_a_link_is_not_broken_over_two_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert pasted("bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", monkeypatch) == 0
+    shown = capsys.readouterr().out
+    known = next(one for one in fingerprints() if one.id == "loopback-newaddr-refused")
+    assert known.link in shown
+
+
+def test_an_unresolved_host_gets_the_setting_that_turns_the_network_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted("curl: (6) Could not resolve host: web", monkeypatch, "--json") == 0
+    (cause,) = json.loads(capsys.readouterr().out)["causes"]
+    assert "network_access = true" in cause["first"]
+
+
 def test_a_pasted_error_gets_cause_and_remedy(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
