@@ -85,7 +85,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         finding, version = _checked(asked, spec)
     except MachineFault as fault:
-        finding, version = Finding(code=10, what=fault.what, cause=fault.why, fix=fault.next_step), ""
+        what = f"{fault.what}: {fault.where}" if fault.where else fault.what
+        finding, version = Finding(code=10, what=what, cause=fault.why, fix=fault.next_step), ""
     _print(finding, asked, version, seconds=time.monotonic() - began, as_json=options.json)
     return finding.code
 
@@ -93,7 +94,8 @@ def run(options: argparse.Namespace) -> int:
 def _checked(asked: Asked, spec: SubjectSpec) -> tuple[Finding, str]:
     measured, version = _measure(asked, spec)
     return judge_boot(
-        measured.started, policy=asked.policy, url=asked.url, inside=measured.inside, outside=measured.outside
+        measured.started, policy=asked.policy, url=asked.url,
+        inside=measured.inside, outside=measured.outside, writes=measured.writes,
     ), version  # fmt: skip
 
 

@@ -65,9 +65,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_boot(
-    started: Started, *, policy: str, url: str = "", inside: Answer | None = None, outside: Answer | None = None
-) -> Finding:
-    """Judge the start first: of a request outside any sandbox no promise is known."""
+    started: Started, *, policy: str, url: str = "",
+    inside: Answer | None = None, outside: Answer | None = None, writes: bool | None = None,
+) -> Finding:  # fmt: skip
+    """Judge the start first, then the mode, then the request. `writes`: the workspace could be written."""
     wanted = "on" if POLICIES[policy].sandboxed else "off"
     if started.state == "failed":
         return _not_started(started)
@@ -75,6 +76,8 @@ def judge_boot(
         return Finding(code=UNKNOWN, what="it is not known whether a sandbox started", cause=started.why, fix=_again())
     if started.state != wanted:
         return _not_on(started, wanted)
+    if writes is not None and writes != POLICIES[policy].writes_workspace:
+        return _another_mode(policy, writes=writes)
     state = f"a sandbox starts ({started.by})" if wanted == "on" else "commands run with full access, as asked"
     if inside is None or outside is None:
         return Finding(code=OK, what=state)
@@ -99,6 +102,16 @@ def _not_on(started: Started, wanted: str) -> Finding:
     return Finding(
         code=NOT_ON, what="a sandbox is on, and full access was asked for", cause=started.why,
         fix="--policy workspace-write, or look for default_permissions in config.toml: it overrides sandbox_mode",
+    )  # fmt: skip
+
+
+def _another_mode(policy: str, *, writes: bool) -> Finding:
+    mode = POLICIES[policy].mode
+    seen = "can write" if writes else "cannot write"
+    return Finding(
+        code=NOT_ON, what=f"the policy {policy} is not in force: a sandboxed command {seen} in its workspace",
+        cause="config.toml sets another sandbox_mode or none, or Codex could not read it and uses its defaults",
+        fix=f'set sandbox_mode = "{mode}" in config.toml, or ask with --policy for the mode that you want',
     )  # fmt: skip
 
 

@@ -89,11 +89,21 @@ exec "{codex}" "$@"
     ("danger-full-access", "workspace-write", boot.NOT_ON),
     ("danger-full-access", "danger-full-access", boot.OK),
     ("workspace-write", "workspace-write", boot.OK),
+    ("read-only", "workspace-write", boot.NOT_ON),
+    ("read-only", "read-only", boot.OK),
+    ("workspace-write", "read-only", boot.NOT_ON),
 ])  # fmt: skip
 def test_a_configuration_file_decides_where_one_is_named(mode: str, policy: str, code: int, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(f'sandbox_mode = "{mode}"\n')
     assert main(["boot-check", "--door", "app-server", "--config", str(config), "--policy", policy]) == code
+
+
+def test_a_file_that_the_app_server_cannot_read_is_not_ok(tmp_path: Path) -> None:
+    """Codex then serves its defaults, and in them the workspace cannot be written."""
+    config = tmp_path / "config.toml"
+    config.write_text('sandbox_mode = "workspace-write"\n[unclosed')
+    assert main(["boot-check", "--door", "app-server", "--config", str(config)]) == boot.NOT_ON
 
 
 def test_a_file_without_the_network_fails_the_request(service: str, tmp_path: Path) -> None:
