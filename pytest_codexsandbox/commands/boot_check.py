@@ -8,7 +8,7 @@ for the entrypoint or the HEALTHCHECK of a container image. The user's own Codex
 Prints one line and exits with 0, or three lines (what failed, cause, fix) and one of these codes:
   10  the check could not tell (the control failed)
   20  the sandbox does not start
-  21  the sandbox is not in the state that the policy asks for
+  21  the policy is not in force: no sandbox, one where full access was asked for, or another mode
   22  the request fails in the sandbox and works outside it
   23  the host name resolves outside the sandbox and not inside it
   24  the request fails outside the sandbox too

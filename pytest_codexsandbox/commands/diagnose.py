@@ -80,7 +80,10 @@ def run(options: argparse.Namespace) -> int:
 # ---- a text
 def _text(content: str, facts: Mapping[str, str], known: Sequence[Fingerprint], *, as_json: bool) -> int:
     if not content.strip():
-        raise WrongInput("the text is empty", next_step="codex sandbox -- true 2>&1 | codexsandbox diagnose -")
+        raise WrongInput(
+            "the text is empty", why="a command that works, such as a sandbox that starts, prints no error",
+            next_step="paste an error text, or start the sandbox here: codexsandbox boot-check",
+        )  # fmt: skip
     found = matches(content, facts=facts, fingerprints=known)
     if as_json:
         print(diagnose_json.of_text(found))

@@ -21,7 +21,7 @@ CODES: Final = {
     OK: "a sandbox starts, and the request got 200 inside it",
     UNKNOWN: "the check could not tell: the control call failed, or a call gave no result",
     NO_START: "the sandbox does not start",
-    NOT_ON: "the sandbox is not in the state that the policy asks for",
+    NOT_ON: "the policy is not in force: no sandbox, one where full access was asked for, or another mode",
     REFUSED: "the request fails in the sandbox and works outside it",
     NOT_RESOLVED: "the host name resolves outside the sandbox and not inside it",
     FAILS_OUTSIDE: "the request fails outside the sandbox too",

@@ -109,7 +109,7 @@ _ELF: Final = b"\x7fELF"
 
 
 def _beside(word: str, base: Path) -> str:
-    """What to type: a file of this name in the current folder is not looked for unless its path is given."""
+    """Return the next step. A file of this name in the current folder is only taken where its path is given."""
     return f"give its path: ./{word}" if (base / word).is_file() else "install it, or give its path"
 
 
