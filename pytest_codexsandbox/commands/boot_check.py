@@ -153,9 +153,12 @@ def _config(path: str) -> bytes:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds <= 60:
-        raise argparse.ArgumentTypeError(f"{text}: between 0 and 60 seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0 and up to 60")
     return seconds
 
 

@@ -127,6 +127,14 @@ def test_wrong_input_ends_with_4(words: list[str]) -> None:
     assert main(["boot-check", *words]) == 4
 
 
+@pytest.mark.parametrize("seconds", ["abc", "0", "nan", "61"])
+def test_a_time_limit_that_is_none_is_named(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["boot-check", "--timeout", seconds])
+    assert ended.value.code == 4
+    assert "seconds above 0 and up to 60" in capsys.readouterr().err
+
+
 def test_a_file_at_the_door_that_ignores_it_is_wrong_input(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("")
