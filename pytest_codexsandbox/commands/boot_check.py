@@ -8,7 +8,7 @@ for the entrypoint or the HEALTHCHECK of a container image. The user's own Codex
 Prints one line and exits with 0, or three lines (what failed, cause, fix) and one of these codes:
   10  the check could not tell (the control failed)
   20  the sandbox does not start
-  21  the sandbox is not in the state that the policy asks for
+  21  the policy is not in force: no sandbox, one where full access was asked for, or another mode
   22  the request fails in the sandbox and works outside it
   23  the host name resolves outside the sandbox and not inside it
   24  the request fails outside the sandbox too
@@ -85,7 +85,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         finding, version = _checked(asked, spec)
     except MachineFault as fault:
-        finding, version = Finding(code=10, what=fault.what, cause=fault.why, fix=fault.next_step), ""
+        what = f"{fault.what}: {fault.where}" if fault.where else fault.what
+        finding, version = Finding(code=10, what=what, cause=fault.why, fix=fault.next_step), ""
     _print(finding, asked, version, seconds=time.monotonic() - began, as_json=options.json)
     return finding.code
 
@@ -93,7 +94,8 @@ def run(options: argparse.Namespace) -> int:
 def _checked(asked: Asked, spec: SubjectSpec) -> tuple[Finding, str]:
     measured, version = _measure(asked, spec)
     return judge_boot(
-        measured.started, policy=asked.policy, url=asked.url, inside=measured.inside, outside=measured.outside
+        measured.started, policy=asked.policy, url=asked.url,
+        inside=measured.inside, outside=measured.outside, writes=measured.writes,
     ), version  # fmt: skip
 
 
@@ -119,7 +121,7 @@ def _codex(named: str | None) -> SubjectSpec:
 
 
 def _asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
-    if options.url and urlsplit(options.url).scheme not in ("http", "https"):
+    if options.url and not _is_http(options.url):
         raise WrongInput(f"--url {options.url!r} is no HTTP address", next_step="--url http://127.0.0.1:8080/health")
     return Asked(
         door=options.door, url=options.url or "", seconds=options.timeout,
@@ -127,6 +129,16 @@ def _asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
         config=_config(options.config) if options.config else None,
         env={name: environ[name] for name in _PASSED if name in environ} if options.url else {},
     )  # fmt: skip
+
+
+def _is_http(url: str) -> bool:
+    """Check the scheme, the host and the port. A space or a control character is not sent either."""
+    try:
+        parts = urlsplit(url)
+        complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port above 65535, an unclosed bracket
+        return False
+    return complete and url.isascii() and url.isprintable() and " " not in url
 
 
 def _config(path: str) -> bytes:
@@ -141,9 +153,12 @@ def _config(path: str) -> bytes:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds <= 60:
-        raise argparse.ArgumentTypeError(f"{text}: between 0 and 60 seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0 and up to 60")
     return seconds
 
 

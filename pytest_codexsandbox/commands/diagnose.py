@@ -80,7 +80,10 @@ def run(options: argparse.Namespace) -> int:
 # ---- a text
 def _text(content: str, facts: Mapping[str, str], known: Sequence[Fingerprint], *, as_json: bool) -> int:
     if not content.strip():
-        raise WrongInput("the text is empty", next_step="codex sandbox -- true 2>&1 | codexsandbox diagnose -")
+        raise WrongInput(
+            "the text is empty", why="a command that works, such as a sandbox that starts, prints no error",
+            next_step="paste an error text, or start the sandbox here: codexsandbox boot-check",
+        )  # fmt: skip
     found = matches(content, facts=facts, fingerprints=known)
     if as_json:
         print(diagnose_json.of_text(found))
@@ -109,7 +112,8 @@ def _because(diagnosis: Diagnosis) -> Iterator[str]:
     more = len(known.others) - OTHERS
     if more > 0:
         yield from _field("more", f"{more} more ways: codexsandbox remedies {diagnosis.fingerprint}")
-    yield from _field("see", diagnosis.link)
+    if diagnosis.link:
+        yield f"   {'see':<9} {visible(diagnosis.link)}"  # whole, so that it can be followed
 
 
 def _not_recognised(count: int) -> Iterator[str]:

@@ -17,26 +17,33 @@ def filter_text(remedy: Remedy) -> str:
 
 def written(choices: Sequence[Choice], path: str, image: str) -> str:
     """Write the filter of the one remedy that has one, and return the line to paste."""
-    remedy = _the_one(choices)
+    remedy = _the_one(choices, image)
     _write(Path(path), filter_text(remedy))
     also = f"# {remedy.also}\n" if remedy.also else ""
     return f"{also}{shlex.join(remedy.docker_run(path, image))}"
 
 
-def _the_one(choices: Sequence[Choice]) -> Remedy:
+def _the_one(choices: Sequence[Choice], image: str) -> Remedy:
     found = [choice.remedy for choice in choices if choice.remedy.filter]
     if len(found) == 1:
         return found[0]
     if not found:
         raise WrongInput(
             "no filter of system calls belongs to this", why="nothing is to be written",
-            next_step="codexsandbox remedies   (those with --security-opt seccomp=seccomp.json have one)",
+            next_step=_without_filter([choice.remedy for choice in choices], image),
         )  # fmt: skip
     names = [one.name for one in found]
     raise WrongInput(
         "--write writes the filter of one remedy", why=f"{len(names)} have one: {', '.join(names)}",
         next_step=f"codexsandbox remedies {names[0]} --write seccomp.json",
     )  # fmt: skip
+
+
+def _without_filter(remedies: Sequence[Remedy], image: str) -> str:
+    """Return the whole line of the one remedy that is only options of `docker run`."""
+    if len(remedies) == 1 and remedies[0].options:
+        return shlex.join(remedies[0].docker_run("", image))
+    return "codexsandbox remedies   (those with --security-opt seccomp=seccomp.json have one)"
 
 
 def _write(path: Path, text: str) -> None:

@@ -6,7 +6,7 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.choices import choices
 from pytest_codexsandbox.diagnosis.match import match
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import NETWORK, POLICIES
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.start import Started
 
@@ -21,15 +21,16 @@ CODES: Final = {
     OK: "a sandbox starts, and the request got 200 inside it",
     UNKNOWN: "the check could not tell: the control call failed, or a call gave no result",
     NO_START: "the sandbox does not start",
-    NOT_ON: "the sandbox is not in the state that the policy asks for",
+    NOT_ON: "the policy is not in force: no sandbox, one where full access was asked for, or another mode",
     REFUSED: "the request fails in the sandbox and works outside it",
     NOT_RESOLVED: "the host name resolves outside the sandbox and not inside it",
     FAILS_OUTSIDE: "the request fails outside the sandbox too",
 }
 _NETWORK_OFF: Final = "the policy {policy} keeps the network off"
-_NETWORK_ON: Final = (
-    "add `network_access = true` under [sandbox_workspace_write] of config.toml, or ask for --policy {}"
-)
+_NETWORK_ON: Final = "add `network_access = true` under [sandbox_workspace_write] of config.toml"
+_RESOLVER: Final = "; where it is there, compare /etc/resolv.conf and /etc/hosts inside and outside"
+_SERVICE: Final = "start the service or mend the URL, then check again"
+_CERTIFICATE: Final = "name the file of the certificate authority in SSL_CERT_FILE (not below /tmp), then check again"
 _SHOW: Final = "codexsandbox diagnose -   (paste what Codex said)"
 
 
@@ -64,9 +65,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_boot(
-    started: Started, *, policy: str, url: str = "", inside: Answer | None = None, outside: Answer | None = None
-) -> Finding:
-    """Judge the start first: of a request outside any sandbox no promise is known."""
+    started: Started, *, policy: str, url: str = "",
+    inside: Answer | None = None, outside: Answer | None = None, writes: bool | None = None,
+) -> Finding:  # fmt: skip
+    """Judge the start first, then the mode, then the request. `writes`: the workspace could be written."""
     wanted = "on" if POLICIES[policy].sandboxed else "off"
     if started.state == "failed":
         return _not_started(started)
@@ -74,6 +76,8 @@ def judge_boot(
         return Finding(code=UNKNOWN, what="it is not known whether a sandbox started", cause=started.why, fix=_again())
     if started.state != wanted:
         return _not_on(started, wanted)
+    if writes is not None and writes != POLICIES[policy].writes_workspace:
+        return _another_mode(policy, writes=writes)
     state = f"a sandbox starts ({started.by})" if wanted == "on" else "commands run with full access, as asked"
     if inside is None or outside is None:
         return Finding(code=OK, what=state)
@@ -101,6 +105,16 @@ def _not_on(started: Started, wanted: str) -> Finding:
     )  # fmt: skip
 
 
+def _another_mode(policy: str, *, writes: bool) -> Finding:
+    mode = POLICIES[policy].mode
+    seen = "can write" if writes else "cannot write"
+    return Finding(
+        code=NOT_ON, what=f"the policy {policy} is not in force: a sandboxed command {seen} in its workspace",
+        cause="config.toml sets another sandbox_mode or none, or Codex could not read it and uses its defaults",
+        fix=f'set sandbox_mode = "{mode}" in config.toml, or ask with --policy for the mode that you want',
+    )  # fmt: skip
+
+
 def _request(state: str, *, policy: str, url: str, inside: Answer, outside: Answer) -> Finding:
     if inside.known and inside.works:
         return Finding(code=OK, what=f"{state}, and {url} answers 200 inside it")
@@ -112,7 +126,7 @@ def _request(state: str, *, policy: str, url: str, inside: Answer, outside: Answ
         return Finding(
             code=FAILS_OUTSIDE, what=f"{url} does not answer 200 outside the sandbox either: {outside.words}",
             cause="the service, the name or the network of this machine; the sandbox is not the cause",
-            fix="start the service or mend the URL, then check again",
+            fix=_CERTIFICATE if "CERTIFICATE" in outside.text else _SERVICE,
         )  # fmt: skip
     return _only_inside(policy, url=url, inside=inside)
 
@@ -123,7 +137,7 @@ def _only_inside(policy: str, *, url: str, inside: Answer) -> Finding:
     asked = POLICIES[policy]
     if asked.sandboxed and not asked.network:
         return Finding(code=code, what=what, cause=_NETWORK_OFF.format(policy=policy),
-                       fix=_NETWORK_ON)  # fmt: skip
+                       fix=f"{_NETWORK_ON}, or ask for --policy {NETWORK}")  # fmt: skip
     known = match(f"{inside.error} {inside.text}")
     return Finding(code=code, what=what, cause=_cause(inside, known), fix=_inside_fix(inside),
                    fingerprint=known.fingerprint if known else "")  # fmt: skip
@@ -140,7 +154,9 @@ def _cause(inside: Answer, known: Diagnosis | None) -> str:
 
 
 def _inside_fix(inside: Answer) -> str:
-    if inside.stage == "resolve" or inside.error == "EPERM":
+    if inside.stage == "resolve":
+        return _NETWORK_ON + _RESOLVER
+    if inside.error == "EPERM":
         return _NETWORK_ON
     return _SHOW
 

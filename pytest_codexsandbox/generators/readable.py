@@ -112,7 +112,7 @@ _ELF: Final = b"\x7fELF"
 
 
 def _beside(word: str, base: Path) -> str:
-    """Returns what to type. A file of this name in the current folder is found by its path alone."""
+    """Return the next step. A file of this name in the current folder is only taken where its path is given."""
     if (base / FOLDER / f"{word}.toml").is_file():
         return f"name it without arguments: {word}"
     return f"give its path: ./{word}" if (base / word).is_file() else "install it, or give its path"

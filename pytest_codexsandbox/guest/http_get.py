@@ -18,6 +18,14 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any, Dict, Final  # noqa: UP035
 
+try:
+    from ssl import SSLError
+except ImportError:  # a Python without OpenSSL
+
+    class SSLError(OSError):  # type: ignore[no-redef]
+        """Never raised without OpenSSL."""
+
+
 _NAMES: Final = {number: name for name, number in vars(socket).items() if name.startswith("EAI_")}
 
 
@@ -40,6 +48,8 @@ def failure(problem: object, *, stage: str = "connect") -> Dict[str, Any]:  # no
         return {"stage": "resolve", "error": _NAMES.get(problem.errno or 0, "EAI"), "text": str(problem.strerror)}
     if isinstance(problem, TimeoutError):
         return {"stage": stage, "error": "ETIMEDOUT", "text": "timed out"}
+    if isinstance(problem, SSLError):  # its errno is a number of OpenSSL: 1 there is no EPERM
+        return {"stage": stage, "error": "TLS", "text": str(problem)[:300]}
     number = problem.errno if isinstance(problem, OSError) else None
     text = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
     return {"stage": stage, "error": errno.errorcode.get(number or 0, ""), "text": text[:300]}

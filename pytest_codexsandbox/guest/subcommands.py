@@ -45,7 +45,7 @@ def asked(codex: str) -> Known:
     def known(word: str) -> str:
         if word == "help":
             return word
-        # Codex makes a folder in its home at every call: of a question of ours nothing shall be left there.
+        # Codex makes a folder in its home at every call: this question must leave nothing there.
         env = {**os.environ, "CODEX_HOME": "/nonexistent/codexsandbox"}
         try:
             done = subprocess.run(
@@ -104,7 +104,7 @@ def starts_work(argv: Sequence[str], known: Known = listed) -> bool:
 
 
 def why_refused(argv: Sequence[str]) -> Optional[str]:  # noqa: UP045
-    """Returns why a call can be made for nobody here; None where it can."""
+    """Return why a call cannot be made here; None where it can."""
     words = positionals(argv)
     if is_question(argv) or not words:
         return None

@@ -24,7 +24,7 @@ LISTS: Final = 100_000  # entries of all lists together; of later lists the firs
 
 
 class Writer:
-    """Of one worker: knows what its journal has already."""
+    """Writes the contents of one worker's journal, each once."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}  # digest → characters that are written

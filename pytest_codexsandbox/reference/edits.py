@@ -126,7 +126,7 @@ def _on_one_line(was: str, value: Any) -> str:
 
 
 def _spot(text: str, pieces: tuple[Piece, ...], path: Path) -> Pair:
-    """Where a value stands: as a key of a table, in dotted words, or in inline tables."""
+    """Find a value: as a key of a table, in dotted words, or in inline tables."""
     pairs = ((piece.table, piece.pair) for piece in pieces if piece.pair and not piece.array)
     found = next(filter(None, (_within(text, table, pair, path) for table, pair in pairs)), None)
     if found is None:

@@ -214,7 +214,7 @@ def marked(block: Block, level: str = "##") -> Iterator[str]:
 
 
 def readme_of(journal: Journal) -> str:
-    """What a generator's author may paste into a README; one block for each."""
+    """Return one block for each generator, which its author may paste into a README."""
     return "\n".join(readme_block.block(one.summary) for one in blocks(journal)) or f"{markdown(_NONE)}\n"
 
 

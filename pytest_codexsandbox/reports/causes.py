@@ -186,7 +186,7 @@ def _cause_of(record: Record, blockers: Mapping[tuple[str, ...], Record]) -> tup
 
 
 def _apart(record: Record, known: bool) -> str:
-    """One fault of a generator's file is one cause, whatever it leads to; but a leak is told by itself."""
+    """Group by one fault of a generator's file, whatever follows from it; a leak stays by itself."""
     together = known and record.key.policy == AS_ASKED and record.direction != "leak"
     return "" if together else record.direction
 

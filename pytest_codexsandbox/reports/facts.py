@@ -205,7 +205,7 @@ def _no_success(journal: Journal) -> str:
 
 
 def strict(journal: Journal, states: Mapping[Key, Record], limit: int) -> list[str]:
-    """What a strict run does not accept, a line for each reason: how many results, of which promises, and why."""
+    """List what a strict run does not accept. Each reason has one line with its results and promises."""
     keys = too_little(states, journal.plan.not_applicable) if journal.run.strict else []
     groups: dict[tuple[str, str], list[str]] = {}
     for key in keys:

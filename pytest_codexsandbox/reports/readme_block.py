@@ -47,7 +47,7 @@ def _lines(told: Summary) -> Iterator[str]:
     yield ""
     yield "; ".join(f"{sign} {_MEANS[answer]}" for answer, sign in SIGNS.items()) + "."
     if not told.told:
-        yield f"It is told {NOT_TOLD}."
+        yield f"It gets {NOT_TOLD}."
     yield ""
     yield "To repeat it:"
     yield ""

@@ -23,6 +23,7 @@ from pytest_codexsandbox.session.bench import UNCONFINED, Bench
 
 PROGRAM: Final = "http_get.py"
 ACT: Final = "boot/request"
+WRITE: Final = "boot/write"  # tells workspace-write from read-only
 START_SECONDS: Final = 20.0  # for Codex to start the sandbox, beside the request's own limit
 FILE_DOORS: Final = ("app-server", "exec")  # `codex sandbox` ignores sandbox_mode of config.toml
 
@@ -45,6 +46,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     seen: Observation
     inside: Answer | None = None  # None: no request was asked for
     outside: Answer | None = None
+    writes: bool | None = None  # the sandboxed call could write in the workspace; None: not known
 
 
 def measure(bench: Bench, cell: Cell, asked: Asked) -> Measured:
@@ -53,9 +55,15 @@ def measure(bench: Bench, cell: Cell, asked: Asked) -> Measured:
     seen = _observe(bench, cell, asked, _door(bench, asked))
     bench.need_same(cell, (seen,))
     started = bench.assessed(cell, asked.policy, seen, control)
+    writes = _writes(seen) if _writes(control) else None
     if not asked.url:
-        return Measured(started=started, seen=seen)
-    return Measured(started=started, seen=seen, inside=answer_of(seen), outside=answer_of(control))
+        return Measured(started=started, seen=seen, writes=writes)
+    return Measured(started=started, seen=seen, inside=answer_of(seen), outside=answer_of(control), writes=writes)
+
+
+def _writes(observation: Observation) -> bool | None:
+    row = observation.rows.get(WRITE)
+    return row.ok if row else None
 
 
 def answer_of(observation: Observation) -> Answer:
@@ -86,12 +94,13 @@ def _observe(bench: Bench, cell: Cell, asked: Asked, door: Door) -> Observation:
 
 
 def _acts(asked: Asked, guest: tuple[str, str]) -> Mapping[str, Act]:
-    """Without a URL the base acts are enough: they prove a start."""
+    """The base acts of every call prove a start; these two show the mode and the network."""
+    write = {WRITE: Act(verb="create", path="@WORKSPACE@/@NAME@", params={"data": "new"})}
     if not asked.url:
-        return {}
+        return write
     python, folder = guest
     argv = [python, "-I", "-S", str(PurePosixPath(folder) / PROGRAM), asked.url, str(asked.seconds)]
-    return {ACT: Act(verb="become", params={"argv": argv, "without": []})}
+    return {**write, ACT: Act(verb="become", params={"argv": argv, "without": []})}
 
 
 def _door(bench: Bench, asked: Asked) -> Door:

@@ -1,4 +1,4 @@
-"""What a generator wrote in its private folders, at the paths of the world of a call. Pure but for reading.
+"""Moves a generator's files from its private folders to the paths of a call's world. Pure but for reading.
 
 The private folders' names occur nowhere else, so that they can be told in whatever was written: in a file's bytes, an
 argument, a variable.

@@ -50,7 +50,7 @@ class Steady:
     ) -> tuple[Observation, ...]:  # fmt: skip
         """In whatever thread: what was seen while the machine changed is not told."""
         seen = observe()
-        if not any(one.ended == "lost" for one in seen):  # then nobody is there who could be asked
+        if not any(one.ended == "lost" for one in seen):  # the environment is gone
             self.look(environment)
         return seen
 

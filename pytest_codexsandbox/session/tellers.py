@@ -78,7 +78,7 @@ class RealTeller:
         return self._shop
 
     def _row(self, cell: Cell, wish: Wish) -> Row | None:
-        """Of its decision matrix; of a generator that is told nothing, what it writes where there is no file."""
+        """Return the row of the decision matrix, or without a request the generator's own policy."""
         found = self._writers.row(cell, wish, self._version(cell))
         if found is not UNTOLD:
             return found

@@ -26,7 +26,7 @@ NO_CONTROL: Final = "none: `control=False`, so the command did not run outside t
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """What the control of one run says."""
+    """The result of comparing one run with its control."""
 
     told: str
     held: bool  # False: nothing that this run showed can be laid to the sandbox

@@ -1,4 +1,4 @@
-"""What a test passes to `codex_sandbox`: each wrong word is named with what to type, before anything runs."""
+"""Checks what a test passes to `codex_sandbox`. Each wrong word is named before anything runs, with what to type."""
 
 import re
 import shlex

@@ -272,7 +272,7 @@ class RealWorkshop:
         return self._writers.expected(cell, wish, self._version(cell))
 
     def _wanted(self, cell: Cell, story: Story) -> Expect:
-        """By the row that the story was told with: one that is told nothing has one that no plan knows."""
+        """Return what the story's own row expects. A generator without a request has a row that no plan knows."""
         if story.row is None:
             return self._expected(cell, story.wish)
         return expected(self._writers.declaration(cell), story.wish, story.row)

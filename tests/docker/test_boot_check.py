@@ -39,7 +39,9 @@ def _bench(spec: EnvironmentSpec) -> Iterator[tuple[Bench, Cell]]:
 
 def _checked(made: Bench, cell: Cell, *, policy: str, url: str) -> Finding:
     seen = measure(made, cell, Asked(door="app-server", policy=policy, url=url))
-    return judge_boot(seen.started, policy=policy, url=url, inside=seen.inside, outside=seen.outside)
+    return judge_boot(
+        seen.started, policy=policy, url=url, inside=seen.inside, outside=seen.outside, writes=seen.writes
+    )
 
 
 def test_no_loopback_then_no_uid_map_as_in_the_molecule_report() -> None:
@@ -69,8 +71,8 @@ def test_a_name_that_only_the_sandbox_cannot_resolve() -> None:
         _serve_in_the_neighbour(made, cell)
         off = _checked(made, cell, policy=WORKSPACE_WRITE, url=url)
         on = _checked(made, cell, policy=NETWORK, url=url)
-        nobody = _checked(made, cell, policy=NETWORK, url=f"http://{NEIGHBOUR}:{PORT + 1}/")
-    assert (off.code, on.code, nobody.code) == (boot.NOT_RESOLVED, boot.OK, boot.FAILS_OUTSIDE)
+        closed = _checked(made, cell, policy=NETWORK, url=f"http://{NEIGHBOUR}:{PORT + 1}/")
+    assert (off.code, on.code, closed.code) == (boot.NOT_RESOLVED, boot.OK, boot.FAILS_OUTSIDE)
 
 
 def _serve_in_the_neighbour(made: Bench, cell: Cell) -> None:

@@ -129,7 +129,7 @@ def _last(path: str) -> str:
 
 
 def _result(record: Record) -> Record:
-    """Of a red result everything that its block shows, of others the verdict alone."""
+    """Keep everything that the block of a red result shows, and the verdict alone of others."""
     if record.verdict is Verdict.VIOLATES:
         return replace(record, calls=(), repro="repro/sqlite.sh", worker="")
     return replace(record, evidence=(), calls=(), diagnosis=None, reason="", repro="", worker="")

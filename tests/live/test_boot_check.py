@@ -89,11 +89,21 @@ exec "{codex}" "$@"
     ("danger-full-access", "workspace-write", boot.NOT_ON),
     ("danger-full-access", "danger-full-access", boot.OK),
     ("workspace-write", "workspace-write", boot.OK),
+    ("read-only", "workspace-write", boot.NOT_ON),
+    ("read-only", "read-only", boot.OK),
+    ("workspace-write", "read-only", boot.NOT_ON),
 ])  # fmt: skip
 def test_a_configuration_file_decides_where_one_is_named(mode: str, policy: str, code: int, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(f'sandbox_mode = "{mode}"\n')
     assert main(["boot-check", "--door", "app-server", "--config", str(config), "--policy", policy]) == code
+
+
+def test_a_file_that_the_app_server_cannot_read_is_not_ok(tmp_path: Path) -> None:
+    """Codex then serves its defaults, and in them the workspace cannot be written."""
+    config = tmp_path / "config.toml"
+    config.write_text('sandbox_mode = "workspace-write"\n[unclosed')
+    assert main(["boot-check", "--door", "app-server", "--config", str(config)]) == boot.NOT_ON
 
 
 def test_a_file_without_the_network_fails_the_request(service: str, tmp_path: Path) -> None:
@@ -107,11 +117,22 @@ def test_a_file_without_the_network_fails_the_request(service: str, tmp_path: Pa
 
 @pytest.mark.parametrize("words", [
     ["--url", "ftp://127.0.0.1/"],
+    ["--url", "http://"],
+    ["--url", "http://127.0.0.1:99999/"],
+    ["--url", "http://127.0.0.1/a b"],
     ["--config", "/nowhere/config.toml", "--door", "exec"],
     ["--codex-bin", "/nowhere/codex"],
 ])  # fmt: skip
 def test_wrong_input_ends_with_4(words: list[str]) -> None:
     assert main(["boot-check", *words]) == 4
+
+
+@pytest.mark.parametrize("seconds", ["abc", "0", "nan", "61"])
+def test_a_time_limit_that_is_none_is_named(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["boot-check", "--timeout", seconds])
+    assert ended.value.code == 4
+    assert "seconds above 0 and up to 60" in capsys.readouterr().err
 
 
 def test_a_file_at_the_door_that_ignores_it_is_wrong_input(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What pytest's selection and other plugins drop is named, with how many results and by whom; --codex-strict fails."""
+"""Dropped results are named, with their number and the plugin that dropped them; --codex-strict fails."""
 
 import pytest
 

@@ -86,7 +86,7 @@ def run(matrix: Matrix) -> Callable[..., Done]:
 
 
 def kinds(done: Done) -> dict[Key, str]:
-    """What a result has to be in a format that knows four words."""
+    """Map each result to its word in a format that knows four."""
     states = done.journal.states()
     fine = measured_cells(states.values()) | known_without_sandbox(states.values())
     decides = {key for key, one in states.items() if one.verdict is Verdict.BLOCKED and key.cell not in fine}

@@ -1,4 +1,4 @@
-"""What is wrong with a user's own test is said in its own words, by its line, without a traceback of the plugin."""
+"""A wrong word in a user's own test is named by its line, without a traceback of the plugin."""
 
 import pytest
 

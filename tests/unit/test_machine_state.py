@@ -1,4 +1,4 @@
-"""Which facts make another sandbox, and how cells on both sides of a change are named."""
+"""The facts that make another sandbox, and the names of cells on both sides of a change."""
 
 from typing import Any
 

@@ -57,6 +57,31 @@ def blocked(diagnosis: Diagnosis | None = None) -> list[Record]:
     return [journals.record(key, Verdict.BLOCKED, **words) for key in KEYS]
 
 
+def test_a_link_is_not_broken_over_two_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert pasted("bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", monkeypatch) == 0
+    shown = capsys.readouterr().out
+    known = next(one for one in fingerprints() if one.id == "loopback-newaddr-refused")
+    assert known.link in shown
+
+
+def test_a_codex_that_is_not_on_path_is_recognised(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted("sh: 1: codex: not found", monkeypatch) == 0
+    assert "codex-not-found" in capsys.readouterr().out
+
+
+def test_an_unresolved_host_gets_the_setting_that_turns_the_network_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pasted("curl: (6) Could not resolve host: web", monkeypatch, "--json") == 0
+    (cause,) = json.loads(capsys.readouterr().out)["causes"]
+    assert "network_access = true" in cause["first"]
+
+
 def test_a_pasted_error_gets_cause_and_remedy(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,11 +248,13 @@ def test_wrong_input_is_one_clear_error(
     assert said in capsys.readouterr().err
 
 
-def test_an_empty_text_is_an_error_that_shows_how(
+def test_an_empty_text_is_not_answered_with_the_line_that_printed_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert pasted(" \n", monkeypatch) == 4
-    assert "codex sandbox -- true 2>&1 | codexsandbox diagnose -" in capsys.readouterr().err
+    assert pasted("\n", monkeypatch) == 4
+    shown = capsys.readouterr().err
+    assert "codexsandbox boot-check" in shown
+    assert "diagnose -" not in shown
 
 
 def test_a_foreign_journal_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

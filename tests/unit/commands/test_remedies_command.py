@@ -197,6 +197,7 @@ def test_a_file_of_the_users_is_not_written_over(run: Run, tmp_path: Path) -> No
     [
         (["docker-default"], "4 have one: docker-filter-plus-bubblewrap, docker-filter-and-bare-proc"),
         (["no-filter"], "no filter of system calls belongs to this"),
+        (["no-filter"], "docker run --rm --security-opt seccomp=unconfined IMAGE"),
         (["podman-filter", "--prove"], "--write goes with neither --prove nor --json"),
     ],
 )

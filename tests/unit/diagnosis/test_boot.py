@@ -4,7 +4,7 @@ import pytest
 
 from pytest_codexsandbox.diagnosis import boot
 from pytest_codexsandbox.diagnosis.boot import Answer, judge_boot
-from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, WORKSPACE_WRITE
+from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, READ_ONLY, WORKSPACE_WRITE
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.start import Started
 
@@ -71,3 +71,31 @@ def test_full_access_that_was_asked_for_is_ok_and_is_not_called_a_sandbox() -> N
 def test_every_code_is_explained() -> None:
     codes = {boot.OK, boot.UNKNOWN, boot.NO_START, boot.NOT_ON, boot.REFUSED, boot.NOT_RESOLVED, boot.FAILS_OUTSIDE}
     assert set(boot.CODES) == codes
+
+
+@pytest.mark.parametrize("policy", [WORKSPACE_WRITE, NETWORK])
+@pytest.mark.parametrize("inside", [NOT_PERMITTED, NO_NAME, Answer(known=True, status=403)])
+def test_a_fix_has_no_unfilled_placeholder(policy: str, inside: Answer) -> None:
+    found = judge_boot(ON, policy=policy, url=URL, inside=inside, outside=GOOD)
+    assert "{" not in found.fix + found.cause
+
+
+def test_a_policy_without_network_names_the_policy_with_it() -> None:
+    found = judge_boot(ON, policy=WORKSPACE_WRITE, url=URL, inside=NOT_PERMITTED, outside=GOOD)
+    assert found.fix.endswith(f"--policy {NETWORK}")
+
+
+def test_a_certificate_that_is_not_trusted_asks_for_its_authority() -> None:
+    untrusted = Answer(known=True, stage="connect", error="TLS", text="[SSL: CERTIFICATE_VERIFY_FAILED] verify failed")
+    found = judge_boot(ON, policy=NETWORK, url=URL, inside=untrusted, outside=untrusted)
+    assert "SSL_CERT_FILE" in found.fix
+
+
+@pytest.mark.parametrize(("policy", "writes", "code"), [
+    (WORKSPACE_WRITE, True, boot.OK), (WORKSPACE_WRITE, False, boot.NOT_ON), (WORKSPACE_WRITE, None, boot.OK),
+    (READ_ONLY, False, boot.OK), (READ_ONLY, True, boot.NOT_ON),
+])  # fmt: skip
+def test_a_sandbox_in_another_mode_is_not_the_policy_that_was_asked_for(
+    policy: str, writes: bool | None, code: int
+) -> None:
+    assert judge_boot(ON, policy=policy, writes=writes).code == code

@@ -41,7 +41,7 @@ def test_a_copy_of_the_configuration_and_a_file_in_the_workspace_are_litter_ever
 
 
 def test_the_folder_of_the_configuration_installs_nothing() -> None:
-    """Where there was nothing the folder is new as well: not everything in it is the generator's own."""
+    """An empty home lacks the folder too, so not everything in it is the generator's own."""
     told = with_files(files(USER), files(GOOD) | {"@CODEX_HOME@/x": state(b"")}, installed=("@HOME@/.codex/",))
     assert reasons(no_leftovers(told, ANY)) == {"left-behind"}
 

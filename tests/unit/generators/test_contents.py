@@ -1,4 +1,4 @@
-"""Contents of files: once in a journal and once on the disk, and whole again for whoever reads them."""
+"""Contents of files: once in a journal and once on the disk, and whole again for a reader."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_what_every_story_has_is_written_once() -> None:
 
 
 def cut(one: StoryLine) -> StoryLine:
-    """As a journal keeps it: of files beside the configuration the first part."""
+    """Cut files beside the configuration to their first part, as a journal does."""
 
     def files(told: Told) -> Told:
         return {

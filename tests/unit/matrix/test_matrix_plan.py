@@ -80,7 +80,7 @@ def test_only_a_cell_takes_everything_of_that_cell() -> None:
 
 
 def asked_of(*only: str) -> set[tuple[str, str, str, str]]:
-    """What two cells, two doors and two policies are asked, without the standing promises."""
+    """List what two cells, two doors and two policies are asked, without the standing promises."""
     cells = (cell("0.1.0"), cell("0.2.0"))
     selection, doors = Selection(only=only), ("sandbox", "app-server")
     plan = make("x", cells, ALL, selection=selection, doors=doors, platform="linux")

@@ -21,7 +21,7 @@ FULL = "danger-full-access"
 
 
 def document(journal: Journal, *, passed: bool = True, more: str = "") -> bytes:
-    """What pytest writes where every test passed, or none of them has a result element."""
+    """Return what pytest writes where every test passed, or none has a result element."""
     suite = ElementTree.Element("testsuite", name="pytest", errors="0", failures="0", skipped="0", tests="0")
     for key, record in journal.states().items() if passed else ():
         case = ElementTree.SubElement(suite, "testcase", classname="codex-scenarios.start", name=f"test[{key}]")

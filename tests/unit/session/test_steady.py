@@ -76,7 +76,7 @@ def test_one_that_is_started_anew_must_be_what_the_first_was() -> None:
 
 
 def test_a_look_again_has_the_words_of_the_first_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """Of the same machine both say the same; of another bubblewrap they do not."""
+    """Both say the same about one machine, and not about another bubblewrap."""
     from pytest_codexsandbox.model.machine import differences
 
     path = tmp_path / "bwrap"
