@@ -108,7 +108,7 @@ SAYS = "F effective.says-what-was-asked denied"
     [
         (SERVER, "01-none", "asked     nothing about roots and network"),  # a policy is none of its business
         (MODE, "01-empty", "codex     says: workspace-write, network off"),  # the same one for everybody
-        (MODE, "02-ends-in-tui", f"{SAYS} (another-mode)"),  # captured: not in force here
+        (MODE, "02-ends-in-tui", f"{SAYS} (captured)"),  # not in force here
         (FREE, "01-none", "F effective.says-what-was-asked leak (another-mode)"),  # full access was not asked for
         (f": $CXG_WRITABLE_ROOTS; {MODE}", "01-none", SAYS),  # it could know of roots and network
     ],
