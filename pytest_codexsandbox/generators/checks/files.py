@@ -148,8 +148,16 @@ def is_installed(path: str, story: Story) -> bool:
     real, config = seen.real_path(path, world), seen.real_path(CONFIG, world)
     if posixpath.basename(config) in posixpath.basename(real) or seen.is_inside(real, world.get("WORKSPACE", "")):
         return False
-    own = [one for one in (seen.real_path(one, world) for one in story.installed) if not config.startswith(one)]
+    own = [one for one in _real_names(story) if not config.startswith(one)]
     return any(real == one.rstrip("/") or (one.endswith("/") and real.startswith(one)) for one in own)
+
+
+def _real_names(story: Story) -> Iterator[str]:
+    """Returns each installed name, and the one that it has behind the links of this case: CODEX_HOME may be one."""
+    for one in story.installed:
+        name, end = one.rstrip("/"), "/" if one.endswith("/") else ""
+        for either in (name, seen.resolved(story.before, name, story.world)):
+            yield seen.real_path(either, story.world) + end
 
 
 def _installed_here(story: Story) -> list[str]:

@@ -10,7 +10,7 @@ from pytest_codexsandbox.generators.checks.agree import agrees
 from pytest_codexsandbox.generators.checks.files import no_leftovers
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
 from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Marker, Story
-from tests.unit.generators.makers import ANY, BLOCK, ended, files, reasons, run, skips, state, story
+from tests.unit.generators.makers import ANY, BLOCK, ended, files, held, reasons, run, skips, state, story
 
 USER = b'model = "m"\n\n[tui]\ntheme = "x"\n'
 GOOD = BLOCK + b"\n" + USER
@@ -32,6 +32,18 @@ def test_what_is_installed_on_an_empty_home_too_is_no_litter() -> None:
     assert one.held and one.control_held
     assert one.saw.endswith("on an empty home it leaves as well: @HOME@/.tool/skills")
     assert reasons(no_leftovers(with_files(files(USER), files(GOOD) | SKILLS), ANY)) == {"left-behind"}
+
+
+def test_what_is_installed_behind_a_linked_home_of_codex_is_no_litter() -> None:
+    linked = {"@CODEX_HOME@": FileState(kind="symlink", target="dotfiles/codex")}
+    before = {**linked, "@HOME@/dotfiles/codex/config.toml": state(USER)}
+    after = {**linked, "@HOME@/dotfiles/codex/config.toml": state(GOOD)}
+    skills = {"@HOME@/dotfiles/codex/skills": FileState(kind="dir"), "@HOME@/dotfiles/codex/skills/a": state(b"a")}
+    told = with_files(before, after | skills, installed=("@CODEX_HOME@/skills/", "@CODEX_HOME@/skills/a"))
+    assert held(no_leftovers(told, ANY))
+    own_name = {"@CODEX_HOME@/skills": FileState(kind="dir")}
+    assert held(no_leftovers(with_files(before, after | skills | own_name, installed=told.installed), ANY))
+    assert reasons(no_leftovers(with_files(before, after | skills), ANY)) == {"left-behind"}
 
 
 @pytest.mark.parametrize("name", ["@CODEX_HOME@/config.toml.bak", "@CODEX_HOME@/.config.toml.7.tmp", "@WORKSPACE@/x"])
