@@ -4,16 +4,19 @@ A test whose program is missing is skipped with that line. Where CODEXSANDBOX_NE
 the test runs nevertheless and fails.
 """
 
+import functools
 import os
 import shutil
 from typing import Final
 
 import pytest
 
+from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.fetch import NotReached
 
 REGISTRIES: Final = "CODEXSANDBOX_NEED_REGISTRIES"
+DOCKER: Final = "CODEXSANDBOX_NEED_DOCKER"
 NPM: Final = ("node", "npm")
 INSTALL_NPM: Final = "apt install npm (Debian, Ubuntu)"
 
@@ -33,6 +36,21 @@ def programs(*names: str, install: str) -> pytest.MarkDecorator:
 def npm() -> pytest.MarkDecorator:
     """Marks a test that brings or starts a tool of npm."""
     return programs(*NPM, install=INSTALL_NPM)
+
+
+@functools.cache
+def _no_engine() -> str:
+    try:
+        Engine(timeout=10).close()
+    except CodexSandboxError as problem:
+        return f"needs a container engine: {problem.why or problem.what}; apt install docker.io (Debian, Ubuntu)"
+    return ""
+
+
+def engine() -> pytest.MarkDecorator:
+    """Marks a test outside tests/docker that plans containers: a plan asks the engine first."""
+    reason = _no_engine()
+    return pytest.mark.skipif(bool(reason) and not os.environ.get(DOCKER), reason=reason or "one answers")
 
 
 def skip_unreachable(what: str, problem: CodexSandboxError) -> None:

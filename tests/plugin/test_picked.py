@@ -12,6 +12,7 @@ from pytest_codexsandbox.journal import read
 from pytest_codexsandbox.model.journal import EndLine, Spent
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.releases.installed import find
+from tests import needs
 from tests.plugin.conftest import LIMIT, Done, Matrix
 
 pytestmark = pytest.mark.live
@@ -87,6 +88,7 @@ def test_a_budget_without_room_is_an_error_and_not_an_empty_run(matrix: Matrix) 
     assert "no room for a single cell" in run.out
 
 
+@needs.npm()  # PICKED names releases that npm alone has
 def test_cells_are_collected_without_an_engine_and_alike_everywhere(matrix: Matrix) -> None:
     nobody = {"DOCKER_HOST": "unix:///nonexistent.sock"}
     files = {"mine.toml": PICKED, "goes_away.py": GOES_AWAY}
@@ -134,6 +136,7 @@ def test_who_interrupts_a_plan_that_waits_for_an_engine_waits_for_it_no_more(mat
             engine.accept()
 
 
+@needs.engine()
 @pytest.mark.parametrize(("words", "code"), [((), 0), (("--codex-strict",), 1)])
 def test_what_cannot_be_had_is_said_and_is_no_success(matrix: Matrix, words: tuple[str, ...], code: int) -> None:
     files = {"mine.toml": NOWHERE, "distros/nowhere.toml": 'family = "debian"\n'}
@@ -147,6 +150,7 @@ def test_what_cannot_be_had_is_said_and_is_no_success(matrix: Matrix, words: tup
         assert "strict: cannot be had here: nowhere" in shown
 
 
+@needs.engine()
 def test_when_nothing_can_be_had_it_is_an_error_with_the_reason(matrix: Matrix) -> None:
     text = NOWHERE.replace('environments = ["local"]', "")
     files = {"mine.toml": text, "distros/nowhere.toml": 'family = "debian"\n'}

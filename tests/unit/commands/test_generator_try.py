@@ -70,7 +70,9 @@ def test_a_file_of_ones_own_is_a_case(tmp_path: Path) -> None:
     assert (found.wish.roots, found.wish.network) == (("@ROOT0@",), True)
 
 
-def test_a_container_is_named_by_a_cell_of_a_matrix() -> None:
+def test_a_container_is_named_by_a_cell_of_a_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_codexsandbox.environments.container.backend.silent_engines", lambda hosts: {})
+
     def inside(*words: str) -> str:
         found = generator_try._inside(options(*words, "--", "good"))
         return found.id if found else ""

@@ -21,6 +21,7 @@ from pytest_codexsandbox.model.asked import Asked
 from pytest_codexsandbox.model.step import PlannedNothing
 from pytest_codexsandbox.model.stock import Stock
 from pytest_codexsandbox.releases.forecast import Forecast
+from tests import needs
 from tests.unit.matrix.boxes import SMALL, choice, written
 from tests.unit.matrix.making import cell, plan, promise
 
@@ -156,6 +157,7 @@ def test_a_plan_of_which_nothing_can_be_measured_is_one_error(
     assert not (tmp_path / "cache").exists(), "nothing was asked that is worth keeping"
 
 
+@needs.npm()  # SMALL names a release that npm alone has
 def test_a_plan_says_which_part_cannot_be_measured_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,6 +186,7 @@ def test_every_cell_that_is_left_out_is_named_when_asked_for() -> None:
     assert "cell-7, cell-8: no room" in " ".join(as_text(shown, verbose=True).split())
 
 
+@needs.npm()
 @pytest.mark.usefixtures("greeted")
 @pytest.mark.parametrize("compiler", ["gcc", ""])
 def test_the_cells_of_a_file_are_locked_and_stay(
