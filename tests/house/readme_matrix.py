@@ -74,7 +74,7 @@ def keep(journal: Path) -> None:
 
 
 def small(journal: Journal) -> list[Line]:
-    run = replace(journal.run, invocation=WORDS, boot_id="", pid=0)
+    run = replace(journal.run, invocation=WORDS, boot_id="", pid=0, places={})
     results = [ResultLine.of(_result(record)) for record in journal.records]
     end = [journal.end] if journal.end is not None else []
     return [
