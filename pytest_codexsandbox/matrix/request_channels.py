@@ -1,7 +1,8 @@
 """Ways by which a generator can learn the requested roots and network: placeholders, variables, the request file.
 
-A command that has no such placeholder, and whose program never mentions our variables, is told nothing. It is asked
-only what it can know. Files are searched for the name of the variables; where that cannot be done it counts as told.
+A command without such a placeholder, whose program never mentions the harness's variables, receives no request. It is
+asked only what it can know. Its files are searched for the variables' names. A program that cannot be searched counts
+as one that receives the request.
 """
 
 import importlib.machinery

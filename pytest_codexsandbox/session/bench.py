@@ -114,8 +114,8 @@ class Bench:
         return self._once(("subject", spec.label), lambda: self._have(spec))
 
     def need_same(self, cell: Cell, seen: Sequence[Observation] = ()) -> None:
-        """After each call: MachineFault where it may have been another program than the one that is told of, or where
-        the machine is another one than when the environment was opened."""
+        """Raise MachineFault after a call that may have run another program than the reported one, or on a machine
+        that changed since the environment was opened."""
         self._need_steady(cell.environment)
         binary = self.subject(cell.subject).binary
         self._programs_had.need(binary)

@@ -74,7 +74,7 @@ def _of_the_archive(image: ImageSpec, cache: Path, fetch: Fetch, run: Run) -> Pa
                 f"{image.name} cannot be bootstrapped", next_step=_remedy(image),
                 why=f"the archive's own keyring has none of the keys {', '.join(image.signed_by)}",
             )  # fmt: skip
-        (work / "trusted.gpg").replace(target)  # whole, whoever comes second
+        (work / "trusted.gpg").replace(target)  # in one step: a second build sees a whole file
     return target
 
 
