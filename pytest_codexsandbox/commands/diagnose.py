@@ -159,7 +159,8 @@ def _ending(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
     if missing:
         yield missing
     elif journal.end is not None and journal.end.exit:
-        yield from (f"exit {visible(reason.replace(' ', ': ', 1))}" for reason in journal.end.reasons)
+        for place, reason in enumerate(journal.end.reasons):
+            yield f"{'also' if place else 'exit'} {visible(reason.replace(' ', ': ', 1))}"
 
 
 def _groups(journal: Journal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:

@@ -66,9 +66,9 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
         yield f"- {_text(line)}"
     for line in (*facts.changed(journal), *breadth.not_had(journal)):
         yield f"- **{_text(line)}**"
-    for reason in journal.end.reasons if journal.end else ():
+    for place, reason in enumerate(journal.end.reasons if journal.end else ()):
         code, _, words = reason.partition(" ")
-        yield f"- exit {_text(code)}: {_text(words)}"
+        yield f"- {'also' if place else 'exit'} {_text(code)}: {_text(words)}"
     for line in facts.strict(journal, states, len(states)):
         yield f"- {_text(line)}"
     yield ""

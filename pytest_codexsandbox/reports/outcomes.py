@@ -50,7 +50,7 @@ def of_run(states: Mapping[Key, Record], reasons: Sequence[str]) -> Outcome | No
     if not left:
         return None
     kind: Kind = "failure" if left[0].partition(" ")[0] in _FAILURES else "error"
-    told = [f"exit {_clean(reason).replace(' ', ': ', 1)}" for reason in left]
+    told = [f"{'exit' if one is reasons[0] else 'also'} {_clean(one).replace(' ', ': ', 1)}" for one in left]
     return Outcome(kind=kind, message=told[0], details="\n".join(told))
 
 

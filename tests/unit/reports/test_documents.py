@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,35 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports import json_report, markdown, schema
+from pytest_codexsandbox.reports import html, json_report, markdown, schema, terminal
 from tests.unit.reports import journals, wide
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
+
+
+def terminal_text(journal: Journal, folder: Path | None) -> str:
+    return terminal.render(journal, width=100, color=False, ascii=True)
 
 
 # ---- Markdown
 @pytest.mark.parametrize("kind", ["green", "red", "blocked", "hostile"])
 def test_the_markdown_is_the_golden_one(kind: str) -> None:
     assert markdown.render(wide.KINDS[kind](), None) == (GOLDEN / f"{kind}.md").read_text()
+
+
+@pytest.mark.parametrize("render", [markdown.render, html.render, terminal_text])
+def test_a_run_names_one_exit_code_and_further_reasons_beside_it(render: Callable[..., str]) -> None:
+    found = wide.KINDS["red"]()
+    assert found.end is not None
+    codes = [reason.partition(" ")[0] for reason in found.end.reasons]
+    text = render(found, None)
+    assert re.findall(r"\bexit (\d+):", text) == codes[:1]
+    assert re.findall(r"\balso (\d+):", text) == codes[1:]
+    assert len(codes) > 1
 
 
 @pytest.mark.parametrize("kind", sorted(wide.KINDS))
