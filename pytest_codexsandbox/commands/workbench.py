@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_codexsandbox.environments.folders import claim
+from pytest_codexsandbox.environments.sweeping import find, sweep
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.files import remove
@@ -21,8 +22,10 @@ def tell(line: str) -> None:
 
 @contextmanager
 def workbench(name: str) -> Iterator[Path]:
-    """Removed at the end, whatever happened."""
-    folder = cache_folder() / "runs" / f"{name}-{os.getpid()}-{secrets.token_hex(4)}"
+    """Removed at the end, whatever happened. Folders of killed runs of the same command are removed at the start."""
+    runs = cache_folder() / "runs"
+    _remove_dead(runs, name)
+    folder = runs / f"{name}-{os.getpid()}-{secrets.token_hex(4)}"
     try:
         folder.mkdir(mode=0o700, parents=True)
         claim(folder)
@@ -35,3 +38,13 @@ def workbench(name: str) -> Iterator[Path]:
         yield folder
     finally:
         remove(folder)
+
+
+def _remove_dead(runs: Path, name: str) -> None:
+    """A health check that is killed each time would otherwise leave a folder each time."""
+    for folder in runs.glob(f"{name}-*"):
+        found = tuple(find(folder))
+        if found and all(one.state == "dead" for one in found):
+            for one in found:
+                sweep(one)
+            remove(folder)
