@@ -66,7 +66,7 @@ def test_a_program_in_the_home_itself_shows_only_itself(home: Path) -> None:
 
 
 def test_a_tool_of_npm_shows_the_folder_of_its_modules(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(home / ".npm-global/lib/node_modules/add-mcp/dist/cli.js", "#!/usr/bin/env node\n")
+    program(home / ".npm-global/lib/node_modules/add-mcp/dist/cli.js", "#!/usr/bin/env sh\n")
     links = home / ".npm-global" / "bin"
     links.mkdir()
     (links / "add-mcp").symlink_to("../lib/node_modules/add-mcp/dist/cli.js")
