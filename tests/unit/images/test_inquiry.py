@@ -374,3 +374,17 @@ def test_a_registry_or_an_archive_that_never_answers_is_not_there_for_now(
     assert silent.why.startswith("no answer within ")
     soon = Foresight(world.workshop.cache, now=time.time() + 20 * 60)
     assert "in time" not in soon.why_not(without(image)), "nobody said it, so it is not believed for long"
+
+
+def test_an_engine_whose_client_gives_up_just_before_the_limit_gets_the_same_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both limits are equal: which of them comes first differs from run to run."""
+
+    def hangs(host: str, patience: float) -> bool:
+        raise Hangs("the container engine does not answer", where=host, why="it hangs", next_step="restart the engine")
+
+    monkeypatch.setattr(inquiry, "_greet", hangs)
+    (fault,) = inquiry.silent_engines((HOME,)).values()
+    assert "no answer within" in fault.why
+    assert "DOCKER_HOST=" in fault.next_step

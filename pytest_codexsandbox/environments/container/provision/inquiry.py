@@ -90,7 +90,7 @@ def silent_engines(hosts: Sequence[str], *, limit: float = LIMIT) -> dict[str, C
         heard = _greeted(group, patience)
         for host in group:
             answer = heard.get(host)
-            if answer is None:
+            if answer is None or isinstance(answer, Hangs):  # its own time limit may come just before ours
                 found[host] = MachineFault(_DEAF, where=host, why=f"no answer within {patience:.0f} s", next_step=_ANEW)
             elif isinstance(answer, CodexSandboxError):
                 found[host] = answer
