@@ -166,7 +166,7 @@ def agree(done: Done, code: int) -> dict[Key, Record]:
 
     markdown = (folder / "report.md").read_text()
     assert markdown.startswith("## ❌" if code else "## ✅")
-    assert re.findall(r"^- exit (\d+)", markdown, re.MULTILINE) == list(codes(done))
+    assert re.findall(r"^- (?:exit|also) (\d+)", markdown, re.MULTILINE) == list(codes(done))
     page = html.unescape((folder / "index.html").read_text())
     assert ('<header class="red"' in page) == bool(code)
     for reason in journal.end.reasons:
