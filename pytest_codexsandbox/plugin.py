@@ -75,7 +75,7 @@ def _has_end(controller: Any) -> bool:
 
 
 def _register_exit_status(manager: pytest.PytestPluginManager) -> None:
-    """Again after the initial conftests: a wrapper of theirs would otherwise come after ours."""
+    """Register the wrapper again after the initial conftests, so that it stays outside their wrappers."""
     if manager.hasplugin(_EXIT_STATUS):
         manager.unregister(name=_EXIT_STATUS)
     manager.register(ExitStatus(), _EXIT_STATUS)

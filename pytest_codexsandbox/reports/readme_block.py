@@ -13,7 +13,7 @@ ASKED: Final[Mapping[str, str]] = {
     "keeps": "the user's keys, comments, line ends, file mode, owner and links stay, and nothing is left behind",
     "idempotent": "a second and a third run change nothing and write no file anew",
     "effective": "the policy that Codex announces and enforces is the one that was asked for, and grants no more",
-    "shares": "its block survives other programs that write the same file, and it deletes nothing of theirs",
+    "shares": "its block survives other programs that write the same file, and it deletes nothing that they wrote",
     "robust": "exit codes are true, it ends by itself, and survives crashes, two runs at once and older shapes",
 }
 _KEPT: Final = (

@@ -1,4 +1,4 @@
-"""One that is told nothing is held to what it writes where there is no file, and to the rest as the user has it."""
+"""A generator without a request must enforce the mode that it writes, and keep the rest of the user's policy."""
 
 import pytest
 

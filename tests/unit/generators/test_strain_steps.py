@@ -1,4 +1,4 @@
-"""Several whole files in a row are no torn file; what is lost between two of them is told as that."""
+"""Several whole files in a row are no torn file. A key that is missing between two of them is reported."""
 
 import msgspec
 import pytest

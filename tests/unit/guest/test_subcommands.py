@@ -1,4 +1,4 @@
-"""Calls of `codex`: a start of work is told from every other call, by asking the Codex that is called."""
+"""Calls of `codex`: the stub asks the real Codex which calls start work, and hands over all others."""
 
 from pathlib import Path
 
