@@ -16,6 +16,7 @@ from pytest_codexsandbox.model.told import ToldRun
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.reports.by_generator import Block
 from pytest_codexsandbox.reports.escape import clipped
+from pytest_codexsandbox.reports.facts import listed
 from pytest_codexsandbox.reports.generated import Measured, Tally, paste, tally, word_of
 from pytest_codexsandbox.reports.grid import worst_of
 from pytest_codexsandbox.reports.page_evidence import DiffLine, ToldCall, diff_lines, told_call
@@ -228,6 +229,8 @@ def _ended(run: ToldRun) -> str:
     changed = written_by(run)
     parts += [f"changed {', '.join(changed[:6])}" if changed else "changed nothing"]
     parts += [f"arguments {shlex.join(run.argv)}"] if run.argv else []
+    calls = list(dict.fromkeys(shlex.join(("codex", *one.argv)) for one in run.launches))
+    parts += [f"ran {listed(calls, _CALLS)}"] if calls else []
     parts += [f"reached for {', '.join(run.strayed)}"] if run.strayed else []
     return "; ".join(parts)
 

@@ -102,11 +102,16 @@ def _done(story: Story, run: Outcome, declaration: Declaration) -> str:
     touched = changed(story.before, run.files, story.world)
     if touched:
         return f"{listed(touched)} was written"
-    given = run.argv or tuple(word for launch in work(run.launches) for word in launch.argv[1:])
-    if given or run.env or run.unset:
-        return f"{len(given)} arguments were given" if given else "an environment was given"
+    if run.argv:
+        return f"arguments were given: {shlex.join(run.argv)[:_LONGEST]}"
+    started = work(run.launches)
+    for launch in started:
+        if launch.argv[1:]:
+            return f"Codex was started: {shlex.join(('codex', *launch.argv))[:_LONGEST]}"
+    if run.env or run.unset:
+        return "an environment was given"
     # A launcher that sets no policy has nothing else to give.
-    return "Codex was started" if work(run.launches) and "sandbox" in wanted(story, declaration).kept else ""
+    return "Codex was started" if started and "sandbox" in wanted(story, declaration).kept else ""
 
 
 def changed(before: Files, after: Files, world: dict[str, str]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from pytest_codexsandbox.model.generator import Launch
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
@@ -16,6 +17,7 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import by_generator, causes, html, json_report, markdown
 from pytest_codexsandbox.reports.generated import measured, paste
 from pytest_codexsandbox.reports.grid import grid, names_of
+from pytest_codexsandbox.reports.page_generators import ran
 from pytest_codexsandbox.reports.readme_line import line, word_for
 from tests.unit.reports import generating, journals
 from tests.unit.reports.test_page import ELEMENTS, Page
@@ -329,6 +331,13 @@ def test_the_page_counts_by_group_and_shows_the_diff_the_claim_and_the_runs() ->
     assert "the user's: - allowed = [" in text
     assert "workspace-write, network on, roots @ROOT0@, approval on-request" in text
     assert "run 1: exit 0, 14 ms; changed @CODEX_HOME@/config.toml" in text
+
+
+def test_a_run_tells_each_call_of_codex_once() -> None:
+    calls = (Launch(argv=("exec", "do the work")), Launch(argv=("exec", "do the work")), Launch(argv=("--version",)))
+    run = ToldRun(ended="exit", code=0, seconds=0.01, launches=calls)
+    (line,) = ran(msgspec.structs.replace(generating.good().stories[0], runs=(run,)))
+    assert line == "run 1: exit 0, 10 ms; changed nothing; ran codex exec 'do the work', codex --version"
 
 
 def test_a_field_that_does_not_hold_leads_to_its_cases_and_these_to_what_was_found() -> None:
