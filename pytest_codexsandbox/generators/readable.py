@@ -20,6 +20,7 @@ import msgspec
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators import placeholders
 from pytest_codexsandbox.generators.confine import is_of_the_system, is_too_wide
+from pytest_codexsandbox.generators.function_lookup import check_function
 from pytest_codexsandbox.matrix.generated import Writers
 from pytest_codexsandbox.matrix.generators import FOLDER
 from pytest_codexsandbox.model.generator_spec import Generator
@@ -53,7 +54,7 @@ def made(generator: Generator, *, codex: str = "") -> Made:
 
 
 def check(generator: Generator) -> None:
-    """For plans: whether it could be started at all. Of a function only the module is looked for."""
+    """For plans: whether it could be started at all. The module of a function is read and not imported."""
     for part in generator.spec.parts or (generator,):
         made(part, codex=sys.executable)  # whichever: the cell's own is there
 
@@ -235,6 +236,7 @@ def _of_function(generator: Generator, codex: str) -> Made:
     base = Path(generator.base or ".").resolve()
     path = tuple(dict.fromkeys((*(os.path.abspath(one or ".") for one in sys.path), str(base))))  # noqa: PTH100
     origin = _origin(module, path, generator)
+    check_function(module, function, path, where=str(generator.spec))
     return Made(
         function=(module, function), path=path, folders=tuple(_folders_of_interpreters()),
         readable=_narrow({*_of_python(), *_of_codex(codex), *path, *origin, *_installed(generator, base)}),

@@ -119,7 +119,7 @@ def test_the_cells_codex_needs_no_path(home: Path) -> None:
 
 def test_a_module_is_found_and_not_imported(home: Path) -> None:
     (home / "src").mkdir()
-    (home / "src" / "mine.py").write_text("raise SystemExit('imported')\n")
+    (home / "src" / "mine.py").write_text("raise SystemExit('imported')\ndef write(run): ...\n")
     found = made(one("py:mine:write", home / "src"))
     assert found.function == ("mine", "write")
     assert str(home / "src") in found.readable

@@ -1,0 +1,67 @@
+"""Function lookup: whether the source of a module names a function at all. Nothing is imported, so nothing runs."""
+
+import ast
+import importlib.machinery
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.nearest import known
+
+# A module that holds one of these may define names that its source does not spell.
+_DYNAMIC: Final = re.compile(r"import\s+\*|__getattr__|\b(?:globals|locals|vars|setattr|exec|eval)\s*\(|sys\.modules")
+
+
+def check_function(module: str, function: str, path: Sequence[str], *, where: str) -> None:
+    """Raises WrongInput for a submodule that no file holds, and for a function that the module's source never names.
+    What cannot be told from files (a module of a finder, compiled code, names made at run time) passes."""
+    source = _source(module, path, where)
+    if source is None or _DYNAMIC.search(source):
+        return
+    name = function.partition(".")[0]
+    if re.search(rf"\b{re.escape(name)}\b", source):
+        return
+    raise WrongInput(f"module {module} has no function {name!r}", where=where, why=known(name, _functions(source)))
+
+
+def _source(module: str, path: Sequence[str], where: str) -> str | None:
+    found: importlib.machinery.ModuleSpec | None = None
+    places: Sequence[str] | None = path
+    parts = module.split(".")
+    for number in range(1, len(parts) + 1):
+        if places is None:  # its parent is no package on disk
+            return None
+        name, package = ".".join(parts[:number]), found
+        found = importlib.machinery.PathFinder.find_spec(name, list(places))
+        if found is None:
+            if package is None or _finds_others(package):
+                return None
+            raise WrongInput(f"there is no module {name!r}", where=where,
+                             why=f"package {package.name} holds no such file")  # fmt: skip
+        places = found.submodule_search_locations
+    return _text(found)
+
+
+def _finds_others(package: importlib.machinery.ModuleSpec) -> bool:
+    """Checks for a package that may find its modules elsewhere once it is imported."""
+    text = _text(package)
+    return text is not None and ("__path__" in text or bool(_DYNAMIC.search(text)))
+
+
+def _text(found: importlib.machinery.ModuleSpec | None) -> str | None:
+    if found is None or not found.origin or not found.origin.endswith(".py"):
+        return None
+    try:
+        return Path(found.origin).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _functions(source: str) -> list[str]:
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return []
+    return [one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
