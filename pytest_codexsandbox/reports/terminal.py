@@ -126,10 +126,12 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
 
 
 def _attempts(journal: Journal, paint: Paint) -> list[str]:
-    """Keys that were measured more than once and not always the same: said, because only the worst counts."""
+    """Keys that were measured more than once and not always the same: said, because only the worst counts. A result
+    that the end of the run makes stale was not measured again."""
     verdicts: dict[Key, list[str]] = {}
     for record in journal.records:
-        verdicts.setdefault(record.key, []).append(record.verdict.value)
+        if record.verdict is not Verdict.STALE:
+            verdicts.setdefault(record.key, []).append(record.verdict.value)
     changing = {key: told for key, told in verdicts.items() if len(set(told)) > 1}
     lines: list[str] = []
     for key, told in list(changing.items())[:5]:
