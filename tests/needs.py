@@ -39,7 +39,8 @@ def npm() -> pytest.MarkDecorator:
 
 
 @functools.cache
-def _no_engine() -> str:
+def no_engine() -> str:
+    """Returns why no container can be started here, with the line that mends it, or ""."""
     try:
         Engine(timeout=10).close()
     except CodexSandboxError as problem:
@@ -49,7 +50,7 @@ def _no_engine() -> str:
 
 def engine() -> pytest.MarkDecorator:
     """Marks a test outside tests/docker that plans containers: a plan asks the engine first."""
-    reason = _no_engine()
+    reason = no_engine()
     return pytest.mark.skipif(bool(reason) and not os.environ.get(DOCKER), reason=reason or "one answers")
 
 

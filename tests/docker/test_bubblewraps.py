@@ -28,9 +28,9 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.ports import Environment, Subject
 from pytest_codexsandbox.registry import cache_folder
-from tests.docker.conftest import NEEDED
 from tests.docker.containers import container
 from tests.fakes.machine import installed_codex
+from tests.needs import DOCKER
 
 OURS = tuple(name for name in SHIPPED.values("bwrap") if SHIPPED.bwrap(name).ours)
 PLAIN = tuple(name for name in OURS if SHIPPED.bwrap(name).mode == 0o755 and not SHIPPED.bwrap(name).file_caps)
@@ -54,7 +54,7 @@ def opened(spec: EnvironmentSpec, folder: Path, *codex: Subject) -> Iterator[Env
     """Where its bubblewrap cannot be had, that is said; where containers are needed, it is a failure."""
     assert spec.container is not None
     missing = why_not(spec.container.bwrap, cache_folder())
-    if missing and not os.environ.get(NEEDED):
+    if missing and not os.environ.get(DOCKER):
         pytest.skip(f"bubblewrap {spec.bwrap} cannot be had here: {missing}")
     with ContainerBackend().open(spec, folder, cache=cache_folder(), brought=codex) as environment:
         yield environment
@@ -242,7 +242,7 @@ users = ["u1000"]
 
 def test_in_a_run_another_one_is_shown_and_not_counted_as_measured(folder: Path) -> None:
     for name in ("0.4.1", "0.8.0"):
-        if (missing := why_not(SHIPPED.bwrap(name), cache_folder())) and not os.environ.get(NEEDED):
+        if (missing := why_not(SHIPPED.bwrap(name), cache_folder())) and not os.environ.get(DOCKER):
             pytest.skip(f"bubblewrap {name} cannot be had here: {missing}")
     (folder / "m.toml").write_text(MATRIX)
     words = ("--codex-matrix=m.toml", "--codex-only", "filesystem.outside-create-refused", "-q")

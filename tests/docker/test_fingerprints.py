@@ -18,11 +18,11 @@ from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.model.container import SYNTHETIC
 from pytest_codexsandbox.ports import Subject
 from pytest_codexsandbox.registry import cache_folder
-from tests.docker.conftest import NEEDED
 from tests.docker.reproduced import EVERYTHING, NESTED
 from tests.docker.reproduced_ordinary import Row
 from tests.docker.reproducing import Place, opened_at, run_line, sysctls
 from tests.fakes.machine import installed_codex
+from tests.needs import DOCKER
 
 ROWS = [(place, row) for place, rows in EVERYTHING.items() for row in rows]
 AT_LEAST = 40
@@ -74,7 +74,7 @@ def test_the_words_are_said_here_and_have_this_cause_alone(
     row: tuple[Place, Row], containers: Opened, codex: Subject
 ) -> None:
     place, wanted = row
-    if (missing := why_not(SHIPPED.bwrap(place.bwrap), cache_folder())) and not os.environ.get(NEEDED):
+    if (missing := why_not(SHIPPED.bwrap(place.bwrap), cache_folder())) and not os.environ.get(DOCKER):
         pytest.skip(f"bubblewrap {place.bwrap} cannot be had here: {missing}")
     environment = containers.at(place)
     done, said = run_line(environment, codex, wanted.line)

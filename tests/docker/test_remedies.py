@@ -21,9 +21,9 @@ from pytest_codexsandbox.matrix.axes import SHIPPED
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.session.proving import Starts, in_containers, prove
-from tests.docker.conftest import NEEDED
 from tests.docker.reproducing import Place, opened_at, run_line, sysctls
 from tests.fakes.machine import installed_codex
+from tests.needs import DOCKER
 
 PROOFS: Final = [(remedy, proof) for remedy in remedies() for proof in remedy.proofs]
 VERDICTS: Final[dict[Turns, Verdict]] = {
@@ -58,7 +58,7 @@ def _words(at: At) -> tuple[str, ...]:
 def test_a_remedy_does_what_it_says(pair: tuple[Remedy, Proof], starts: Starts) -> None:
     remedy, proof = pair
     for name in (proof.before.bwrap, proof.after.bwrap):
-        if (missing := why_not(SHIPPED.bwrap(name), cache_folder())) and not os.environ.get(NEEDED):
+        if (missing := why_not(SHIPPED.bwrap(name), cache_folder())) and not os.environ.get(DOCKER):
             pytest.skip(f"bubblewrap {name} cannot be had here: {missing}")
     red, then = starts.at(proof.before), starts.at(proof.after)
     assert (red.verdict, red.direction) == (Verdict.VIOLATES, "denied"), red.reason

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from pytest_codexsandbox.model.generator import (
     CONFIG,
     Case,
@@ -9,6 +11,7 @@ from pytest_codexsandbox.model.generator import (
     Files,
     FileState,
     Finding,
+    Marker,
     Outcome,
     Story,
     Wish,
@@ -23,6 +26,9 @@ WORLD = {
 WORLD |= {"SIBLING": "/stage/sibling", "OUTSIDE": "/stage/outside"}
 BLOCK = b'# BEGIN x\nsandbox_mode = "workspace-write"\nsandbox_workspace_write.network_access = false\n# END x\n'
 ANY = Declaration(run="cmd:x")
+USER = b'model = "m"\n\n[tui]\ntheme = "x"\n'
+GOOD = BLOCK + b"\n" + USER
+MARKED = Declaration(markers=(Marker(begin="# BEGIN x", end="# END x"),))
 
 
 def state(content: bytes | None, **words: Any) -> FileState:
@@ -49,6 +55,12 @@ def story(before: bytes | None, *after: bytes | None, **words: Any) -> Story:
         "runs": tuple(run(text) for text in texts), "world": WORLD, "alone": BLOCK, "confined": "bubblewrap bwrap",
     }  # fmt: skip
     return Story(**(given | words))
+
+
+def with_files(before: Files, after: Files, **words: Any) -> Story:
+    """Three runs that all left the same files."""
+    one = run(None, files=after)
+    return msgspec.structs.replace(story(None, None, runs=(one, one, one), **words), before=before)
 
 
 def ended(before: bytes | None, **words: Any) -> Story:

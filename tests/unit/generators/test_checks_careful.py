@@ -1,7 +1,5 @@
 """Careful generators: what they install, how they mark, and what they leave when they decline is no false alarm."""
 
-from typing import Any
-
 import msgspec
 import pytest
 
@@ -9,18 +7,22 @@ from pytest_codexsandbox.generators.checks.again import second_run_same
 from pytest_codexsandbox.generators.checks.agree import agrees
 from pytest_codexsandbox.generators.checks.files import no_leftovers
 from pytest_codexsandbox.generators.checks.markers import one_marker_pair
-from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Marker, Story
-from tests.unit.generators.makers import ANY, BLOCK, ended, files, held, reasons, run, skips, state, story
-
-USER = b'model = "m"\n\n[tui]\ntheme = "x"\n'
-GOOD = BLOCK + b"\n" + USER
-MARKED = Declaration(markers=(Marker(begin="# BEGIN x", end="# END x"),))
-
-
-def with_files(before: Files, after: Files, **words: Any) -> Story:
-    one = run(None, files=after)
-    return msgspec.structs.replace(story(None, None, runs=(one, one, one), **words), before=before)
-
+from pytest_codexsandbox.model.generator import FileState
+from tests.unit.generators.makers import (
+    ANY,
+    BLOCK,
+    GOOD,
+    MARKED,
+    USER,
+    ended,
+    files,
+    held,
+    reasons,
+    skips,
+    state,
+    story,
+    with_files,
+)
 
 # ---- litter
 SKILLS = {"@HOME@/.tool/skills/a.md": state(b"a"), "@HOME@/.tool/skills": FileState(kind="dir")}

@@ -22,25 +22,28 @@ from pytest_codexsandbox.model.generator import (
     Case,
     Declaration,
     Expect,
-    Files,
     FileState,
     Launch,
     Marker,
     Row,
-    Story,
     Wish,
 )
-from tests.unit.generators.makers import ANY, BLOCK, ended, files, held, reasons, run, skips, state, story
-
-USER = b'model = "m"\n\n[tui]\ntheme = "x"\n'
-GOOD = BLOCK + b"\n" + USER
-MARKED = Declaration(markers=(Marker(begin="# BEGIN x", end="# END x"),))
-
-
-def with_files(before: Files, after: Files, **words: Any) -> Story:
-    one = run(None, files=after)
-    return msgspec.structs.replace(story(None, None, runs=(one, one, one), **words), before=before)
-
+from tests.unit.generators.makers import (
+    ANY,
+    BLOCK,
+    GOOD,
+    MARKED,
+    USER,
+    ended,
+    files,
+    held,
+    reasons,
+    run,
+    skips,
+    state,
+    story,
+    with_files,
+)
 
 # ---- P1
 
