@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, Lost
-from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.act import Act, Call, Given, Look
 from pytest_codexsandbox.model.journal import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.printed import text_of
 from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.redact import redact, redact_bytes
@@ -173,7 +174,8 @@ class CodexSandbox:
 
     def look(self, seen: Observation, path: str, *, before: bool = False) -> Any:
         check_look(path, (name.partition("|")[2] for name in seen.after if name.startswith(f"{ACT}|")))
-        return look_of(seen, ACT, path, before=before)
+        found = look_of(seen, ACT, path, before=before)
+        return msgspec.structs.replace(found, text=_as_utf8(found))
 
     def _ends(self, seen: Observation, command: str) -> Evidence:
         found = self._trial.outside[seen.id]
@@ -224,3 +226,12 @@ def open_writing(request: pytest.FixtureRequest) -> RealWriting:
     made = RealWriting(key, promise, cell=cell, workshop=run.workshop)
     request.node.stash[TRIAL] = made
     return made
+
+
+def _as_utf8(found: Look) -> str:
+    """A look keeps bytes as Latin-1; a test compares them with the words that it gave."""
+    try:
+        data = found.text.encode("latin-1")
+    except UnicodeEncodeError:  # it was written down as words already
+        return found.text
+    return text_of(data, whole=found.size <= len(data))

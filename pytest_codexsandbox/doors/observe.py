@@ -26,6 +26,7 @@ from pytest_codexsandbox.model.base import CONFIGURED, FORBIDDEN, PLANTED, SEARC
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
+from pytest_codexsandbox.model.printed import text_of, text_of_end
 from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.ports import Door, Environment, Laying, Subject
 
@@ -245,8 +246,13 @@ def _clean(row: DoneAct) -> DoneAct:
 
 def _bounded(data: bytes) -> str:
     """At most TEXT_LIMIT characters, from both ends, since a failure often stands last."""
-    if len(data) <= TEXT_LIMIT:
-        return redact(data.decode("latin-1"))[:TEXT_LIMIT]
     half, more = TEXT_LIMIT // 2 - 40, 1024  # `more`: a credential at the cut is still seen whole
-    head, tail = redact(data[: half + more].decode("latin-1")), redact(data[-half - more :].decode("latin-1"))
-    return f"{head[:half]}\n... {len(data) - 2 * half} bytes left out ...\n{tail[-half:]}"
+    if len(data) <= TEXT_LIMIT:
+        text = redact(text_of(data))
+        if len(text) <= TEXT_LIMIT:
+            return text
+        head = tail = text  # escapes are longer than the bytes that they show
+    else:
+        head = redact(text_of(data[: half + more], whole=False))
+        tail = redact(text_of_end(data[-half - more :]))
+    return f"{head[:half]}\n... the middle of {len(data):,} bytes is left out ...\n{tail[-half:]}"

@@ -3,7 +3,6 @@
 Everything in here was written by the generator or could have been: it is read strictly, and never believed further.
 """
 
-import codecs
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ import msgspec
 from pytest_codexsandbox.generators.launches import work
 from pytest_codexsandbox.model.command import Finished
 from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Launch, Outcome
+from pytest_codexsandbox.model.printed import text_of
 
 SAID: Final = 64 * 1024  # of each stream is kept
 RESULT_LIMIT: Final = 1024 * 1024
@@ -64,8 +64,7 @@ def outcome(
 
 def said(stream: bytes) -> str:
     """Decodes what a program printed: UTF-8, bounded, and no character cut in two. Other bytes are shown as `\\xff`."""
-    cut = len(stream) > SAID
-    return codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(stream[:SAID], final=not cut)
+    return text_of(stream[:SAID], whole=len(stream) <= SAID)
 
 
 def _told(result: FileState | None, folders: Sequence[str]) -> tuple[Told | None, str]:

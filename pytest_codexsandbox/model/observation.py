@@ -60,7 +60,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     stdout_sha256: str
     stdout_total: int
-    stdout: str  # what the probe did not say, latin-1, bounded
+    stdout: str  # what the probe did not say, as UTF-8, bounded
     stderr: str
     error: str = ""
     lacked: str = ""  # what the environment ran out of (memory, disk): how such a call ended is no finding

@@ -46,6 +46,20 @@ def test_a_standing_promise_that_has_no_place_in_the_plan_is_left_aside(matrix: 
     assert "generator-as-asked" not in run.out
 
 
+def test_words_that_are_not_ascii_come_back_as_they_were_given(matrix: Matrix) -> None:
+    test = (
+        "from pytest_codexsandbox.model.act import Given\n\n\n"
+        "def test_words(codex_sandbox):\n"
+        "    given = [Given(kind='file', path='@WORKSPACE@/grüße', content='ü €')]\n"
+        "    seen = codex_sandbox.run('sh', '-c', 'cat grüße; printf \"é\\\\377\" >&2', given=given,\n"
+        "                             looks=['@WORKSPACE@/grüße'])\n"
+        "    assert (seen.stdout, seen.stderr) == ('ü €', 'é\\\\xff')\n"
+        "    assert codex_sandbox.look(seen, '@WORKSPACE@/grüße').text == 'ü €'\n"
+    )
+    run = matrix.run("test_words.py", "--codex-only=user.*", files={"test_words.py": test})
+    assert run.code == 0, run.out
+
+
 def test_a_failure_is_told_with_the_users_own_line_and_a_repro(matrix: Matrix) -> None:
     _, out = _mine(matrix, "test_mine.py")
     assert "assert code == 0, 'my words'" in out

@@ -268,9 +268,30 @@ def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
         return Finished(ended="exit", stdout=said, stdout_total=len(said), stderr=noise)
 
     seen = one(ScriptedEnvironment(answer), {})
-    assert seen.stdout.startswith("begin") and seen.stdout.endswith("end") and "bytes left out" in seen.stdout
+    assert (
+        seen.stdout.startswith("begin")
+        and seen.stdout.endswith("end")
+        and "the middle of 500,008 bytes is left out" in seen.stdout
+    )
     assert len(seen.stdout) <= TEXT_LIMIT and len(seen.stderr) <= TEXT_LIMIT
     assert seen.stdout_total == len(noise)
+
+
+@pytest.mark.parametrize(
+    ("noise", "begins", "ends"),
+    [
+        ("ü".encode() * 40_000 + b"end", "üü", "üend"),
+        (b"x" + "€".encode() * 40_000, "x€€", "€€"),
+        (b"\xff" * 60_000 + b"end", "\\xff\\xff", "\\xffend"),
+        ("ü".encode() * 10 + b"\xc3", "üü", "ü\\xc3"),
+    ],
+)
+def test_output_is_read_as_utf_8_and_no_character_is_cut(noise: bytes, begins: str, ends: str) -> None:
+    seen = one(ScriptedEnvironment(lambda command: Finished(ended="exit", stdout=talk(command), stderr=noise)), {})
+    assert seen.stderr.startswith(begins) and seen.stderr.endswith(ends)
+    assert len(seen.stderr) <= TEXT_LIMIT
+    assert ("is left out" in seen.stderr) == (len(noise) > 100)
+    assert not set(seen.stderr) & set("ÃÂ\ufffd")
 
 
 def test_a_row_cannot_be_larger_than_an_honest_one() -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -189,13 +190,15 @@ def test_a_program_on_path_needs_its_interpreter_too(
 
 
 def test_a_program_that_nobody_may_read_is_left_to_the_kernel(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool = program(home / "tool")
-    monkeypatch.setattr(Path, "open", _refused)
+    tool, opened = program(home / "tool"), Path.open
+
+    def refused(path: Path, *words: Any, **named: Any) -> Any:
+        if path == tool:
+            raise PermissionError
+        return opened(path, *words, **named)
+
+    monkeypatch.setattr(Path, "open", refused)
     assert made(one("./tool @CONFIG@", home)).argv[0] == str(tool)
-
-
-def _refused(*_words: object, **_named: object) -> None:
-    raise PermissionError
 
 
 def test_a_declared_name_with_arguments_is_not_called_missing(home: Path) -> None:

@@ -1,0 +1,17 @@
+"""Printed text: bytes that a program printed or a file holds, as text. Pure.
+
+They are read as UTF-8. A byte that is no UTF-8 is shown as `\\xff`, so nothing of it is lost.
+"""
+
+import codecs
+
+
+def text_of(data: bytes, *, whole: bool = True) -> str:
+    """Decodes `data`. Where it is the beginning of more (not `whole`), a character that the cut splits is left out."""
+    return codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(data, final=whole)
+
+
+def text_of_end(data: bytes) -> str:
+    """Decodes the end of more: the rest of a character that the cut splits is left out."""
+    split = next((number for number, byte in enumerate(data[:3]) if byte & 0xC0 != 0x80), 0)
+    return text_of(data[split:])
