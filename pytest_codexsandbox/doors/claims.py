@@ -8,7 +8,7 @@ process that was started after it was written.
 
 import codecs
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -159,14 +159,16 @@ class Claimant:
     def _answers(self, server: AskingServer, mode: Mode) -> tuple[dict[str, Any], dict[str, Any]]:
         """Of config/read and of thread/start. No MCP server that a file names is started for it."""
         params: dict[str, Any] = {"cwd": self.world.values["WORKSPACE"], "ephemeral": True}
+        origins: Any = {}
         try:
-            read = dict(server.ask("config/read", {"includeLayers": False}).get("config") or {})
+            answer = server.ask("config/read", {"includeLayers": False})
+            read, origins = dict(answer.get("config") or {}), answer.get("origins")
         except Refused as problem:  # whether the file loads is said by thread/start
             read = {}
             server.notices.append({"method": "warning", "params": {"message": f"config/read was refused: {problem}"}})
         servers = read.get("mcp_servers") or {}
         if isinstance(servers, dict) and servers:
-            params["config"] = _switched_off(servers)
+            params["config"] = _switched_off(servers, _given_by_words(servers, origins))
         if (
             mode
         ):  # as a setting: for the thread's own `sandbox` Codex may write into the file that the folder is trusted
@@ -204,12 +206,26 @@ class Claimant:
         return self.world.fill(f"{place}/{kept}")
 
 
-def _switched_off(servers: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings of a thread that start none of these servers. A whole `mcp_servers` would take the place of one
-    that `-c` gives. Codex cuts a key at its dots, so a name with a dot is given in a whole table."""
-    if any("." in name for name in servers):
-        return {"mcp_servers": {name: {"enabled": False} for name in servers}}
-    return {f"mcp_servers.{name}.enabled": False for name in servers}
+def _switched_off(servers: Mapping[str, Any], given: Container[str]) -> dict[str, Any]:
+    """Returns settings of a thread that start none of these servers. Codex cuts a key at its dots, so a name with a dot
+    is given in a whole table. That table replaces one that `-c` gives: a server of `-c` stands in it whole."""
+    if not any("." in name for name in servers):
+        return {f"mcp_servers.{name}.enabled": False for name in servers}
+    off = {"enabled": False}
+    return {"mcp_servers": {name: _said(table) | off if name in given else off for name, table in servers.items()}}
+
+
+def _said(table: Any) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if value is not None} if isinstance(table, dict) else {}
+
+
+def _given_by_words(servers: Iterable[str], origins: Any) -> set[str]:
+    """Names of the servers that `-c` gives, in whole or in part."""
+    known = origins if isinstance(origins, dict) else {}
+    return {
+        name for name in servers for key, origin in known.items()
+        if key.startswith(f"mcp_servers.{name}.") and msgspec.json.encode(origin).find(b'"sessionFlags"') >= 0
+    }  # fmt: skip
 
 
 def hidden_by_us(config: bytes) -> bool:

@@ -20,6 +20,7 @@ from pytest_codexsandbox.generators.readable import GUEST, Made
 from pytest_codexsandbox.generators.stage import Stage
 from pytest_codexsandbox.generators.ward import Call, Job, Limits, Ward, warded
 from pytest_codexsandbox.guest import room
+from pytest_codexsandbox.guest.subcommands import starts_work
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.generator import Outcome, Request, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
@@ -113,9 +114,11 @@ class Runner:
         calls_codex = declaration.codex_on_path or asked.generator.spec.words[:1] == (readable.CODEX,)
         if calls_codex and not asked.codex:
             raise NotHad("it calls Codex, and no Codex was given")
-        made = self._made(asked)
         works = declaration.codex_on_path
         stubs = self._stubs_of(works=works)
+        made = self._made(asked)
+        if is_start_of_codex(asked.generator):  # of nothing before it: how it is started is all that it gives
+            made = msgspec.structs.replace(made, argv=(f"{stubs}/codex", *made.argv[1:]))
         request = surroundings.request(asked.wish, values, declaration, codex=f"{stubs}/codex", run=asked.run)
         self.stage.ready(surroundings.as_bytes(request), number)
         self._stub(stub_of(works=works, codex=asked.codex), stubs)
@@ -214,6 +217,12 @@ class Runner:
             program.parent.mkdir(exist_ok=True)
             program.write_text(text, encoding="utf-8")
             program.chmod(0o755)
+
+
+def is_start_of_codex(generator: Generator) -> bool:
+    """Checks for a command that is itself a start of work: `codex exec -c key=value PROMPT`."""
+    words = generator.spec.words
+    return words[:1] == (readable.CODEX,) and starts_work(words[1:])
 
 
 def stub_of(*, works: bool, codex: str) -> tuple[str, ...]:

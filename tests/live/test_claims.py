@@ -122,7 +122,11 @@ def test_overrides_and_variables_are_asked_of_a_process_of_their_own(claimant: C
     assert claimant.claim(b"", files=laid, env={"CODEX_HOME": elsewhere}).sandbox == "danger-full-access"
 
 
-@pytest.mark.parametrize("file", [b"", b'[mcp_servers.docs]\ncommand = "docs"\n'])
+@pytest.mark.parametrize(
+    "file",
+    [b"", b'[mcp_servers.docs]\ncommand = "docs"\n', b'[mcp_servers."a.b"]\ncommand = "docs"\n'],
+    ids=["none", "plain", "with-a-dot"],
+)
 def test_an_mcp_server_that_only_arguments_give_loads_and_is_not_started(
     claimant: Claimant, machine: Environment, file: bytes
 ) -> None:

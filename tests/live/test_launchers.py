@@ -39,3 +39,22 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def test_what_codex_does_with_the_words_of_a_start(asked: object, words: str, wish: str, seen: str) -> None:
     assert callable(asked)
     assert seen in asked(words, "--wish", wish)
+
+
+@pytest.mark.parametrize("scheme", ["", "cmd:", "launch:"])
+def test_a_command_that_is_itself_a_start_of_codex_is_judged_by_its_words(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+    words = (
+        "codex", "exec", "-c", "sandbox_mode=workspace-write", "-c", "sandbox_workspace_write.network_access=true",
+        "-c", "sandbox_workspace_write.writable_roots=@ROOTS_JSON@", "hi",
+    )  # fmt: skip
+    asks = ["generator", "try", "--case", "01-none", "--wish", "roots,network", "--", f"{scheme}{words[0]}", *words[1:]]
+    code = main(asks)
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    assert "codex     says: workspace-write, network on, roots @ROOT0@" in shown
+    assert "ran codex exec -c sandbox_mode=workspace-write" in shown
+    assert "changed nothing" in shown, "Codex itself was not started"
