@@ -101,6 +101,20 @@ def take(folder: Path) -> str:
     return owner.word
 
 
+def named_for(word: str, what: str) -> str:
+    """A name in /tmp or /dev/shm that is found again by the word: `sweep` removes what is called so."""
+    return f"cx-{word}w{what}"
+
+
+def give_back(folder: Path) -> list[str]:
+    """The counterpart of `take`, also for a folder that a killed run took: what could not be removed, and why."""
+    try:
+        word = msgspec.json.decode((folder / OWNER).read_bytes(), type=Owner).word
+    except (OSError, msgspec.MsgspecError):
+        return remove_owned(folder)
+    return remove(folder, word)
+
+
 def _refuse_where_codex_writes(folder: Path) -> None:
     home = os.environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 (pathlib's own fails where there is none)
     for top in (*SHARED, Path(home, ".codex"), *_named("CODEX_HOME")):
@@ -131,7 +145,7 @@ def left_in_shared(word: str) -> list[Path]:
     found = []
     for top in SHARED:
         try:
-            found += [path for path in top.iterdir() if path.name.startswith(f"cx-{word}w")]
+            found += [path for path in top.iterdir() if path.name.startswith(named_for(word, ""))]
         except OSError:
             continue
     return sorted(found)

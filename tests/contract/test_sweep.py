@@ -164,7 +164,7 @@ import sys
 from pathlib import Path
 from pytest_codexsandbox.environments.container.provision import bootstrap
 from tests.unit.images.making import a_distro
-bootstrap.have(a_distro(), Path(sys.argv[1]))
+bootstrap.have(a_distro(keyring="codexsandbox-test"), Path(sys.argv[1]))
 """
 # It does not end when it is told to, and works in the folder that it was given.
 TOOL = """#!/bin/sh
@@ -182,6 +182,8 @@ def bootstrapping(cache: Path) -> Iterator["tuple[subprocess.Popen[bytes], Path]
     (cache / "bin").mkdir()
     (cache / "bin" / "mmdebstrap").write_text(TOOL)
     (cache / "bin" / "mmdebstrap").chmod(0o755)
+    (cache / "images" / "keyrings").mkdir(parents=True)
+    (cache / "images" / "keyrings" / "codexsandbox-test.gpg").write_bytes(b"key")
     environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": f"{cache}/bin:/usr/bin:/bin"}
     with subprocess.Popen([sys.executable, "-c", BOOTSTRAP, str(cache)], env=environment, cwd="/") as maker:
         limit, found = time.monotonic() + 60, list[Path]()
@@ -211,13 +213,15 @@ def test_half_an_image_and_who_still_works_on_it_are_removed(
     maker.kill()
     maker.wait()
     assert folders.marked(owner.word), "the tool lives on"
+    (key,) = folders.left_in_shared(owner.word)
+    assert (key / "codexsandbox-test.gpg").read_bytes() == b"key", "a copy that apt's user can read"
     assert main(["sweep", "--dry-run"]) == 13
     assert f"left     {folder}" in capsys.readouterr().out
     assert main(["sweep"]) == 0
     shown = capsys.readouterr().out
     assert f"removed  {folder}" in shown and "1 left by killed runs, removed" in shown
     assert list((cache / "images" / "bases").iterdir()) == []
-    assert folders.marked(owner.word) == []
+    assert folders.marked(owner.word) == [] and not key.exists()
     assert len(list(tmp.iterdir())) == 8, "no Codex ran: what lies there is not of one of ours"
     assert main(["sweep"]) == 0
     assert "nothing was left" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from pytest_codexsandbox.environments import folders
 from pytest_codexsandbox.environments.container.provision import bootstrap, keyrings
 from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
-from tests.unit.images.making import Workshop, a_container, a_distro
+from tests.unit.images.making import Tool, Workshop, a_container, a_distro
 
 
 def _spec(**words: Any) -> ContainerSpec:
@@ -129,6 +131,35 @@ def test_the_archives_own_key_counts_by_its_fingerprint_alone(workshop: Workshop
     assert key.read_bytes() == b"GOOD"
     assert keyrings.have(_ubuntu("GOOD"), workshop.cache, fetch=_never, run=gpg) == key, "once"
     assert all("--homedir" in argv for argv in gpg.calls), "nobody's own keys are read or written"
+
+
+def test_gpg_has_a_home_with_a_short_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses a home whose socket's name would be too long: a cache may lie deep. All else lies in the folder of the
+    build, which `sweep` knows."""
+    cache, places = tmp_path / ("deep" * 20), list[str]()
+
+    def fetch(image: ImageSpec, to: Path, **_: object) -> None:
+        places.append(to.parent.parent.name)
+        _package(image, to)
+
+    monkeypatch.setattr(bootstrap, "_keyring_package", fetch)
+    monkeypatch.setattr(shutil, "which", lambda program: f"/usr/bin/{program}")
+    monkeypatch.setattr(keyrings, "FOLDER", tmp_path / "none")
+    gpg, tool = Gpg({"GOOD"}), Tool()
+    bootstrap.have(_ubuntu("GOOD"), cache, run=lambda one: (gpg if "--homedir" in one.argv else tool)(one))
+    homes = {Path(argv[argv.index("--homedir") + 1]) for argv in gpg.calls}
+    (place,) = places
+    assert place.startswith("making-ubuntu-24.04-")
+    assert gpg.calls and all(home.parent == folders.SHARED[0] and not home.exists() for home in homes)
+
+
+def test_the_next_build_removes_the_copy_of_the_key_that_a_killed_one_left(tmp_path: Path) -> None:
+    folder = tmp_path / "making"
+    folder.mkdir()
+    copy = folders.SHARED[0] / folders.named_for(folders.take(folder), "-key-x")
+    copy.mkdir()
+    assert folders.give_back(folder) == []
+    assert not folder.exists() and not copy.exists()
 
 
 def test_a_key_that_nobody_knows_is_not_taken(workshop: Workshop) -> None:

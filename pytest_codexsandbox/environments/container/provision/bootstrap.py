@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -81,9 +82,11 @@ def have(
     path = _place(image, cache)
     with _staging(path) as (staging, word):
         run = _marked(run, word)
-        key = keyrings.have(image, cache, fetch=lambda spec, to: _keyring_package(spec, to, staging, run), run=run)
+        fetch = partial(_keyring_package, staging=staging, run=run)
+        with _in_tmp(word, "-gpg-") as home:
+            key = keyrings.have(image, cache, fetch=fetch, run=run, within=staging, home=home)
         target = staging / "root.tar"
-        with _seen_by_all(key) as seen:
+        with _seen_by_all(key, word) as seen:
             _make(command(image, target, key=seen, tmp=staging), image, run, staging)
         digest, size = _digest(target), target.stat().st_size
         path.unlink(missing_ok=True)
@@ -170,24 +173,31 @@ def _staging(path: Path) -> Iterator[tuple[Path, str]]:
     works in it: when we are killed, `sweep` ends that and removes the folder."""
     folder = path.with_name(f"making-{path.stem}")
     with keeping(path.parent):
-        folders.remove_owned(folder)
+        folders.give_back(folder)
         folder.mkdir(mode=0o755)
         word = folders.take(folder)
     try:
         yield folder, word
     finally:
-        folders.remove_owned(folder)
+        folders.give_back(folder)
 
 
 @contextmanager
-def _seen_by_all(key: Path | None) -> Iterator[Path | None]:
-    """apt reads keys as another user, who may not enter our cache. Where the system keeps keys it can."""
+def _in_tmp(word: str, what: str) -> Iterator[Path]:
+    """A folder that `sweep` finds by its name when we are killed."""
+    with tempfile.TemporaryDirectory(prefix=folders.named_for(word, what), dir=folders.SHARED[0]) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _seen_by_all(key: Path | None, word: str) -> Iterator[Path | None]:
+    """apt reads keys as another user, who may not enter our cache: it gets a copy in /tmp."""
     if key is None:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-key-") as folder:
-        Path(folder).chmod(0o755)
-        copy = Path(folder) / key.name
+    with _in_tmp(word, "-key-") as folder:
+        folder.chmod(0o755)
+        copy = folder / key.name
         shutil.copyfile(key, copy)
         copy.chmod(0o644)
         yield copy

@@ -49,26 +49,32 @@ def lacking(image: ImageSpec, cache: Path) -> Lack | None:
     return Lack(why="the key of its archive is not here", remedy=_remedy(image))
 
 
-def have(image: ImageSpec, cache: Path, *, fetch: Fetch, run: Run) -> Path | None:
-    """None: the tool finds it by itself."""
+def have(
+    image: ImageSpec, cache: Path, *, fetch: Fetch, run: Run, within: Path | None = None, home: Path | None = None
+) -> Path | None:  # fmt: skip
+    """None: the tool finds it by itself. `within`: where to work, on the cache's disk. `home`: an empty folder for gpg,
+    with a short path, since the name of a socket has at most 107 bytes."""
     if not image.keyring:
         return None
     there = found(image, cache)
     if there is None:
-        return _of_the_archive(image, cache, fetch, run)
+        return _of_the_archive(image, cache, fetch, run, within, home)
     return None if there.parent == FOLDER else there
 
 
-def _of_the_archive(image: ImageSpec, cache: Path, fetch: Fetch, run: Run) -> Path:
+def _of_the_archive(
+    image: ImageSpec, cache: Path, fetch: Fetch, run: Run, within: Path | None, home: Path | None
+) -> Path:  # fmt: skip
     """Work in a folder of this very call: images that are built at once want the same key, in threads and processes."""
     target = _own(image, cache)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent, ignore_cleanup_errors=True) as folder:
+    place = within or target.parent
+    with TemporaryDirectory(prefix=f"{target.name}.", dir=place, ignore_cleanup_errors=True) as folder:
         work = Path(folder)
         fetch(image, work / "package.tar")
         _unpack(image, work)
-        _run(run, work, "--import", str(work / f"{image.keyring}.gpg"), image=image)
-        _run(run, work, "--output", str(work / "trusted.gpg"), "--export", *image.signed_by, image=image)
+        _run(run, home or work, "--import", str(work / f"{image.keyring}.gpg"), image=image)
+        _run(run, home or work, "--output", str(work / "trusted.gpg"), "--export", *image.signed_by, image=image)
         if not (work / "trusted.gpg").is_file():
             raise NotHad(
                 f"{image.name} cannot be bootstrapped", next_step=_remedy(image),
@@ -94,9 +100,9 @@ def _unpack(image: ImageSpec, work: Path) -> None:
     (work / f"{image.keyring}.gpg").write_bytes(content)
 
 
-def _run(run: Run, work: Path, *words: str, image: ImageSpec) -> None:
+def _run(run: Run, home: Path, *words: str, image: ImageSpec) -> None:
     """Nobody's own keys are read or written: its home is a folder of ours."""
-    argv = ("gpg", "--homedir", str(work), "--batch", "--quiet", "--no-autostart", *words)
+    argv = ("gpg", "--homedir", str(home), "--batch", "--quiet", "--no-autostart", *words)
     done = run(Command(argv=argv, cwd="/", env={"PATH": os.environ.get("PATH", os.defpath)}, timeout=60))
     if done.ended != "exit" or done.exit:
         said = done.error or done.stderr.decode("utf-8", "replace").strip()[-300:]

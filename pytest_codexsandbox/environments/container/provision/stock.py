@@ -93,7 +93,7 @@ def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool], *, dry_ru
                 archive.unlink(missing_ok=True)
             yield Gone(what=str(archive), size=size)
     for left in folder.glob("making-*"):  # of a run that was killed
-        stays = [] if dry_run else folders.remove_owned(left)
+        stays = [] if dry_run else folders.give_back(left)
         yield Gone(what=str(left), size=0, why_not="; ".join(stays[:3]))
 
 
