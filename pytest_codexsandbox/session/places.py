@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotAsAsked, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotAsAsked, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.ports import Backend, Environment, Say, Subject, silent
+from pytest_codexsandbox.ports import Backend, Environment, Say, Subject, Watched, silent
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.session.errands import Errand
 
@@ -143,6 +143,10 @@ class Places:
                 self._in_a_row.append(fault)
             raise self._keep(spec, fault) from None
         self._in_a_row.clear()
+        if why := opening.ended_meanwhile():
+            self._say(f"{spec.id} ended before anything ran in it ({why}): another one is started")
+            self.lose(spec, why)
+            return self.get(spec)
         self._opened(spec, environment)
         return environment
 
@@ -187,6 +191,18 @@ class _Opening:
         assert self._made is not None
         self.environment = self._made
         return self._made
+
+    def ended_meanwhile(self) -> str:
+        """Why one that was started ahead has ended while nothing ran in it, or ""."""
+        if self._thread is None or not isinstance(self._made, Watched):
+            return ""
+        try:
+            self._made.state()
+        except Lost as fault:
+            return fault.why or fault.what
+        except (MachineFault, TimeoutError):  # the first call meets it
+            pass
+        return ""
 
     def end(self) -> None:
         if self._thread is not None:

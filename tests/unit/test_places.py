@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotAsAsked, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotAsAsked, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.session import places
 from tests.fakes.scripted import ScriptedEnvironment
@@ -81,3 +81,48 @@ def test_an_end_that_fails_is_said_and_what_it_left_is_the_audits(monkeypatch: p
     assert [line.split()[0] for line in said] == ["e0", "e1", "e0", "e2"]
     assert "was not ended as it should be: the container engine did not remove the container: it hangs" in said[0]
     assert made.leaks() == ("container codexsandbox-1",)
+
+
+class Dying:
+    """Its first environments, `times` of them, end while nothing runs in them."""
+
+    def __init__(self, times: int) -> None:
+        self.times, self.opened = times, 0
+
+    @contextmanager
+    def open(self, spec: EnvironmentSpec, folder: Path, **_: Any) -> Iterator[ScriptedEnvironment]:
+        self.opened += 1
+        yield Watched(dead=self.opened <= self.times)
+
+
+class Watched(ScriptedEnvironment):
+    def __init__(self, *, dead: bool) -> None:
+        super().__init__(lambda command: None)  # type: ignore[arg-type, return-value]
+        self.dead = dead
+
+    def state(self) -> dict[str, Any]:
+        if self.dead:
+            raise Lost("the hand has ended", why="kill 9")
+        return {}
+
+
+@pytest.mark.parametrize(("times", "opened"), [(0, 1), (1, 2), (9, 2)])
+def test_one_that_was_started_ahead_and_has_ended_since_is_started_anew(
+    monkeypatch: pytest.MonkeyPatch, times: int, opened: int
+) -> None:
+    """The second one is not ahead: its end is met by a call, and counts there."""
+    backend = Dying(times)
+    monkeypatch.setattr(places, "plugged", lambda group, name: lambda: backend)
+    told: list[ScriptedEnvironment] = []
+    said: list[str] = []
+    made = places.Places(
+        Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: told.append(environment),  # type: ignore[arg-type]
+        say=said.append,
+    )  # fmt: skip
+    spec = EnvironmentSpec(id="e", backend="dying", distro="none")
+    made.ahead(spec)
+    found = made.get(spec)
+    assert backend.opened == opened and told == [found]
+    assert made.ends(spec) == opened - 1
+    assert said == ["e ended before anything ran in it (kill 9): another one is started"] * (opened - 1)
+    assert made.get(spec) is found
