@@ -193,7 +193,7 @@ class _Opening:
         return self._made
 
     def ended_meanwhile(self) -> str:
-        """Why one that was started ahead has ended while nothing ran in it, or ""."""
+        """Returns why an environment that was started ahead has ended before anything ran in it, or ""."""
         if self._thread is None or not isinstance(self._made, Watched):
             return ""
         try:

@@ -332,7 +332,7 @@ class _Container:
             paused = self._engine.is_paused(self._id)
         except CodexSandboxError as problem:
             return f"the engine is silent as well: {problem.what}: {problem.why}"
-        return "somebody has told the engine to pause the container" if paused else ""
+        return "the engine was told to pause the container" if paused else ""
 
     def _end(self) -> str:
         """In the engine's words: it knows who ended what, also when the container is gone."""
@@ -344,7 +344,7 @@ class _Container:
             told = ", ".join(noted)
             return f"the container used more memory than it may, and the kernel ended its first process ({told})"
         if any(note.startswith("kill") for note in noted):
-            return f"somebody told the engine to end the container ({', '.join(noted)})"
+            return f"the engine was told to end the container ({', '.join(noted)})"
         return f"its first process ended: {', '.join(noted) or 'the engine noted nothing'}"
 
     def remove(self) -> None:

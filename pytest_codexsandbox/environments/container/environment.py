@@ -70,7 +70,7 @@ class ContainerEnvironment(HandEnvironment):
             raise Lost(
                 "the environment has lost its neighbour", where=self._spec.id,
                 why=f"{NEIGHBOUR} was {self._neighbour}, and is not found there any more: its container has ended, or "
-                "somebody has changed the network",
+                "the network was changed",
             )  # fmt: skip
 
     def _met(self) -> bool:
