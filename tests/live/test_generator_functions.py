@@ -83,9 +83,10 @@ def write(asked):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("import nowhere_at_all\n", "nowhere_at_all"),
-        ("x = 1\n", "no attribute 'write'"),
-        ("raise SystemExit\n", "SystemExit"),
+        ("import nowhere_at_all\ndef write(asked): ...\n", "nowhere_at_all"),
+        ("x = 1\n", "module mine has no function 'write'"),
+        ("x = globals()\n", "no attribute 'write'"),
+        ("raise SystemExit\ndef write(asked): ...\n", "SystemExit"),
     ],
 )
 def test_a_module_that_cannot_be_imported_is_not_started(shop: Workshop, text: str, why: str) -> None:
