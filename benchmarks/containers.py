@@ -20,15 +20,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
-from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.matrix.axes import Catalogue
+from pytest_codexsandbox.matrix.axis_files import Catalogue
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.container import ContainerSpec
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
 
 BACKEND = ContainerBackend()  # one for the whole run, as in a run

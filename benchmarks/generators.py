@@ -10,11 +10,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from pytest_codexsandbox.generators.blocks import Unaskable
+from pytest_codexsandbox.generators.case_run import workshop
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.proof import confined
-from pytest_codexsandbox.generators.story import workshop
-from pytest_codexsandbox.matrix.cases import shipped_cases
+from pytest_codexsandbox.generators.confinement_proof import confined
+from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.matrix.generator_specs import asked
 from pytest_codexsandbox.model.generator import Wish
 

@@ -9,10 +9,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from pytest_codexsandbox.journal import Journal, read
-from pytest_codexsandbox.model.journal import CellRow, PlanLine, PromiseRow, ResultLine, RunLine
+from pytest_codexsandbox.journal.store import Journal, read
+from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow, ResultLine, RunLine
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Evidence, Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 
 CELLS, PROMISES = 100, 200

@@ -15,8 +15,8 @@ from typing import Final, NoReturn
 from pytest_codexsandbox import __version__
 from pytest_codexsandbox.commands import NAMES, module_name
 from pytest_codexsandbox.errors import CodexSandboxError, Contradiction, WrongInput
-from pytest_codexsandbox.matrix.nearest import known
-from pytest_codexsandbox.stopping import ended_politely
+from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.system.signals import ended_politely
 
 PROGRAM: Final = "codexsandbox"
 WRONG_INPUT: Final = 4

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_codexsandbox import hookspecs, options, refusing
+from pytest_codexsandbox import hookspecs
+from pytest_codexsandbox.pytest_plugin import deferred_errors as refusing
+from pytest_codexsandbox.pytest_plugin import options
 
 if TYPE_CHECKING:
-    from pytest_codexsandbox.fixtures import CodexSandbox
-    from pytest_codexsandbox.session.trial import RealTrial
-    from pytest_codexsandbox.session.writing import RealWriting
+    from pytest_codexsandbox.harness.generators.trial import RealWriting
+    from pytest_codexsandbox.harness.trial import RealTrial
+    from pytest_codexsandbox.pytest_plugin.fixtures import CodexSandbox
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -65,7 +67,7 @@ def _refuse(config: pytest.Config, code: int, why: str = "") -> None:
     controller: Any = config.pluginmanager.getplugin(_CONTROLLER)
     if _has_end(controller) or (controller is None and not refusing.refused(config)):
         return
-    from pytest_codexsandbox.readback import refuse
+    from pytest_codexsandbox.pytest_plugin.journal_readback import refuse
 
     refuse(config, code, why)
 
@@ -118,7 +120,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture
 def trial(request: pytest.FixtureRequest) -> "RealTrial":
     """Both sides of a promise's acts: what the shipped scenarios assert over."""
-    from pytest_codexsandbox.fixtures import open_trial
+    from pytest_codexsandbox.pytest_plugin.fixtures import open_trial
 
     return open_trial(request)
 
@@ -126,7 +128,7 @@ def trial(request: pytest.FixtureRequest) -> "RealTrial":
 @pytest.fixture
 def codex_writing(request: pytest.FixtureRequest) -> "RealWriting":
     """What a generator did to one user's files: what the shipped scenarios about generators assert over."""
-    from pytest_codexsandbox.fixtures import open_writing
+    from pytest_codexsandbox.pytest_plugin.fixtures import open_writing
 
     return open_writing(request)
 
@@ -134,7 +136,7 @@ def codex_writing(request: pytest.FixtureRequest) -> "RealWriting":
 @pytest.fixture
 def codex_sandbox(request: pytest.FixtureRequest) -> "Iterator[CodexSandbox]":
     """Runs commands through the real Codex, in each selected cell: `codex_sandbox.run("sh", "-c", "…")`."""
-    from pytest_codexsandbox.fixtures import open_sandbox
+    from pytest_codexsandbox.pytest_plugin.fixtures import open_sandbox
 
     yield from open_sandbox(request)
 
@@ -149,7 +151,7 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any) -> None:
     if not node.config.pluginmanager.hasplugin(_CONTROLLER) and Path(node.workerinput[FOLDER]).is_dir():
-        from pytest_codexsandbox.activation import activate_late
+        from pytest_codexsandbox.pytest_plugin.activation import activate_late
 
         activate_late(node, Path(node.workerinput[FOLDER]), _COLLECTION)
 
@@ -163,7 +165,7 @@ def _asks_for_us(metafunc: pytest.Metafunc) -> bool:
     names = {"trial", "codex_sandbox"} & set(metafunc.fixturenames)
     if not names:
         return False
-    from pytest_codexsandbox.whose import is_ours
+    from pytest_codexsandbox.pytest_plugin.fixture_owner import is_ours
 
     return any(is_ours(metafunc, name) for name in names)
 
@@ -182,6 +184,6 @@ FOLDER = "codexsandbox_folder"  # of the run, in what xdist tells a worker
 
 
 def _activate(config: pytest.Config) -> None:
-    from pytest_codexsandbox.activation import activate
+    from pytest_codexsandbox.pytest_plugin.activation import activate
 
     activate(config, _COLLECTION)

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.fetch import NotReached
+from pytest_codexsandbox.system.download import NotReached
 
 REGISTRIES: Final = "CODEXSANDBOX_NEED_REGISTRIES"
 DOCKER: Final = "CODEXSANDBOX_NEED_DOCKER"

@@ -28,23 +28,23 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from pytest_codexsandbox.commands.asked import INSTALL
-from pytest_codexsandbox.commands.workbench import tell, workbench
+from pytest_codexsandbox.commands.argument_types import filled
+from pytest_codexsandbox.commands.matrix_options import INSTALL
+from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.diagnosis.boot import Finding, judge_boot
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.harness.boot_request import Asked, Measured, measure
+from pytest_codexsandbox.harness.observation_cache import BenchOptions, bench
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NETWORK, POLICIES, WORKSPACE_WRITE
-from pytest_codexsandbox.options import filled
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.candidates import candidate
-from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.releases.user_binaries import candidate
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.session.bench import BenchOptions, bench
-from pytest_codexsandbox.session.boot_request import Asked, Measured, measure
 
 EXAMPLES: Final = (
     "codexsandbox boot-check",

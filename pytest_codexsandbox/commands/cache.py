@@ -12,8 +12,8 @@ from typing import Final
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.entry import Entry
-from pytest_codexsandbox.releases.limits import limit_from, parse_size
+from pytest_codexsandbox.releases.cache_entry import Entry
+from pytest_codexsandbox.releases.cache_limits import limit_from, parse_size
 from pytest_codexsandbox.releases.store import Store
 
 EXAMPLES: Final = (

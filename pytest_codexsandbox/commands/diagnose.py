@@ -19,22 +19,22 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox import journal as journals
 from pytest_codexsandbox.commands import diagnose_json
 from pytest_codexsandbox.diagnosis.choices import choices
+from pytest_codexsandbox.diagnosis.explain import EXPLAINED, diagnose
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
-from pytest_codexsandbox.diagnosis.table import WORDS, markdown
+from pytest_codexsandbox.diagnosis.reference_page import WORDS, markdown
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.explain import EXPLAINED, diagnose
+from pytest_codexsandbox.journal import store as journals
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.facts import contradiction, incomplete
+from pytest_codexsandbox.reports.headlines import contradiction, incomplete
 from pytest_codexsandbox.reports.merged_remedies import merged
-from pytest_codexsandbox.reports.private import private
+from pytest_codexsandbox.reports.path_masking import private
 
 EXAMPLES: Final = (
     "codexsandbox diagnose .codexsandbox/2026-11-18T09-41/journal.ndjson",

@@ -16,28 +16,28 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.commands import doctor_containers
-from pytest_codexsandbox.commands.asked import INSTALL
-from pytest_codexsandbox.commands.finding import Finding, as_text, words
-from pytest_codexsandbox.commands.workbench import tell, workbench
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.commands.argument_types import filled
+from pytest_codexsandbox.commands.doctor_findings import Finding, as_text, words
+from pytest_codexsandbox.commands.matrix_options import INSTALL
+from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.harness.observation_cache import BenchOptions, bench
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
-from pytest_codexsandbox.model.start import Started
-from pytest_codexsandbox.options import filled
+from pytest_codexsandbox.model.sandbox_state import Started
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import npm, pypi
-from pytest_codexsandbox.releases.candidates import candidate
-from pytest_codexsandbox.releases.catalogue import installed
-from pytest_codexsandbox.releases.machine import here
+from pytest_codexsandbox.releases.known_releases import installed
+from pytest_codexsandbox.releases.platform_tag import here
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import Store
-from pytest_codexsandbox.reports.facts import many
-from pytest_codexsandbox.session.bench import BenchOptions, bench
+from pytest_codexsandbox.releases.user_binaries import candidate
+from pytest_codexsandbox.reports.headlines import many
+from pytest_codexsandbox.system import process as proc
 
 EXAMPLES: Final = (
     "codexsandbox doctor",

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from pytest_codexsandbox.commands.finding import Finding, words
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.commands.doctor_findings import Finding, words
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.matrix.axes import DISTROS, SHIPPED
+from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
 from pytest_codexsandbox.registry import cache_folder

@@ -18,9 +18,9 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Table
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.matrix import toml_files
-from pytest_codexsandbox.matrix.renewal import Draft, drafts
+from pytest_codexsandbox.matrix.expectation_drafts import Draft, drafts
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 

@@ -17,7 +17,7 @@ from typing import Final
 from pytest_codexsandbox.commands import generator_try
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators.scaffold import LANGUAGES, README, written
-from pytest_codexsandbox.matrix import generators
+from pytest_codexsandbox.matrix import generator_files as generators
 from pytest_codexsandbox.model.ids import as_value, is_value
 
 EXAMPLES: Final = (

@@ -11,38 +11,40 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox import choosing
-from pytest_codexsandbox.commands.asked import INSTALL
-from pytest_codexsandbox.commands.generator_screen import Case as Shown
-from pytest_codexsandbox.commands.generator_screen import Head, screen
-from pytest_codexsandbox.commands.workbench import tell, workbench
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.commands.argument_types import filled
+from pytest_codexsandbox.commands.generator_text import Case as Shown
+from pytest_codexsandbox.commands.generator_text import Head, screen
+from pytest_codexsandbox.commands.matrix_options import INSTALL
+from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.diagnosis.explain import diagnose
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.explain import diagnose
-from pytest_codexsandbox.generators.readable import need_programs
-from pytest_codexsandbox.matrix import rows, survey
-from pytest_codexsandbox.matrix.generated import Writers, writers
+from pytest_codexsandbox.generators.required_paths import need_programs
+from pytest_codexsandbox.harness import planner as choosing
+from pytest_codexsandbox.harness.generators import single_case as tried
+from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop
+from pytest_codexsandbox.harness.generators.factory import open_workshop
+from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions, bench
+from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
+from pytest_codexsandbox.matrix import decision_table as rows
+from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix.generator_cells import Writers, writers
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
-from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix.suggestions import known
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import Case, Wish
-from pytest_codexsandbox.model.journal import ClaimLine, Line, StoryLine
+from pytest_codexsandbox.model.journal_lines import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.told import anonymous
+from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.options import REPORT_DIR, filled
 from pytest_codexsandbox.registry import cache_folder, shipped
-from pytest_codexsandbox.releases.candidates import candidate
-from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.reports.paint import Paint
-from pytest_codexsandbox.session import tried
-from pytest_codexsandbox.session.bench import Bench, BenchOptions, bench
-from pytest_codexsandbox.session.opening import open_workshop
-from pytest_codexsandbox.session.workshop import RealWorkshop
-from pytest_codexsandbox.session.writing import RealWriting
+from pytest_codexsandbox.releases.user_binaries import candidate
+from pytest_codexsandbox.reports.terminal_style import Paint
 
 EXAMPLES: Final = (
     "codexsandbox generator try -- mytool render --out @CONFIG@",

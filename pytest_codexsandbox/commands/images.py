@@ -23,15 +23,15 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.commands.images_table import Row, as_text, rows
-from pytest_codexsandbox.environments.container.provision import wanted
-from pytest_codexsandbox.environments.container.provision.foresight import Foresight
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.availability import Foresight
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.environments.container.provision.together import make_all
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted
-from pytest_codexsandbox.environments.container.provision.watch import watching
+from pytest_codexsandbox.environments.container.provision.parallel_build import make_all
+from pytest_codexsandbox.environments.container.provision.progress import watching
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
-from pytest_codexsandbox.matrix.axes import DISTROS, SHIPPED
-from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
+from pytest_codexsandbox.matrix.suggestions import known
 from pytest_codexsandbox.registry import cache_folder
 
 EXAMPLES: Final = (
@@ -104,7 +104,7 @@ def _as_json(found: tuple[Row, ...], host: str, fault: str) -> str:
 def _build(options: argparse.Namespace, names: tuple[str, ...]) -> int:
     from pytest_codexsandbox.environments.container.engine import Engine
     from pytest_codexsandbox.environments.container.images import PROVIDERS
-    from pytest_codexsandbox.environments.container.provision.beforehand import one_by_one
+    from pytest_codexsandbox.environments.container.provision.image_preparation import one_by_one
 
     cache = cache_folder()
     providers = PROVIDERS[:1] if options.do == "pull" else PROVIDERS
@@ -154,8 +154,8 @@ def _wants(options: argparse.Namespace, names: tuple[str, ...], cache: Path) -> 
 
 def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
     from pytest_codexsandbox.environments.container.engine import Engine
-    from pytest_codexsandbox.environments.container.provision import stock
-    from pytest_codexsandbox.environments.container.sweeping import find
+    from pytest_codexsandbox.environments.container.provision import image_inventory as stock
+    from pytest_codexsandbox.environments.container.sweep import find
 
     named = frozenset(options.names)
     shipped = [SHIPPED.image(name) for name in SHIPPED.values(DISTROS)]

@@ -7,11 +7,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.provision import wanted
-from pytest_codexsandbox.environments.container.provision.foresight import Foresight
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.availability import Foresight
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import Locked, LockFile
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 
 WIDTH: Final = 80
 State = Literal["ready", "in part", "to make", "not had"]

@@ -15,22 +15,25 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox import combinations
-from pytest_codexsandbox.choosing import Known, here, seconds_of, stock
-from pytest_codexsandbox.commands import asked
+from pytest_codexsandbox.commands import matrix_options as asked
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
-from pytest_codexsandbox.durations import work_of
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.generators.third_party.forecast import forecast_of
-from pytest_codexsandbox.matrix import generated, load, locked, survey
-from pytest_codexsandbox.matrix.containers import Choice
+from pytest_codexsandbox.generators.third_party.download_estimate import forecast_of
+from pytest_codexsandbox.harness import option_conflicts as combinations
+from pytest_codexsandbox.harness.durations import work_of
+from pytest_codexsandbox.harness.planner import Known, here, seconds_of, stock
+from pytest_codexsandbox.matrix import generator_cells as generated
+from pytest_codexsandbox.matrix import load
+from pytest_codexsandbox.matrix import lockfile as locked
+from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix.container_cells import Choice
 from pytest_codexsandbox.matrix.expand import arch_of
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.plan import digest, make
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.registry import cache_folder, shipped
-from pytest_codexsandbox.releases.forecast import forecast
+from pytest_codexsandbox.releases.download_estimate import forecast
 
 EXAMPLES: Final = (
     "codexsandbox plan",

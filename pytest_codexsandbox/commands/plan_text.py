@@ -7,14 +7,14 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN, Work, in_words, work_of
-from pytest_codexsandbox.matrix.combine import UNAVAILABLE
-from pytest_codexsandbox.model.asked import Asked
+from pytest_codexsandbox.harness.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN, Work, in_words, work_of
+from pytest_codexsandbox.matrix.combinations import UNAVAILABLE
+from pytest_codexsandbox.model.artifact_status import Stock
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import AXES
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.stock import Stock
-from pytest_codexsandbox.releases.forecast import Forecast
+from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.releases.download_estimate import Forecast
 
 WIDTH: Final = 80
 _KINDS: Final = {

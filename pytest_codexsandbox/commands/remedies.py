@@ -20,10 +20,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from pytest_codexsandbox.commands.asked import INSTALL
 from pytest_codexsandbox.commands.images import DOCKER
-from pytest_codexsandbox.commands.remedies_chosen import Choice, choose
+from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.remedies_paste import written
+from pytest_codexsandbox.commands.remedies_selection import Choice, choose
 from pytest_codexsandbox.commands.remedies_text import (
     IMAGE,
     closing,
@@ -34,17 +34,17 @@ from pytest_codexsandbox.commands.remedies_text import (
     outcome_lines,
     proved_json,
 )
-from pytest_codexsandbox.commands.workbench import tell, workbench
+from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, WrongInput
-from pytest_codexsandbox.matrix.axes import DISTROS, SHIPPED
-from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.harness.remedy_proof import DISTRO, Outcome, Starts, in_containers, prove
+from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
-from pytest_codexsandbox.ports import Say, Subject
+from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.protocols import Say, Subject
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.candidates import candidate
-from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.session.proving import DISTRO, Outcome, Starts, in_containers, prove
+from pytest_codexsandbox.releases.user_binaries import candidate
 
 EXAMPLES: Final = (
     "codexsandbox remedies",

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_codexsandbox.commands.remedies_chosen import Choice
+from pytest_codexsandbox.commands.remedies_selection import Choice
 from pytest_codexsandbox.diagnosis.remedies import Remedy
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.registry import shipped

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.commands.remedies_chosen import Choice
+from pytest_codexsandbox.commands.remedies_selection import Choice
 from pytest_codexsandbox.diagnosis.bubblewrap_family import listed as families_listed
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.diagnosis.remedies import ORDER, Proof, Remedy, proved_with
 from pytest_codexsandbox.diagnosis.remedy_text import ANYWHERE, Where, price, shown
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.harness.remedy_proof import Outcome
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.facts import many
-from pytest_codexsandbox.session.proving import Outcome
+from pytest_codexsandbox.reports.headlines import many
 
 _WIDTH: Final = 100
 FILTER_FILE: Final = "seccomp.json"  # what the text of a remedy calls it

@@ -17,18 +17,18 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.commands.workbench import tell, workbench
-from pytest_codexsandbox.doors.filling import plan_word, read_plan_word
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.doors.placeholders import plan_word, read_plan_word
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import MachineFault, WrongInput
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment
+from pytest_codexsandbox.protocols import Environment
 from pytest_codexsandbox.registry import plugged
-from pytest_codexsandbox.reports.facts import incomplete, many
+from pytest_codexsandbox.reports.headlines import incomplete, many
 
 EXAMPLES: Final = (
     "codexsandbox replay-floor .codexsandbox/2026-11-18T09-41-00/journal.ndjson",

@@ -15,16 +15,16 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.diagnosis.explain import with_alone
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.explain import with_alone
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.registry import plugged
 from pytest_codexsandbox.reports import by_generator, terminal
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.facts import contradiction
-from pytest_codexsandbox.reports.private import private
-from pytest_codexsandbox.reports.written import FILES, put
+from pytest_codexsandbox.reports.headlines import contradiction
+from pytest_codexsandbox.reports.path_masking import private
+from pytest_codexsandbox.reports.writer import FILES, put
 
 EXAMPLES: Final = (
     "codexsandbox report .codexsandbox/2026-11-18T09-41-00",

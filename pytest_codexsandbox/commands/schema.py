@@ -6,7 +6,7 @@
 import argparse
 from typing import Final
 
-from pytest_codexsandbox.reports.schema import SHIPPED
+from pytest_codexsandbox.reports.journal_schema import SHIPPED
 
 EXAMPLES: Final = (
     "codexsandbox schema",

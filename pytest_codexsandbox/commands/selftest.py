@@ -18,26 +18,27 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.commands import kill_matrix, selftest_generators
-from pytest_codexsandbox.commands.workbench import tell, workbench
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.commands import selftest_generators
+from pytest_codexsandbox.commands import selftest_table as kill_matrix
+from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.harness.batteries import group_of
+from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
+from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.matrix import scenario_index as survey
 from pytest_codexsandbox.matrix.plan import WHOLE, rides
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.releases.catalogue import installed
-from pytest_codexsandbox.session.batteries import group_of
-from pytest_codexsandbox.session.bench import Bench, BenchOptions
-from pytest_codexsandbox.session.rehearsal import rehearse
-from pytest_codexsandbox.subjects import AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, Fake, subject
-from pytest_codexsandbox.subjects.killing import OWN, STANDING, Fault, Killing, faults, is_wanted
+from pytest_codexsandbox.releases.known_releases import installed
+from pytest_codexsandbox.selftest import AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, Fake, subject
+from pytest_codexsandbox.selftest.kill_rules import OWN, STANDING, Fault, Killing, faults, is_wanted
 
 EXAMPLES: Final = (
     "codexsandbox selftest",

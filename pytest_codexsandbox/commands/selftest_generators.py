@@ -8,32 +8,34 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.commands.workbench import tell, workbench
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.generators.bad.catalogue import BAD, USER, Bad
-from pytest_codexsandbox.matrix import generator_specs, generators, survey
-from pytest_codexsandbox.matrix.generated import DOOR, Writers
+from pytest_codexsandbox.harness.baseline_checks import STANDING
+from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop
+from pytest_codexsandbox.harness.generators.factory import open_workshop
+from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
+from pytest_codexsandbox.harness.trial_runner import run_promise
+from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import generator_specs
+from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix.generator_cells import DOOR, Writers
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.generator import Case
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import cache_folder, shipped
-from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.session.bench import Bench, BenchOptions
-from pytest_codexsandbox.session.opening import open_workshop
-from pytest_codexsandbox.session.rehearsal import run_promise
-from pytest_codexsandbox.session.standing import STANDING
-from pytest_codexsandbox.session.workshop import RealWorkshop
-from pytest_codexsandbox.session.writing import RealWriting
-from pytest_codexsandbox.subjects.fake import Fake
-from pytest_codexsandbox.subjects.killing import Killing
+from pytest_codexsandbox.selftest.fake import Fake
+from pytest_codexsandbox.selftest.kill_rules import Killing
 
 GOOD: Final = "good"
 REACHED: Final = "REACHED"  # printed by those that get what no generator may get

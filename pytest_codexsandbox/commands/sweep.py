@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.environments.codex_left import take_away
-from pytest_codexsandbox.environments.folders import remove_owned
-from pytest_codexsandbox.environments.sweeping import Found, Remnant, find, sweep
+from pytest_codexsandbox.environments.codex_leftovers import take_away
+from pytest_codexsandbox.environments.run_dirs import remove_owned
+from pytest_codexsandbox.environments.sweep import Found, Remnant, find, sweep
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.store import Store
@@ -86,7 +86,7 @@ def _is_forgotten(folder: Path) -> bool:
 def _in_engines(hosts: list[str]) -> Iterator[Remnant]:
     """Of each engine that was named, and of the usual one where there is one."""
     try:
-        from pytest_codexsandbox.environments.container.sweeping import remnants
+        from pytest_codexsandbox.environments.container.sweep import remnants
     except ImportError:  # without the extra `docker` nothing of ours can be in an engine
         return
     for host in ["", *hosts]:
@@ -99,7 +99,7 @@ def _in_engines(hosts: list[str]) -> Iterator[Remnant]:
 
 
 def _swept(one: Remnant) -> Remnant:
-    from pytest_codexsandbox.environments.container.sweeping import remove
+    from pytest_codexsandbox.environments.container.sweep import remove
 
     return remove(one)
 

@@ -7,9 +7,9 @@ import uuid
 
 import pytest
 
-from pytest_codexsandbox.contract.asking import GENEROUS, fresh, processes_with, python, sh, shell
+from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, processes_with, python, sh, shell
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.ports import Environment
+from pytest_codexsandbox.protocols import Environment
 
 MEGABYTES = 10_000_000
 

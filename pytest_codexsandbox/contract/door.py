@@ -17,12 +17,12 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
+from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, READ_ONLY, WORKSPACE_WRITE, Policy
-from pytest_codexsandbox.ports import Door, Environment, Subject
+from pytest_codexsandbox.protocols import Door, Environment, Subject
 
 OLD = Given(kind="file", path="@WORKSPACE@/@NAME@", content="old")
 WRITE = {"contract.door/write": Act(verb="write", path=OLD.path, params={"data": "new"}, given=(OLD,))}

@@ -10,8 +10,8 @@ class TestMyPlace(EnvironmentContract):
 """
 
 from pytest_codexsandbox.contract.commands import CommandContract
-from pytest_codexsandbox.contract.conversations import ConversationContract
-from pytest_codexsandbox.contract.ends import EndContract
+from pytest_codexsandbox.contract.lifecycle import EndContract
+from pytest_codexsandbox.contract.live_processes import ConversationContract
 from pytest_codexsandbox.contract.worlds import WorldContract
 
 __all__ = ["EnvironmentContract"]

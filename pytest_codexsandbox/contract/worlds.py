@@ -9,13 +9,13 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from pytest_codexsandbox.contract.asking import GENEROUS, PATH, fresh, processes_with, python, shell
+from pytest_codexsandbox.contract.process_tools import GENEROUS, PATH, fresh, processes_with, python, shell
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.act import PLACEHOLDERS, Given, Look
-from pytest_codexsandbox.model.base import SEARCHED
+from pytest_codexsandbox.model.base_acts import SEARCHED
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment
+from pytest_codexsandbox.protocols import Environment
 
 SQLITE = """
     import sqlite3, sys

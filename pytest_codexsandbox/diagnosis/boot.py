@@ -8,7 +8,7 @@ from pytest_codexsandbox.diagnosis.choices import choices
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.model.policy import NETWORK, POLICIES
 from pytest_codexsandbox.model.record import Diagnosis
-from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.sandbox_state import Started
 
 OK: Final = 0
 UNKNOWN: Final = 10  # as in a run: the harness cannot tell

@@ -9,7 +9,7 @@ from typing import Final
 
 from packaging.version import Version
 
-from pytest_codexsandbox.diagnosis.clues import version_in
+from pytest_codexsandbox.diagnosis.fact_conditions import version_in
 
 OWN: Final = "Codex's own bubblewrap"
 _BEFORE: Final = "bubblewrap before 0.12"

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.diagnosis.clues import wrong_condition
+from pytest_codexsandbox.diagnosis.fact_conditions import wrong_condition
 from pytest_codexsandbox.errors import WrongInput
 
 GAP: Final = "…"

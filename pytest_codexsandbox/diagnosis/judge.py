@@ -21,10 +21,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.model.bwrap import BLOCKED_BY
+from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.sandbox_state import Started
 from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
 
 Outcome = Literal["passed", "failed", "skipped", "error"]

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.diagnosis.clues import NO_FACTS, contradicted, holds, searchable, unwrapped
+from pytest_codexsandbox.diagnosis.fact_conditions import NO_FACTS, contradicted, holds, searchable, unwrapped
 from pytest_codexsandbox.diagnosis.fingerprint import REACH, Fingerprint, Span, find, load_all
 from pytest_codexsandbox.diagnosis.remedy_text import remedies_here
 from pytest_codexsandbox.model.record import Diagnosis

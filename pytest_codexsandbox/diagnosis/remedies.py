@@ -1,7 +1,7 @@
 """Read what can be done about a cause, what it costs, and where it was shown to help: remedies.toml.
 
 A proof is two places: one in which the sandbox does not start for this cause, and the same changed as the remedy says.
-session/proving goes to both. A remedy that changes a kernel or a host is never tried, and says that it is not proved.
+`harness.remedy_proof` measures in both. A remedy that changes a kernel or a host is never tried, and says so.
 """
 
 import tomllib

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from pytest_codexsandbox.diagnosis.bubblewrap_family import family_in, listed
-from pytest_codexsandbox.diagnosis.clues import NO_FACTS
+from pytest_codexsandbox.diagnosis.fact_conditions import NO_FACTS
 from pytest_codexsandbox.diagnosis.remedies import ORDER, Proof, Remedy, Turns, remedies
 from pytest_codexsandbox.model.record import RemedyHere
 

@@ -9,16 +9,16 @@ from typing import Final
 
 from packaging.version import Version
 
-from pytest_codexsandbox.doors.conversing import ConversingDoor
-from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of
-from pytest_codexsandbox.doors.settings import settings_of
+from pytest_codexsandbox.doors.codex_options import settings_of
+from pytest_codexsandbox.doors.driven_door import ConversingDoor
+from pytest_codexsandbox.doors.driver_command import QUIET, as_words, driven, policy_of
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.protocols import Subject
 
 DRIVER: Final = "app_server_driver.py"
 FIRST: Final = Version("0.105.0")  # measured: 0.65, 0.99, 0.101 and 0.104 refuse every command, 0.105 runs them

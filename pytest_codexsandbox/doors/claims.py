@@ -16,18 +16,18 @@ import msgspec
 import tomli
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.doors.asking_server import AskingServer, Ended, Refused
-from pytest_codexsandbox.doors.driven import as_words
-from pytest_codexsandbox.doors.effective import claim_of, told
-from pytest_codexsandbox.doors.lacking import lacked
-from pytest_codexsandbox.doors.settings import settings_of
-from pytest_codexsandbox.doors.surroundings import surroundings
+from pytest_codexsandbox.doors.app_server_client import AskingServer, Ended, Refused
+from pytest_codexsandbox.doors.call_environ import surroundings
+from pytest_codexsandbox.doors.claim_parser import claim_of, told
+from pytest_codexsandbox.doors.codex_options import settings_of
+from pytest_codexsandbox.doors.driver_command import as_words
+from pytest_codexsandbox.doors.resource_exhaustion import lacked
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.generator import CONFIG, Claim, Laid, Mode
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 
 MANY: Final = 200  # files that one server is asked about: each leaves a thread in its memory
 QUIET: Final = ("features.plugins=false", "features.shell_snapshot=false")

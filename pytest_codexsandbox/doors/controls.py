@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox.doors.call_environ import SEARCH_PATH, surroundings
 from pytest_codexsandbox.doors.observe import observe
-from pytest_codexsandbox.doors.surroundings import SEARCH_PATH, surroundings
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 
 NONE: Final = "no bubblewrap: none on PATH, and none beside this Codex"
 

@@ -7,16 +7,16 @@ is Codex' own way to a command: its tool, its approval policy (never), its sandb
 from collections.abc import Sequence
 from typing import Final
 
-from pytest_codexsandbox.doors.conversing import ConversingDoor
-from pytest_codexsandbox.doors.driven import QUIET, as_words, driven, policy_of
+from pytest_codexsandbox.doors.codex_options import exec_words
+from pytest_codexsandbox.doors.driven_door import ConversingDoor
+from pytest_codexsandbox.doors.driver_command import QUIET, as_words, driven, policy_of
 from pytest_codexsandbox.doors.sandbox_cli import toml_text
-from pytest_codexsandbox.doors.settings import exec_words
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.protocols import Subject
 
 DRIVER: Final = "exec_turn_driver.py"
 

@@ -9,26 +9,18 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.filling import (
-    fill,
-    fill_act,
-    in_order,
-    look_key,
-    looked_at,
-    name_word,
-    plan_word,
-)
-from pytest_codexsandbox.doors.lacking import lacked
-from pytest_codexsandbox.doors.spoken import spoken
+from pytest_codexsandbox.doors.placeholders import fill, fill_act, in_order, look_key, looked_at, name_word, plan_word
+from pytest_codexsandbox.doors.probe_output import spoken
+from pytest_codexsandbox.doors.resource_exhaustion import lacked
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from pytest_codexsandbox.model.act import Act, Call, DoneAct, Given, Look
-from pytest_codexsandbox.model.base import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
+from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation, Survey
 from pytest_codexsandbox.model.policy import Policy
-from pytest_codexsandbox.model.printed import text_of, text_of_end
+from pytest_codexsandbox.model.printed_text import text_of, text_of_end
 from pytest_codexsandbox.model.redact import redact
-from pytest_codexsandbox.ports import Door, Environment, Laying, Subject
+from pytest_codexsandbox.protocols import Door, Environment, Laying, Subject
 
 __all__ = ["look_key", "observe"]
 

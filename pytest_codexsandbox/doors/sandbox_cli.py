@@ -11,10 +11,10 @@ before the subcommand, where every release reads them. Which shape a binary has 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pytest_codexsandbox.doors.configured import ConfiguredDoor, Write
+from pytest_codexsandbox.doors.call_environ import surroundings
+from pytest_codexsandbox.doors.codex_options import settings_of
+from pytest_codexsandbox.doors.generated_config import ConfiguredDoor, Write
 from pytest_codexsandbox.doors.observe import observe
-from pytest_codexsandbox.doors.settings import settings_of
-from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -22,7 +22,7 @@ from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 
 SUBCOMMAND: Final = {
     "sandbox": ("sandbox",),

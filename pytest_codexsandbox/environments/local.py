@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox import proc
-from pytest_codexsandbox.environments import folders
-from pytest_codexsandbox.environments.hand_client import TURN_TIMEOUT, HandClient
-from pytest_codexsandbox.environments.hand_environment import GUEST, HandEnvironment
+from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments.agent_client import TURN_TIMEOUT, HandClient
+from pytest_codexsandbox.environments.agent_environment import GUEST, HandEnvironment
 from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.ports import Brought, Say, silent
+from pytest_codexsandbox.protocols import Brought, Say, silent
+from pytest_codexsandbox.system import process as proc
 
 HAND: Final = GUEST / "hand.py"
 

@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import seen
-from pytest_codexsandbox.generators.checks.granting import SPEAKS, granted, layers
-from pytest_codexsandbox.generators.checks.places import misplaced_keys
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.granted_policy import SPEAKS, granted, layers
+from pytest_codexsandbox.generators.checks.key_placement import misplaced_keys
 from pytest_codexsandbox.model.generator import Finding, Story
 
 CAPTURED: Final = "captured"

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators.checks import seen
+from pytest_codexsandbox.generators.checks import case_view as seen
 from pytest_codexsandbox.model.contents import is_configuration
 from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix.suggestions import known
 
 # A module that holds one of these may define names that its source does not spell.
 _DYNAMIC: Final = re.compile(r"import\s+\*|__getattr__|\b(?:globals|locals|vars|setattr|exec|eval)\s*\(|sys\.modules")

@@ -8,8 +8,8 @@ network or a further folder was not asked for: to grant one is a leak, unless a 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_codexsandbox.generators.checks.granting import granted, layers
-from pytest_codexsandbox.generators.checks.overrides import merged
+from pytest_codexsandbox.generators.checks.cli_overrides import merged
+from pytest_codexsandbox.generators.checks.granted_policy import granted, layers
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
 from pytest_codexsandbox.model.generator import FREE, PARTS, Expect, Mode, Outcome, Part, Row
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks.reading import read, written
+from pytest_codexsandbox.generators.checks.codex_toml import read, written
 from pytest_codexsandbox.model.generator import Case
 
 USUAL: Final = "demo"  # for a generator that writes no server

@@ -12,10 +12,11 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.matrix import generators, toml_files
-from pytest_codexsandbox.matrix.axes import Catalogue
-from pytest_codexsandbox.matrix.ruling import ENGINE
-from pytest_codexsandbox.matrix.where import is_range, parse
+from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix.axis_files import Catalogue
+from pytest_codexsandbox.matrix.exclusions import ENGINE
+from pytest_codexsandbox.matrix.where_clause import is_range, parse
 from pytest_codexsandbox.model.ids import cell_id
 from pytest_codexsandbox.registry import shipped
 

@@ -9,7 +9,7 @@ import msgspec
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.coverage import Part, parts
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.step import PlannedNothing
+from pytest_codexsandbox.model.plan_key import PlannedNothing
 
 KIND: Final = "budget"
 

@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.combine import EXCLUDED, Left
-from pytest_codexsandbox.matrix.containers import Choice, Chosen, Picked, spread
+from pytest_codexsandbox.matrix.combinations import EXCLUDED, Left
+from pytest_codexsandbox.matrix.container_cells import Choice, Chosen, Picked, spread
+from pytest_codexsandbox.matrix.exclusions import placed
 from pytest_codexsandbox.matrix.load import MatrixFile
-from pytest_codexsandbox.matrix.nearest import known
-from pytest_codexsandbox.matrix.ruling import placed
-from pytest_codexsandbox.matrix.where import fits
+from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.where_clause import fits
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.ids import as_value, is_value
-from pytest_codexsandbox.model.step import PlannedNothing
+from pytest_codexsandbox.model.plan_key import PlannedNothing
 
 
 class Expanded(msgspec.Struct, frozen=True, kw_only=True):

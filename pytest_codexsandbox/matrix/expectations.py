@@ -18,13 +18,13 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.matrix.deviation_files import LOST_CAPABILITY, Deviation, load
-from pytest_codexsandbox.matrix.where import fits, needs_place, parse, values
+from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY, Deviation, load
+from pytest_codexsandbox.matrix.where_clause import fits, needs_place, parse, values
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 
 __all__ = ["Applied", "Deviation", "apply", "load"]

@@ -13,8 +13,8 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import generators
-from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix.suggestions import known
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.model.generator_spec import FOLDERS, PLACEHOLDERS, SCHEMES, Generator, Scheme, Spec
 from pytest_codexsandbox.model.ids import as_value, is_value

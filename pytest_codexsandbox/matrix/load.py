@@ -10,12 +10,14 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import axes, locked, toml_files
-from pytest_codexsandbox.matrix.axes import Catalogue
-from pytest_codexsandbox.matrix.locked import Lock
-from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix import axis_files as axes
+from pytest_codexsandbox.matrix import lockfile as locked
+from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix.axis_files import Catalogue
+from pytest_codexsandbox.matrix.lockfile import Lock
+from pytest_codexsandbox.matrix.suggestions import known
 from pytest_codexsandbox.matrix.toml_files import TomlFile
-from pytest_codexsandbox.matrix.where import AXES, range_fault, values
+from pytest_codexsandbox.matrix.where_clause import AXES, range_fault, values
 from pytest_codexsandbox.model.coverage import WORDS
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.registry import CONTROLS, names, shipped

@@ -12,11 +12,11 @@ from pytest_codexsandbox.matrix import requirements
 from pytest_codexsandbox.matrix.select import Names, Selection, Sieve, check, is_standing
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
-from pytest_codexsandbox.model.journal import CellRow, PlanLine, PromiseRow
+from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
 from pytest_codexsandbox.model.policy import NAMED, POLICIES
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.step import Key, PlannedNothing
 
 EVERYTHING = Selection()
 WHOLE: Final = "sandbox"  # the door at which every promise is asked

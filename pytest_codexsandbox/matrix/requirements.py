@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix.suggestions import known
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.promise import Promise
 

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix.suggestions import known
 
 STANDING: Final = ("start", "trust")  # topics that are in every plan
 _FILE: Final = "the matrix file's skip"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.nearest import known
+from pytest_codexsandbox.matrix.suggestions import known
 
 T = TypeVar("T")
 _PARSER_PLACE = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")

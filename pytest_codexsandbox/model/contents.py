@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.journal import Line, StoryLine
-from pytest_codexsandbox.model.told import Told, ToldFile, ToldRun
+from pytest_codexsandbox.model.journal_lines import Line, StoryLine
+from pytest_codexsandbox.model.story_log import Told, ToldFile, ToldRun
 
 PLACES: Final = ("@CODEX_HOME@", "@WORKSPACE@/.codex", "@HOME@/.codex")
 OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0"  # links to itself that Codex makes at a call: no tool's work, no litter

@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.alone import Alone
-from pytest_codexsandbox.model.journal import (
+from pytest_codexsandbox.model.bare_tools import Alone
+from pytest_codexsandbox.model.journal_lines import (
     CallLine,
     ClaimLine,
     EndLine,
@@ -17,9 +17,9 @@ from pytest_codexsandbox.model.journal import (
     StoryLine,
     SubjectLine,
 )
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES, SANDBOXED
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import MEASURED, WORST_FIRST, Verdict
 
 START: Final = "start"  # the topic that promises the sandbox itself

@@ -6,7 +6,7 @@ Results of one cell may be put into one sign only where these facts were the sam
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pytest_codexsandbox.model.journal import EnvironmentLine
+from pytest_codexsandbox.model.journal_lines import EnvironmentLine
 
 CHANGED: Final = "changed"  # of facts: what a later look at the same environment found
 BWRAP: Final = "bwrap_of_calls"  # of facts: the bubblewrap on the PATH that calls of Codex have

@@ -4,9 +4,9 @@ import msgspec
 
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
-from pytest_codexsandbox.model.journal import CaseRow, GeneratorRow
+from pytest_codexsandbox.model.journal_lines import CaseRow, GeneratorRow
+from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.step import Key, PlannedNothing
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

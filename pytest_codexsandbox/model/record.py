@@ -2,7 +2,7 @@
 
 import msgspec
 
-from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 
 

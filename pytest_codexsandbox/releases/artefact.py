@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from pytest_codexsandbox.fetch import Hash
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.system.download import Hash
 
 Run = Callable[[Command], Finished]
 

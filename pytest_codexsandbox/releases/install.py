@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox import fetch
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.releases.artefact import Artefact
-from pytest_codexsandbox.releases.entry import Entry, Origin
-from pytest_codexsandbox.releases.files import ensure_folder, remove
-from pytest_codexsandbox.releases.machine import Platform
-from pytest_codexsandbox.releases.room import full_disk, room_for
+from pytest_codexsandbox.releases.cache_entry import Entry, Origin
+from pytest_codexsandbox.releases.cache_files import ensure_folder, remove
+from pytest_codexsandbox.releases.disk_space import full_disk, room_for
+from pytest_codexsandbox.releases.platform_tag import Platform
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.unpack import BadArchive, Unpacked, unpack_tar, unpack_wheel
+from pytest_codexsandbox.system import download as fetch
+from pytest_codexsandbox.system.download import Progress
 
 TRIES: Final = 3
 _GROWS: Final = 3.5  # an archive's unpacked size, at most, as a multiple of what is downloaded

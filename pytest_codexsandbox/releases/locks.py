@@ -14,7 +14,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.releases.entry import Entry
+from pytest_codexsandbox.releases.cache_entry import Entry
 
 BUILD_PATIENCE: Final = 1800.0  # seconds that a worker waits for the one that downloads
 _held: Final[dict[str, int]] = {}

@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
 
-from pytest_codexsandbox import environ
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.fetch import Hash, NotReached, NotThere, read_json
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
-from pytest_codexsandbox.releases.machine import Platform
 from pytest_codexsandbox.releases.npmrc import Registry
+from pytest_codexsandbox.releases.platform_tag import Platform
+from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system.download import Hash, NotReached, NotThere, read_json
 
 PACKAGE: Final = "@openai/codex"
 PATIENCE: Final = 90.0

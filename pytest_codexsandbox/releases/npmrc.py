@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from pytest_codexsandbox import environ
+from pytest_codexsandbox.system import environ
 
 _VARIABLE: Final = re.compile(r"\$\{([^}]+)\}")
 _SCOPE: Final = "@openai:registry"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from pytest_codexsandbox.fetch import Progress
+from pytest_codexsandbox.system.download import Progress
 
 
 class Silent:

@@ -9,15 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from pytest_codexsandbox import environ
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.fetch import Hash, NotReached
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
-from pytest_codexsandbox.releases.installed import PACKAGE
-from pytest_codexsandbox.releases.machine import Platform
-from pytest_codexsandbox.releases.names import wheel_version
-from pytest_codexsandbox.releases.pip_words import by_hand, refusal
+from pytest_codexsandbox.releases.installed_package import PACKAGE
+from pytest_codexsandbox.releases.pip_errors import by_hand, refusal
+from pytest_codexsandbox.releases.platform_tag import Platform
+from pytest_codexsandbox.releases.version_names import wheel_version
+from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system.download import Hash, NotReached
 
 PATIENCE: Final = 90.0
 

@@ -5,25 +5,26 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.ports import Environment
-from pytest_codexsandbox.releases import candidates, catalogue
-from pytest_codexsandbox.releases import installed as installation
+from pytest_codexsandbox.protocols import Environment
+from pytest_codexsandbox.releases import installed_package as installation
+from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases import user_binaries as candidates
 from pytest_codexsandbox.releases.artefact import Run
-from pytest_codexsandbox.releases.entry import Entry
+from pytest_codexsandbox.releases.binary_cache import asked_by_each, digest_of, is_script, probed
+from pytest_codexsandbox.releases.cache_entry import Entry
+from pytest_codexsandbox.releases.cache_limits import limit_from
 from pytest_codexsandbox.releases.install import install
-from pytest_codexsandbox.releases.known_binaries import asked_by_each, digest_of, is_script, probed
-from pytest_codexsandbox.releases.limits import limit_from
 from pytest_codexsandbox.releases.locks import hold
-from pytest_codexsandbox.releases.machine import Platform, here, of_a_build
-from pytest_codexsandbox.releases.names import release_name
-from pytest_codexsandbox.releases.places import published
+from pytest_codexsandbox.releases.platform_tag import Platform, here, of_a_build
 from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.sources import published
 from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.releases.version_names import release_name
+from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system.download import Progress
 
 
 class ResolvedSubject(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,8 +21,8 @@ import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.entry import Entry, Origin, Pointer
-from pytest_codexsandbox.releases.files import File, ensure_folder, intact, remove, tree_digest, write_whole
+from pytest_codexsandbox.releases.cache_entry import Entry, Origin, Pointer
+from pytest_codexsandbox.releases.cache_files import File, ensure_folder, intact, remove, tree_digest, write_whole
 from pytest_codexsandbox.releases.locks import build_lock, exclusive, hold, is_being_built, is_unused, shared, use_lock
 
 _FOLDERS: Final = ("entries", "releases", "staging", "locks")

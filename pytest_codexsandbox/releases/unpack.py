@@ -17,7 +17,7 @@ from typing import IO, Any, Final, Protocol
 import msgspec
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.releases.files import File
+from pytest_codexsandbox.releases.cache_files import File
 
 _CHUNK: Final = 1 << 20
 _MOST_BYTES: Final = 2 << 30

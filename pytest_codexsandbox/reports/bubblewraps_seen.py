@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.model.bwrap import BwrapUsed, used
-from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.bwrap_used import BwrapUsed, used
+from pytest_codexsandbox.model.journal_lines import CallLine
 
 _HEX = 64  # letters of a digest; `unreadable` is none
 

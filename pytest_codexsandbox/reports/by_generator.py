@@ -10,12 +10,13 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.model.verdict import SIGNS as SIGNS_OF
-from pytest_codexsandbox.reports import facts, readme_block
+from pytest_codexsandbox.reports import headlines as facts
+from pytest_codexsandbox.reports import readme_block
 from pytest_codexsandbox.reports.consequences import split, worst
 from pytest_codexsandbox.reports.escape import ascii_only, clipped, markdown, markdown_block, markdown_code
-from pytest_codexsandbox.reports.generated import Measured, measured, tally
-from pytest_codexsandbox.reports.paint import Paint
+from pytest_codexsandbox.reports.generator_tally import Measured, measured, tally
 from pytest_codexsandbox.reports.readme_line import ASCII, NOT_TOLD, SIGNS, Summary, line, summaries
+from pytest_codexsandbox.reports.terminal_style import Paint
 
 SUITE: Final = "what Codex does"  # with the files: the suite of any cell
 _COLUMNS: Final = (

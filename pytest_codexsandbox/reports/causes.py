@@ -5,16 +5,16 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.bwrap import BLOCKED_BY
-from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
+from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.ledger import HARNESS, Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 from pytest_codexsandbox.reports.consequences import follows, severity, split, worst
-from pytest_codexsandbox.reports.facts import many
-from pytest_codexsandbox.reports.generated import word_of
+from pytest_codexsandbox.reports.generator_tally import word_of
+from pytest_codexsandbox.reports.headlines import many
 from pytest_codexsandbox.reports.merged_remedies import merged
 
 _LOUD: Final = (Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED)

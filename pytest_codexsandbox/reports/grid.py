@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from pytest_codexsandbox.model.journal import CellRow
+from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED, POLICIES
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict, worst
-from pytest_codexsandbox.reports.facts import SYNTHETIC
-from pytest_codexsandbox.reports.generated import tally
+from pytest_codexsandbox.reports.generator_tally import tally
+from pytest_codexsandbox.reports.headlines import SYNTHETIC
 
 
 class Side(msgspec.Struct, frozen=True):

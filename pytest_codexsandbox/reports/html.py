@@ -16,19 +16,22 @@ import jinja2
 from markupsafe import Markup, escape
 
 from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS
-from pytest_codexsandbox.reports import alone, breadth, causes, facts
+from pytest_codexsandbox.reports import bare_tools as alone
+from pytest_codexsandbox.reports import causes
+from pytest_codexsandbox.reports import coverage_text as breadth
+from pytest_codexsandbox.reports import headlines as facts
 from pytest_codexsandbox.reports.by_generator import blocks
+from pytest_codexsandbox.reports.cause_scope import Places, places
 from pytest_codexsandbox.reports.escape import visible, visible_lines
-from pytest_codexsandbox.reports.generated import measured
+from pytest_codexsandbox.reports.generator_tally import measured
 from pytest_codexsandbox.reports.grid import Grid, grid
-from pytest_codexsandbox.reports.page_evidence import block, flat, promise_texts
-from pytest_codexsandbox.reports.page_generators import GeneratorText, texts
-from pytest_codexsandbox.reports.page_matrix import CLASSES, headings, sign_of, topics
-from pytest_codexsandbox.reports.places import Places, places
-from pytest_codexsandbox.reports.screen_causes import again
+from pytest_codexsandbox.reports.html_evidence import block, flat, promise_texts
+from pytest_codexsandbox.reports.html_generators import GeneratorText, texts
+from pytest_codexsandbox.reports.html_matrix import CLASSES, headings, sign_of, topics
+from pytest_codexsandbox.reports.terminal_causes import again
 
 _MACHINES: Final = 8
 _PAGE: Final = Path(__file__).parent / "page"

@@ -10,9 +10,12 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.model.ledger import Journal, count, known_without_sandbox, too_little
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.reports import alone, breadth, causes, facts
+from pytest_codexsandbox.reports import bare_tools as alone
+from pytest_codexsandbox.reports import causes
+from pytest_codexsandbox.reports import coverage_text as breadth
+from pytest_codexsandbox.reports import headlines as facts
 from pytest_codexsandbox.reports.by_generator import as_data, blocks
 
 SCHEMA: Final = 1

@@ -10,8 +10,8 @@ from typing import Final
 from xml.etree import ElementTree
 
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.reports.outcomes import Kind, Outcome, machine_changed, of_run, outcomes, properties
 
 RUN: Final = "codexsandbox.run"  # class name of the case that stands for the run itself

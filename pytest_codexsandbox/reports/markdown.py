@@ -5,21 +5,23 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
-from pytest_codexsandbox.reports import breadth, causes, facts
-from pytest_codexsandbox.reports.alike import FEW
-from pytest_codexsandbox.reports.alone import UNKNOWN, Note, Row, View, headings, numbered, token, view
+from pytest_codexsandbox.reports import causes
+from pytest_codexsandbox.reports import coverage_text as breadth
+from pytest_codexsandbox.reports import headlines as facts
+from pytest_codexsandbox.reports.bare_tools import UNKNOWN, Note, Row, View, headings, numbered, token, view
 from pytest_codexsandbox.reports.by_generator import blocks, marked
+from pytest_codexsandbox.reports.cause_scope import Places, places
+from pytest_codexsandbox.reports.cell_groups import FEW
 from pytest_codexsandbox.reports.escape import clipped, markdown, markdown_block, markdown_code
-from pytest_codexsandbox.reports.folding import FoldedRow, folded
-from pytest_codexsandbox.reports.generated import measured
+from pytest_codexsandbox.reports.generator_tally import measured
 from pytest_codexsandbox.reports.grid import Grid, Group, grid
-from pytest_codexsandbox.reports.page_evidence import Block, block
-from pytest_codexsandbox.reports.page_generators import CaseText, Field, GeneratorText, texts
-from pytest_codexsandbox.reports.page_matrix import CLASSES
-from pytest_codexsandbox.reports.places import Places, places
+from pytest_codexsandbox.reports.html_evidence import Block, block
+from pytest_codexsandbox.reports.html_generators import CaseText, Field, GeneratorText, texts
+from pytest_codexsandbox.reports.html_matrix import CLASSES
+from pytest_codexsandbox.reports.row_folding import FoldedRow, folded
 
 _MACHINES: Final = 6
 WIDEST: Final = 12  # columns of signs in one table

@@ -7,9 +7,9 @@ import msgspec
 
 from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox, measured_cells, too_little
 from pytest_codexsandbox.model.machine import changes
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.redact import redact
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.escape import visible
 

@@ -13,8 +13,8 @@ from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.facts import listed, many
-from pytest_codexsandbox.reports.generated import Measured, Tally, tally
+from pytest_codexsandbox.reports.generator_tally import Measured, Tally, tally
+from pytest_codexsandbox.reports.headlines import listed, many
 
 Answer = Literal["yes", "no", "unknown", "not asked"]
 SIGNS: Final[dict[Answer, str]] = {"yes": "✔", "no": "✘", "unknown": "?", "not asked": "–"}

@@ -13,7 +13,7 @@ import msgspec
 
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.reports import allure_results, junit
-from pytest_codexsandbox.reports.written import Written, put
+from pytest_codexsandbox.reports.writer import Written, put
 
 NO_RUN: Final = "none"  # name of the run in results of a command that never became one
 _READING: Final = (OSError, ElementTree.ParseError, StopIteration, ValueError)

@@ -6,20 +6,24 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
-from pytest_codexsandbox.reports import alone, breadth, causes, facts, screen_alone
+from pytest_codexsandbox.reports import bare_tools as alone
+from pytest_codexsandbox.reports import causes
+from pytest_codexsandbox.reports import coverage_text as breadth
+from pytest_codexsandbox.reports import headlines as facts
+from pytest_codexsandbox.reports import terminal_bare_tools as screen_alone
+from pytest_codexsandbox.reports.cause_scope import places
 from pytest_codexsandbox.reports.escape import ascii_only, clipped
-from pytest_codexsandbox.reports.generated import measured, paste
+from pytest_codexsandbox.reports.generator_tally import measured, paste
 from pytest_codexsandbox.reports.grid import grid
-from pytest_codexsandbox.reports.paint import LONGEST, Paint
-from pytest_codexsandbox.reports.places import places
 from pytest_codexsandbox.reports.readme_line import ASCII, summaries
 from pytest_codexsandbox.reports.readme_line import SIGNS as SIGNS_OF_ANSWERS
 from pytest_codexsandbox.reports.readme_line import line as readme_line
-from pytest_codexsandbox.reports.screen_causes import Teller, again
-from pytest_codexsandbox.reports.screen_matrix import matrix
+from pytest_codexsandbox.reports.terminal_causes import Teller, again
+from pytest_codexsandbox.reports.terminal_matrix import matrix
+from pytest_codexsandbox.reports.terminal_style import LONGEST, Paint
 
 NARROWEST: Final = 40
 _MACHINES: Final = 4

@@ -1,6 +1,6 @@
 """The policy that is in force in the end: what the real Codex says, and what it does."""
 
-from pytest_codexsandbox.declare import Writing, generator_promise
+from pytest_codexsandbox.api import Writing, generator_promise
 
 CONFIG = "https://developers.openai.com/codex/config-reference"
 OVERRIDES = "https://developers.openai.com/codex/config-advanced#one-off-overrides-from-the-cli"

@@ -1,6 +1,6 @@
 """After the call everything is as the command left it."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import READ_ONLY, ROOTS
 

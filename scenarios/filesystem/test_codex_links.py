@@ -1,6 +1,6 @@
 """Ways around a boundary that is drawn by paths: links and renames."""
 
-from pytest_codexsandbox.declare import WRITE_REFUSALS, Trial, promise
+from pytest_codexsandbox.api import WRITE_REFUSALS, Trial, promise
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.policy import ROOTS, SANDBOXED, WRITING
 

@@ -1,6 +1,6 @@
 """What lies outside the workspace and the granted roots stays as it is."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.policy import SANDBOXED
 

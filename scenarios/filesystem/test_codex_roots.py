@@ -1,6 +1,6 @@
 """Writable roots: what they grant, and what a root that is no ordinary folder does to the call."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import NETWORK, NO_TMP, READ_ONLY, ROOTS, WORKSPACE_WRITE
 

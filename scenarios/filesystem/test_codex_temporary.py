@@ -1,6 +1,6 @@
 """Folders that everybody shares: /tmp, $TMPDIR, /dev/shm."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, READ_ONLY, ROOTS, SANDBOXED, WORKSPACE_WRITE
 

@@ -1,6 +1,6 @@
 """The workspace: writable where that was asked for, read-only where it was not, readable everywhere."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.policy import FULL_ACCESS, READ_ONLY, SANDBOXED, WRITING
 

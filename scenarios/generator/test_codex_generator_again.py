@@ -1,6 +1,6 @@
 """A generator runs at every start: the second run must change nothing, and no reader may see half a file."""
 
-from pytest_codexsandbox.declare import Writing, generator_promise
+from pytest_codexsandbox.api import Writing, generator_promise
 
 CONTRACT = "docs/explanation/what-a-generator-promises.md#every-generator"
 

@@ -1,6 +1,6 @@
 """What the user wrote stays: keys, types, comments, line ends, the file itself."""
 
-from pytest_codexsandbox.declare import Writing, generator_promise
+from pytest_codexsandbox.api import Writing, generator_promise
 
 CONTRACT = "docs/explanation/what-a-generator-promises.md#every-generator"
 

@@ -1,6 +1,6 @@
 """What a program that writes Codex's configuration says of itself, and that what it leaves behind can be read."""
 
-from pytest_codexsandbox.declare import Writing, generator_promise
+from pytest_codexsandbox.api import Writing, generator_promise
 
 CONTRACT = "docs/explanation/what-a-generator-promises.md#every-generator"
 TOML = "https://github.com/toml-lang/toml/blob/1.1.0/toml.md"

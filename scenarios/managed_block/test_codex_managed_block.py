@@ -1,6 +1,6 @@
 """A block of a generator's own in a file that others write as well."""
 
-from pytest_codexsandbox.declare import Writing, generator_promise
+from pytest_codexsandbox.api import Writing, generator_promise
 
 CONTRACT = "docs/explanation/what-a-generator-promises.md#a-managed-block"
 OTHERS = "https://github.com/openai/codex/issues/45432"

@@ -1,7 +1,7 @@
 """Names: asked of a resolver of ours on the loopback, through the system's own resolver where that is ours, and of a
 container engine's name service, which knows the containers around."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, READ_ONLY, ROOTS, WORKSPACE_WRITE
 

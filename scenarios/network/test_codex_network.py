@@ -1,6 +1,6 @@
 """The network: off unless it was granted, and really there when it was."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, READ_ONLY, ROOTS, SANDBOXED, WORKSPACE_WRITE
 

@@ -2,7 +2,7 @@
 
 import signal
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.policy import EVERY, READ_ONLY, WORKSPACE_WRITE
 

@@ -1,6 +1,6 @@
 """What a command in the sandbox could change of the kernel below it, and so for everybody on the machine."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.policy import SANDBOXED
 

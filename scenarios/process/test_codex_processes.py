@@ -1,6 +1,6 @@
 """Whom a command in the sandbox can see."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.policy import SANDBOXED
 

@@ -1,6 +1,6 @@
 """Folders that steer tools (.git, .codex, .agents) stay read-only inside folders that are writable."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import ROOTS, WORKSPACE_WRITE, WRITING
 

@@ -1,6 +1,6 @@
 """SQLite databases in the workspace and in a granted folder: they work, and share their locks with the outside."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.policy import FULL_ACCESS, ROOTS, WRITING
 

@@ -1,6 +1,6 @@
 """A SQLite database that no root grants: denied, and what SQLite says about it is not always what was denied."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import ROOTS, SANDBOXED, WORKSPACE_WRITE
 

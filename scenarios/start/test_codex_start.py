@@ -1,6 +1,6 @@
 """Does the sandbox start, and is it really on? Every other verdict leans on this one."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.policy import EVERY
 
 

@@ -1,6 +1,6 @@
 """Can the harness be believed here? If not, nothing is; its failure is broken, never red about Codex."""
 
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.policy import EVERY
 
 

@@ -1,6 +1,6 @@
 """Can the harness be believed about generators? If not, nothing is; its failure is broken, never red about one."""
 
-from pytest_codexsandbox.declare import Writing, generator_promise
+from pytest_codexsandbox.api import Writing, generator_promise
 
 
 @generator_promise(

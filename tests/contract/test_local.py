@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.contract.environment import EnvironmentContract
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
-from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.ports import Backend, Environment
+from pytest_codexsandbox.protocols import Backend, Environment
 from tests.contract.sharing import SharingBackend
 
 

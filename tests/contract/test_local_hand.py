@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh, shell
-from pytest_codexsandbox.environments import folders
-from pytest_codexsandbox.environments.hand_environment import HandEnvironment
+from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, python, sh, shell
+from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments.agent_environment import HandEnvironment
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import HAND, LocalBackend
-from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.guest.wire import pack
 from pytest_codexsandbox.model.act import Given
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.ports import Spawned
+from pytest_codexsandbox.protocols import Spawned
 
 SHORT = 1.0
 RUN = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()  # what a person has started

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.system import process as proc
 
 GENEROUS = 120.0
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.observe import observe
-from pytest_codexsandbox.doors.repro import repro_script
+from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
+from pytest_codexsandbox.system import process as proc
 from tests.fakes.machine import run_folder
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment
 

@@ -16,18 +16,19 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.contract.asking import shell
-from pytest_codexsandbox.environments import codex_left, folders
+from pytest_codexsandbox.contract.process_tools import shell
+from pytest_codexsandbox.environments import codex_leftovers as codex_left
+from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
-from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.guest import kin
 from pytest_codexsandbox.releases.store import Store
 
 RUNNER = """
 import sys, time
 from pathlib import Path
-from pytest_codexsandbox.contract.asking import shell
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.contract.process_tools import shell
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.model.act import Given
 from tests.contract.sharing import SharingBackend
 with SharingBackend().open(this_machine(), Path(sys.argv[1])) as environment:
@@ -132,7 +133,7 @@ def test_a_run_whose_hand_has_cleaned_up_after_it_is_removed_too(
 ) -> None:
     """The hand of a killed runner removes its environment; what lay beside it is nobody's else."""
     folder = cache / "runs" / "killed"
-    line = "import sys; from pathlib import Path; from pytest_codexsandbox.environments.folders import claim; "
+    line = "import sys; from pathlib import Path; from pytest_codexsandbox.environments.run_dirs import claim; "
     environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": "/usr/bin:/bin"}
     subprocess.run(
         [sys.executable, "-c", f"{line}claim(Path(sys.argv[1]))", str(folder)], env=environment, check=True, timeout=60

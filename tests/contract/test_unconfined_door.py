@@ -7,7 +7,7 @@ import pytest
 from pytest_codexsandbox.contract.door import DoorContract
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.model.policy import EVERY
-from pytest_codexsandbox.ports import Door, Environment, Subject
+from pytest_codexsandbox.protocols import Door, Environment, Subject
 from tests.fakes.machine import local_environment
 from tests.fakes.scripted import FakeSubject
 

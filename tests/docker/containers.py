@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.environments.host_facts import this_machine
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.registry import shipped

@@ -9,11 +9,11 @@ import msgspec
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import Profile
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.containers import container
 

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.protocols import Subject
 from tests.docker.containers import container
 from tests.docker.profiles import opened
 

@@ -5,19 +5,19 @@ from contextlib import contextmanager
 
 import docker
 
-from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.diagnosis import boot
 from pytest_codexsandbox.diagnosis.boot import Finding, judge_boot
-from pytest_codexsandbox.environments.container import runtime
+from pytest_codexsandbox.environments.container import portable_python as runtime
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
+from pytest_codexsandbox.harness.boot_request import Asked, measure
+from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions, bench
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.session.bench import Bench, BenchOptions, bench
-from pytest_codexsandbox.session.boot_request import Asked, measure
 from tests.docker.containers import container
 from tests.docker.profiles import profiled
 

@@ -11,13 +11,13 @@ import pytest
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.supplies import Supplier, Supply
+from pytest_codexsandbox.environments.container.mounts import Supplier, Supply
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.container import ContainerSpec
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.known_binaries import digest_of
+from pytest_codexsandbox.releases.binary_cache import digest_of
 from tests.docker.containers import container
 from tests.fakes.machine import run_folder
 

@@ -13,20 +13,20 @@ import pytest
 
 from pytest_codexsandbox.doors.controls import BareBwrapDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.environments.bubblewrap.having import why_not
+from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import why_not
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.act import Call
-from pytest_codexsandbox.model.bwrap import another, used
+from pytest_codexsandbox.model.bwrap_used import another, used
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.containers import container
 from tests.fakes.machine import installed_codex

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.verdict import Verdict
 
 MATRIX = """
@@ -21,8 +21,8 @@ profiles = ["seccomp-unconfined-systempaths"]
 KILLS = """
 import os
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.sweeping import find
-from pytest_codexsandbox.session import canaries
+from pytest_codexsandbox.environments.container.sweep import find
+from pytest_codexsandbox.harness import canaries
 
 rehearse, left = canaries.rehearse, [{times}]
 

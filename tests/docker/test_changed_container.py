@@ -7,8 +7,8 @@ import pytest
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.harness.machine_state_guard import Steady
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.session.steady import Steady
 from tests.docker.containers import container
 
 PROGRAM = b"#!/bin/sh\necho bubblewrap 0.0.1\n"

@@ -11,7 +11,7 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.known_releases import installed
 from tests.docker.containers import DISTRO
 
 

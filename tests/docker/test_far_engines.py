@@ -13,11 +13,11 @@ from typing import Final
 
 import pytest
 
-from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
-from pytest_codexsandbox.environments.container import tunnel
+from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, python, sh
+from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
-from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.command import Command
 from tests.docker.containers import container
@@ -137,7 +137,7 @@ def test_the_tunnel_ends_with_a_runner_that_is_killed(folder: Path) -> None:
     script = f"""
         import signal, sys
         from pathlib import Path
-        from pytest_codexsandbox.environments.container import tunnel
+        from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
         tunnel.cache_folder = lambda: Path({str(folder / "k")!r})
         from pytest_codexsandbox.environments.container.engine import Engine
         engine = Engine({host!r})

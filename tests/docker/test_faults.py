@@ -16,26 +16,27 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.contract.asking import GENEROUS, fresh, python, sh
-from pytest_codexsandbox.environments import hand_client
+from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, python, sh
+from pytest_codexsandbox.environments import agent_client as hand_client
 from pytest_codexsandbox.environments.container import backend as containers
+from pytest_codexsandbox.environments.container import cleanup_watcher as watching
 from pytest_codexsandbox.environments.container import engine as engines
-from pytest_codexsandbox.environments.container import labels, networks, watching
+from pytest_codexsandbox.environments.container import labels, networks
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.sweeping import find
-from pytest_codexsandbox.environments.folders import Owner
+from pytest_codexsandbox.environments.container.sweep import find
+from pytest_codexsandbox.environments.run_dirs import Owner
 from pytest_codexsandbox.errors import CodexSandboxError, Hangs, Lost, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
+from pytest_codexsandbox.harness.batteries import SHARED
+from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.ports import Environment
+from pytest_codexsandbox.protocols import Environment
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.session.batteries import SHARED
-from pytest_codexsandbox.session.bench import Bench, BenchOptions
 from tests.docker.containers import container
 from tests.docker.engines import own_engine
 from tests.fakes.machine import installed_codex

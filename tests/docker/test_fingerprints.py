@@ -9,14 +9,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from pytest_codexsandbox.diagnosis.clues import flat
+from pytest_codexsandbox.diagnosis.fact_conditions import flat
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
-from pytest_codexsandbox.diagnosis.measured import told_of
-from pytest_codexsandbox.environments.bubblewrap.having import why_not
+from pytest_codexsandbox.diagnosis.syscall_causes import told_of
+from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import why_not
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import SYNTHETIC
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.reproduced import EVERYTHING, NESTED
 from tests.docker.reproduced_ordinary import Row

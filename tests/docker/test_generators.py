@@ -8,11 +8,11 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
-from pytest_codexsandbox.environments.machine import this_machine
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.generators.confine import UNCONFINED
-from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.confinement import UNCONFINED
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Outcome, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.docker.containers import container

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.engines import own_engine
 

@@ -15,12 +15,13 @@ import pytest
 
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.provision import stock, wanted
+from pytest_codexsandbox.environments.container.provision import image_inventory as stock
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.guest.worlds import new_word
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.registry import Registry, registry
@@ -184,8 +185,8 @@ import sys
 from pathlib import Path
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.provision import wanted
-from pytest_codexsandbox.environments.container.provision.watch import watching
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.progress import watching
 from pytest_codexsandbox.model.container import ImageSpec
 wanted._GROUND += sys.argv[4]
 with Engine() as engine, watching(sys.stderr) as watch:

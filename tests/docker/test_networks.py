@@ -15,20 +15,21 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.diagnosis.match import match
-from pytest_codexsandbox.environments.container import networks, runtime
+from pytest_codexsandbox.environments.container import networks
+from pytest_codexsandbox.environments.container import portable_python as runtime
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
-from pytest_codexsandbox.environments.container.sweeping import find
+from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.errors import Lost
-from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.harness.observation_cache import BenchOptions
+from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.matrix import scenario_index as survey
 from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder, shipped
-from pytest_codexsandbox.session.bench import BenchOptions
-from pytest_codexsandbox.session.rehearsal import rehearse
-from pytest_codexsandbox.subjects import FAKES, subject
+from pytest_codexsandbox.selftest import FAKES, subject
 from tests.docker.profiles import NETWORK_ON, opened, profiled, run, sandboxed
 from tests.fakes.machine import installed_codex
 

@@ -15,14 +15,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments.container import tunnel
+from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.provision import wanted
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.journal import read
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import USUAL_CAPABILITIES
 from tests.docker.containers import container
 from tests.docker.test_far_engines import keeps_its_promises, say, the_socket

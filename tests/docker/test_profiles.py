@@ -10,14 +10,14 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.diagnosis.match import match
-from pytest_codexsandbox.environments.container import recipe
+from pytest_codexsandbox.environments.container import host_config as recipe
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
+from pytest_codexsandbox.environments.container.config_verification import differences, expected
 from pytest_codexsandbox.environments.container.engine import default_host
-from pytest_codexsandbox.environments.container.readback import differences, expected
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.engines import own_engine
 from tests.docker.profiles import PROGRAMS, opened, profiled, run, sandboxed

@@ -16,11 +16,11 @@ import pytest
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.diagnosis.remedies import At, Proof, Remedy, Turns, remedies
-from pytest_codexsandbox.environments.bubblewrap.having import why_not
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import why_not
+from pytest_codexsandbox.harness.remedy_proof import Starts, in_containers, prove
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.session.proving import Starts, in_containers, prove
 from tests.docker.reproducing import Place, opened_at, run_line, sysctls
 from tests.fakes.machine import installed_codex
 from tests.needs import DOCKER

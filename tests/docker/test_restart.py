@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.journal.store import read
 from tests.docker.engines import own_engine
 
 MATRIX = """

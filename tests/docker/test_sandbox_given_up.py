@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.config_writer import apply
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.generators.reference import molecule
+from pytest_codexsandbox.generators.recreated import molecule
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.generator import CONFIG, Laid, Request, Written
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.reference import apply
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.profiles import opened, profiled
 from tests.fakes.machine import installed_codex

@@ -9,9 +9,8 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
-from pytest_codexsandbox.doors.repro import repro_script
+from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
@@ -20,8 +19,9 @@ from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
-from pytest_codexsandbox.ports import Door, Subject
+from pytest_codexsandbox.protocols import Door, Subject
 from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.system import process as proc
 from tests.docker.containers import container
 from tests.docker.profiles import opened
 from tests.docker.reproducing import Place, spec_of

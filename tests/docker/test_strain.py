@@ -9,12 +9,12 @@ import pytest
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.generators.bad.catalogue import USER
-from pytest_codexsandbox.generators.strain import STRAINS, StrainBench, named
-from pytest_codexsandbox.generators.strain.at_once import UNSEEN
-from pytest_codexsandbox.generators.strain.bench import NOT_THERE
+from pytest_codexsandbox.generators.stress import STRAINS, StrainBench, named
+from pytest_codexsandbox.generators.stress.atomic_replace import UNSEEN
+from pytest_codexsandbox.generators.stress.setup import NOT_THERE
 from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Marker, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
-from pytest_codexsandbox.ports import Environment
+from pytest_codexsandbox.protocols import Environment
 from tests.docker.containers import container
 
 # Its block first, the rest as it was; it waits for whoever else does the same.

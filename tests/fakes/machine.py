@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
-from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.ports import Environment, Subject
-from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.protocols import Environment, Subject
+from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
 
 

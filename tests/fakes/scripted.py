@@ -12,7 +12,7 @@ from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Survey
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment, Spawned, Stream
+from pytest_codexsandbox.protocols import Environment, Spawned, Stream
 
 Answer = Callable[[Command], Finished]
 

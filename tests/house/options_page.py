@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from pytest_codexsandbox import options, settling
+from pytest_codexsandbox.harness import exit_code as settling
 from pytest_codexsandbox.matrix import load
 from pytest_codexsandbox.model.policy import POLICIES, Policy
 from pytest_codexsandbox.model.verdict import SIGNS, WORDS, Verdict
+from pytest_codexsandbox.pytest_plugin import options
 
 _HEAD: Final = """# Options, policies, verdicts, exit codes
 

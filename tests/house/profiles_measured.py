@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
+from pytest_codexsandbox.environments.container.config_verification import expected, flat
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
-from pytest_codexsandbox.environments.container.readback import expected, flat
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.command import Finished
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.engines import own_engine
 from tests.docker.profiles import NETWORK_ON, PROGRAMS, opened, profiled, run, sandboxed

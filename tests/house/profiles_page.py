@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pytest_codexsandbox.diagnosis.match import match
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import Profile
 from pytest_codexsandbox.registry import shipped
 from tests.house.profiles_data import USERS, Measured, Result, load

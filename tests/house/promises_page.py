@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.harness.baseline_checks import STANDING
+from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.policy import EVERY, SANDBOXED, WRITING
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.session.standing import STANDING
 
 _HEAD: Final = """# Promises
 

@@ -10,15 +10,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from pytest_codexsandbox.journal import read
-from pytest_codexsandbox.model.journal import (
-    CallLine,
-    EnvironmentLine,
-    Line,
-    PlanLine,
-    ResultLine,
-    SubjectLine,
-)
+from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.model.journal_lines import CallLine, EnvironmentLine, Line, PlanLine, ResultLine, SubjectLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.observation import Link, Reading
 from pytest_codexsandbox.model.record import Record

@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from pytest_codexsandbox.durations import in_words
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.harness.durations import in_words
+from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports.generated import Measured, measured, tally, word_of
+from pytest_codexsandbox.reports.generator_tally import Measured, measured, tally, word_of
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "real-generators.md"
 BEGIN: Final = "<!-- run: begin -->"

@@ -10,8 +10,8 @@ from tests.house.tracked import files
 LIMIT = re.compile(r"(limit|deadline)\w*\s*=\s*.*time\.time\(\)|time\.time\(\)\s*[-+<>]")
 ALLOWED = {
     "pytest_codexsandbox/commands/sweep.py",
-    "pytest_codexsandbox/environments/container/runtime.py",
-    "pytest_codexsandbox/environments/container/tunnel.py",
+    "pytest_codexsandbox/environments/container/portable_python.py",
+    "pytest_codexsandbox/environments/container/ssh_tunnel.py",
 }
 
 

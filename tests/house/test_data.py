@@ -8,19 +8,21 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.diagnosis.derived import DERIVED
+from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.matrix import deviation_files, load, survey
-from pytest_codexsandbox.matrix.axes import SHIPPED
-from pytest_codexsandbox.matrix.combine import Left
-from pytest_codexsandbox.matrix.containers import Choice
+from pytest_codexsandbox.matrix import expectation_files as deviation_files
+from pytest_codexsandbox.matrix import load
+from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
+from pytest_codexsandbox.matrix.combinations import Left
+from pytest_codexsandbox.matrix.container_cells import Choice
 from pytest_codexsandbox.matrix.plan import make
-from pytest_codexsandbox.matrix.where import Where, fits, values
+from pytest_codexsandbox.matrix.where_clause import Where, fits, values
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.ids import is_promise, is_value
 from pytest_codexsandbox.model.policy import NAMED, POLICIES, SANDBOXED
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.releases.catalogue import named
+from pytest_codexsandbox.releases.known_releases import named
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "scenarios" / "generator" / "cases"  # files as users have them: tests/unit/generators/test_corpus.py

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.diagnosis import fingerprint as module
-from pytest_codexsandbox.diagnosis.clues import searchable
-from pytest_codexsandbox.diagnosis.derived import DERIVED
+from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
+from pytest_codexsandbox.diagnosis.fact_conditions import searchable
 from pytest_codexsandbox.diagnosis.fingerprint import DECIDES, GAP, Fingerprint
 from pytest_codexsandbox.diagnosis.match import candidates, fingerprints, match
-from pytest_codexsandbox.diagnosis.table import markdown
+from pytest_codexsandbox.diagnosis.reference_page import markdown
 
 ALL = {each.id: each for each in fingerprints()}
 PAGE = Path(module.__file__).resolve().parents[2] / "docs" / "reference" / "fingerprints.md"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
-from pytest_codexsandbox.fetch import NotReached
+from pytest_codexsandbox.system.download import NotReached
 from tests import needs
 
 LINE = "apt install unheard-of"

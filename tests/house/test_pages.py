@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox import cli, options
+from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands import NAMES
-from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.pytest_plugin import options
 from pytest_codexsandbox.registry import shipped
 from tests.house.pages import README, generated
 from tests.house.tracked import ROOT, pages, text

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_codexsandbox.generators.third_party.lock import of_npm, of_pip
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
-from pytest_codexsandbox.matrix.generators import declared, real
+from pytest_codexsandbox.matrix.generator_files import declared, real
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped

@@ -10,9 +10,9 @@ from pytest_codexsandbox.diagnosis.bubblewrap_family import OWN, family_in
 from pytest_codexsandbox.diagnosis.match import fingerprints, match
 from pytest_codexsandbox.diagnosis.remedies import At, Remedy, remedies
 from pytest_codexsandbox.diagnosis.remedy_text import ANYWHERE, Where, here, price, remedies_here, shown, told
-from pytest_codexsandbox.environments.container.command_line import words_of
-from pytest_codexsandbox.environments.container.recipe import security_options
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.environments.container.docker_command import words_of
+from pytest_codexsandbox.environments.container.host_config import security_options
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.model.policy import POLICIES
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.declare import declared
+from pytest_codexsandbox.api import declared
+from pytest_codexsandbox.harness.baseline_checks import STANDING
+from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.start import Started
-from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.sandbox_state import Started
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.session.standing import STANDING
-from pytest_codexsandbox.session.trial import RealTrial
 
 OF_GENERATORS = {
     "holds", "loads", "claims", "enforces", "replaces_at_once", "survives", "keeps_theirs", "migrates",
@@ -27,7 +27,7 @@ OF_GENERATORS = {
 EVIDENCE = {"refused", "allowed", "says", "clean", "standing_evidence"} | OF_GENERATORS
 CONTROLS = {"control_row", "control_look", "controlled"}
 CODES = {"returncode", "code", "exit", "exit_code", "status"}
-ALLOWED_IMPORTS = re.compile(r"pytest_codexsandbox\.(declare|model\.(act|policy))|hashlib|json|signal")
+ALLOWED_IMPORTS = re.compile(r"pytest_codexsandbox\.(api|model\.(act|policy))|hashlib|json|signal")
 FILES = sorted(shipped("scenarios").glob("*/test_*.py"))
 TOPICS = {
     "network": ("network", "dns"),
@@ -80,7 +80,7 @@ def _imports(tree: ast.AST) -> Iterator[str]:
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         for name in names:
             if not ALLOWED_IMPORTS.fullmatch(name):
-                yield f"{_line(node)}: a scenario needs declare, model.act and model.policy, not {name}"
+                yield f"{_line(node)}: a scenario needs api, model.act and model.policy, not {name}"
 
 
 def _test(node: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _line(node: ast.AST) -> int:
 
 
 GOOD = '''
-from pytest_codexsandbox.declare import Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 
 @promise("a.b", acts={})
 def test_codex_keeps_a_word(trial: Trial) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_codexsandbox.doors.claims import Claimant
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import installed_codex, local_environment, run_folder
 
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.generators.confine import UNCONFINED, Confinement, confinement
-from pytest_codexsandbox.generators.story import Workshop
+from pytest_codexsandbox.generators.case_run import Workshop
+from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement, confinement
 from pytest_codexsandbox.model.generator import Case, Declaration, Outcome, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.registry import cache_folder

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_codexsandbox.generators.bad import BAD, Bad
-from pytest_codexsandbox.generators.bad.conducts import REACHED
+from pytest_codexsandbox.generators.bad.bad_behaviour import REACHED
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.confine import confinement
-from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Case, Declaration, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.diagnosis import boot
-from pytest_codexsandbox.releases.installed import find
+from pytest_codexsandbox.releases.installed_package import find
 
 pytestmark = pytest.mark.live
 

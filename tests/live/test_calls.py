@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.matrix.survey import promises
-from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.matrix.scenario_index import promises
+from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.registry import shipped

@@ -9,7 +9,7 @@ from pytest_codexsandbox.doors.claims import Claimant, same_policy
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.generator import Laid
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import local_environment
 
 pytestmark = pytest.mark.live

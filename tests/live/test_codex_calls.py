@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.generators.checks.agree import agrees
-from pytest_codexsandbox.generators.checks.files import no_leftovers
-from pytest_codexsandbox.generators.confine import confinement
-from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.checks.exit_status import agrees
+from pytest_codexsandbox.generators.checks.file_attributes import no_leftovers
+from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Outcome, Story
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.fakes.machine import installed_codex, run_folder

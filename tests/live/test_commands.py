@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.commands import asked
-from pytest_codexsandbox.commands.workbench import workbench
-from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.journal import Journal
+from pytest_codexsandbox.commands import matrix_options as asked
+from pytest_codexsandbox.commands.scratch_dir import workbench
+from pytest_codexsandbox.environments.host_facts import this_machine
+from pytest_codexsandbox.harness.batteries import SHARED
+from pytest_codexsandbox.harness.observation_cache import BenchOptions, bench
+from pytest_codexsandbox.journal.store import Journal
 from pytest_codexsandbox.matrix.plan import digest, make
-from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.journal import CallLine, CellRow, PlanLine, RunLine
+from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, PlanLine, RunLine
 from pytest_codexsandbox.model.policy import NETWORK, READ_ONLY
 from pytest_codexsandbox.registry import cache_folder, shipped
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.session.batteries import SHARED
-from pytest_codexsandbox.session.bench import BenchOptions, bench
 
 pytestmark = pytest.mark.live
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.generators.checks.seen import filled
+from pytest_codexsandbox.generators.checks.case_view import filled
 from pytest_codexsandbox.registry import cache_folder
 from tests.fakes.machine import installed_codex, run_folder
 from tests.unit.generators.corpus import OF_CODEX, asked

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_codexsandbox.contract.documents import Broken, hunt
+from pytest_codexsandbox.contract.config_documents import Broken, hunt
 from pytest_codexsandbox.generators.bad.catalogue import named
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.confine import confinement
-from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Case, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator

@@ -13,7 +13,7 @@ from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, POLICIES, READ_ONLY, ROOTS, WORKSPACE_WRITE
-from pytest_codexsandbox.ports import Door, Environment, Subject
+from pytest_codexsandbox.protocols import Door, Environment, Subject
 
 pytestmark = pytest.mark.live
 PLACES = ("WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING", "HOME", "TMP", "TMPDIR")

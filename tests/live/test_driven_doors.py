@@ -10,22 +10,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.diagnosis.start import assess
+from pytest_codexsandbox.diagnosis.sandbox_state import assess
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.doors.asking_server import AskingServer
+from pytest_codexsandbox.doors.app_server_client import AskingServer
+from pytest_codexsandbox.doors.call_environ import surroundings
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.observe import look_key
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.doors.surroundings import surroundings
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.generator import Laid, Written
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, READ_ONLY, WORKSPACE_WRITE, Policy
-from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.sandbox_state import Started
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live

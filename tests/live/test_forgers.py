@@ -5,19 +5,19 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.environments.host_facts import this_machine
+from pytest_codexsandbox.harness.observation_cache import BenchOptions
+from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.session.bench import BenchOptions
-from pytest_codexsandbox.session.rehearsal import rehearse
-from pytest_codexsandbox.subjects.writing import GUEST
+from pytest_codexsandbox.selftest.fake_codex_script import GUEST
 from tests.fakes.machine import installed_codex, run_folder
 
 pytestmark = pytest.mark.live

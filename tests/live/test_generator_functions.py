@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.matrix.generator_specs import asked, of_file
 from pytest_codexsandbox.model.generator import CONFIG
 from tests.live.generating import first, how, place, processes, told

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox import cli
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.confine import confinement
+from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.generators.scaffold import LANGUAGES
-from pytest_codexsandbox.generators.story import Workshop, workshop
-from pytest_codexsandbox.matrix.cases import shipped_cases
+from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.matrix.generator_specs import of_file
 from pytest_codexsandbox.model.generator import CONFIG, Wish
 from tests.live.generating import place

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.generators import proof
+from pytest_codexsandbox.generators import confinement_proof as proof
 from pytest_codexsandbox.generators.bad.catalogue import BAD, Bad
-from pytest_codexsandbox.generators.confine import UNCONFINED, CannotConfine, Confinement, confinement
-from pytest_codexsandbox.generators.stage import Stage
-from pytest_codexsandbox.generators.story import generated, workshop
+from pytest_codexsandbox.generators.case_run import generated, workshop
+from pytest_codexsandbox.generators.confinement import UNCONFINED, CannotConfine, Confinement, confinement
+from pytest_codexsandbox.generators.local_dirs import Stage
 from pytest_codexsandbox.matrix.generator_specs import parse
 from pytest_codexsandbox.model.generator import CONFIG, Case, Wish
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator, Spec

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators.confine import confinement
-from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.guest import room
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration
 from pytest_codexsandbox.model.generator_spec import Generator, Spec

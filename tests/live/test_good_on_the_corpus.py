@@ -5,11 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.confine import confinement
-from pytest_codexsandbox.generators.story import Workshop, workshop
-from pytest_codexsandbox.matrix import generator_specs, generators, rows
-from pytest_codexsandbox.matrix.cases import shipped_cases
+from pytest_codexsandbox.generators.confinement import confinement
+from pytest_codexsandbox.matrix import decision_table as rows
+from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import generator_specs
+from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.model.generator import Case, Story, Wish
 from tests.fakes.machine import run_folder
 

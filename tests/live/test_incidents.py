@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.generators.reference import external_cli
-from pytest_codexsandbox.generators.reference.writing import Result
+from pytest_codexsandbox.generators.recreated import external_cli
+from pytest_codexsandbox.generators.recreated.file_writing import Result
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.generator import Request, Written
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.fakes.machine import installed_codex
 from tests.live.incidents import Asked, Happened, have, run

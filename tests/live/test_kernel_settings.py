@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.guest.confinement import settings
-from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.harness.observation_cache import BenchOptions
+from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.policy import POLICIES, READ_ONLY
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.ports import Subject
+from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.session.bench import BenchOptions
-from pytest_codexsandbox.session.rehearsal import rehearse
+from pytest_codexsandbox.system import process as proc
 from tests.fakes.machine import installed_codex, local_environment, run_folder
 
 pytestmark = pytest.mark.live

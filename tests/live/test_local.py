@@ -9,9 +9,9 @@ import pytest
 from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act, Call
-from pytest_codexsandbox.model.base import BASE_ACTS, FORBIDDEN, PERMITTED
+from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.policy import POLICIES, READ_ONLY, WORKSPACE_WRITE
-from pytest_codexsandbox.ports import Environment, Subject
+from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import installed_codex, local_environment
 
 pytestmark = pytest.mark.live

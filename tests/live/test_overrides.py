@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.checks.overrides import words
+from pytest_codexsandbox.generators.checks.cli_overrides import words
 from pytest_codexsandbox.registry import cache_folder
 from tests.fakes.machine import installed_codex, run_folder
 

@@ -16,18 +16,20 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.fetch import NotReached, NotThere
-from pytest_codexsandbox.generators.checks import CHECKS, again
-from pytest_codexsandbox.generators.confine import confinement
-from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.generators.checks import idempotence as again
+from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.generators.third_party.install import install
-from pytest_codexsandbox.matrix import generator_specs, generators
+from pytest_codexsandbox.harness.generators.case_runner import brought
+from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases import installed as installation
+from pytest_codexsandbox.releases import installed_package as installation
 from pytest_codexsandbox.releases.store import Store
-from pytest_codexsandbox.session.tellers import brought
+from pytest_codexsandbox.system.download import NotReached, NotThere
 from tests import needs
 
 pytestmark = pytest.mark.live
@@ -45,7 +47,7 @@ TWICE = """
 import sys
 from pathlib import Path
 from pytest_codexsandbox.generators.third_party.install import install
-from pytest_codexsandbox.matrix.generators import declared
+from pytest_codexsandbox.matrix.generator_files import declared
 print(install(declared("add-mcp"), Path(sys.argv[1])).folder)
 """
 

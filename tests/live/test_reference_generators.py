@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 import tomli
 
+from pytest_codexsandbox.config_writer import apply, generate
+from pytest_codexsandbox.config_writer.managed_block import Marks
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.claims import Claimant
-from pytest_codexsandbox.generators.reference import hermes_argv, hermes_file, molecule, multica
-from pytest_codexsandbox.generators.reference.writing import Result
+from pytest_codexsandbox.generators.recreated import hermes_argv, hermes_file, molecule, multica
+from pytest_codexsandbox.generators.recreated.file_writing import Result
 from pytest_codexsandbox.model.act import Act, Given
-from pytest_codexsandbox.model.base import BASE_ACTS
+from pytest_codexsandbox.model.base_acts import BASE_ACTS
 from pytest_codexsandbox.model.generator import CONFIG, Claim, Laid, Request, Written
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.ports import Environment, Subject
-from pytest_codexsandbox.reference import apply, generate
-from pytest_codexsandbox.reference.block import Marks
+from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live

@@ -11,13 +11,14 @@ import pytest
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases import catalogue, probe
-from pytest_codexsandbox.releases.candidates import candidate
-from pytest_codexsandbox.releases.files import sha256_of
-from pytest_codexsandbox.releases.machine import here
+from pytest_codexsandbox.releases import capability_probe as probe
+from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases.cache_files import sha256_of
+from pytest_codexsandbox.releases.platform_tag import here
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.releases.user_binaries import candidate
 from tests.unit.releases.makers import Registry, registry, sha512, tgz
 
 pytestmark = pytest.mark.live
@@ -33,7 +34,7 @@ RESOLVE = """
 import sys
 from pathlib import Path
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases import catalogue
+from pytest_codexsandbox.releases import known_releases as catalogue
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.registry import cache_folder

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.observe import VANISHED
-from pytest_codexsandbox.doors.repro import repro_script
+from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.guest.shared import is_of_codex
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
-from pytest_codexsandbox.ports import Door, Environment, Subject
+from pytest_codexsandbox.protocols import Door, Environment, Subject
+from pytest_codexsandbox.system import process as proc
 from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live

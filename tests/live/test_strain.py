@@ -11,20 +11,20 @@ import pytest
 
 from pytest_codexsandbox.generators.bad.catalogue import USER
 from pytest_codexsandbox.generators.bad.catalogue import named as bad
-from pytest_codexsandbox.generators.confine import UNCONFINED, Confinement, confinement
-from pytest_codexsandbox.generators.strain import STRAINS, StrainBench, named
-from pytest_codexsandbox.generators.strain.looking import looking
-from pytest_codexsandbox.generators.strain.tracing import Tracer, tracer
+from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement, confinement
+from pytest_codexsandbox.generators.stress import STRAINS, StrainBench, named
+from pytest_codexsandbox.generators.stress.file_watch import looking
+from pytest_codexsandbox.generators.stress.strace import Tracer, tracer
 from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
-from pytest_codexsandbox.releases import installed
+from pytest_codexsandbox.releases import installed_package as installed
 from tests.live.generating import GENEROUS, place
 
 pytestmark = pytest.mark.live
 
 CASE = Case(id="ordinary", why="an ordinary file", config=USER)
 NO_STRACE = Tracer(why="needs strace (apt install strace)")
-EARLIER = "pytest_codexsandbox.generators.bad.writings:earlier_words"
+EARLIER = "pytest_codexsandbox.generators.bad.bad_writes:earlier_words"
 traced = pytest.mark.skipif(not tracer().program, reason=tracer().why or "strace is there")
 
 

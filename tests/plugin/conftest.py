@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.ledger import Journal
 
 LIMIT = 300.0

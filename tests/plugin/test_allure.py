@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports import schema
-from pytest_codexsandbox.subjects.catalogue import ALLOW_ALL
-from pytest_codexsandbox.subjects.writing import write
+from pytest_codexsandbox.reports import journal_schema as schema
+from pytest_codexsandbox.selftest.fake_codex_script import write
+from pytest_codexsandbox.selftest.fake_codexes import ALLOW_ALL
 from tests.plugin.conftest import Done, Matrix
 
 ALLURE = ("allure_pytest.plugin",)

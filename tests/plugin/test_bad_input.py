@@ -10,7 +10,7 @@ import pytest
 
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.subjects import named, write
+from pytest_codexsandbox.selftest import named, write
 from tests.plugin.conftest import Matrix
 
 SHORT = "--codex-only=process.exit-code-kept"
@@ -114,7 +114,7 @@ def test_a_binary_that_hangs_ends_by_its_limit(matrix: Matrix, tmp_path: Path) -
 
 
 MEASURED_OTHERWISE = """
-from pytest_codexsandbox.releases import catalogue
+from pytest_codexsandbox.releases import known_releases as catalogue
 catalogue.disagreement = lambda version, found: "sandbox is 'sandbox', was 'sandbox-linux'"
 """
 

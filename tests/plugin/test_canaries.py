@@ -8,7 +8,7 @@ from tests.plugin.conftest import Matrix
 pytestmark = pytest.mark.live
 TRUST = "trust.control-and-canaries"
 MISJUDGED = """
-from pytest_codexsandbox.session.canaries import Canaries
+from pytest_codexsandbox.harness.canaries import Canaries
 Canaries.{method} = lambda self, *words: "planted by the test"
 """
 

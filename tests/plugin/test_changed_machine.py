@@ -15,7 +15,7 @@ from tests.plugin.conftest import Done, Matrix
 pytestmark = pytest.mark.live
 AFTER_THE_FIRST = """
 from pathlib import Path
-from pytest_codexsandbox.environments.hand_environment import HandEnvironment
+from pytest_codexsandbox.environments.agent_environment import HandEnvironment
 done = []
 def pytest_runtest_logreport(report):
     if report.when == "call" and report.passed and "workspace-write" in report.nodeid and not done:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.releases.installed import find
+from pytest_codexsandbox.releases.installed_package import find
 from tests.plugin.conftest import Matrix
 
 pytestmark = pytest.mark.live

@@ -237,7 +237,7 @@ def test_a_run_whose_starts_are_all_known_to_fail_is_no_success(matrix: Matrix, 
 def test_what_the_machine_ran_out_of_is_no_finding(matrix: Matrix, lacks: str, told: str) -> None:
     """Sixteen calls of Codex at once end as on a machine that has no room for them."""
     text = (
-        "import msgspec\nfrom pytest_codexsandbox.environments.hand_environment import HandEnvironment\n"
+        "import msgspec\nfrom pytest_codexsandbox.environments.agent_environment import HandEnvironment\n"
         "run = HandEnvironment.run_together\n\n\n"
         "def lacking(self, commands):\n"
         "    done = run(self, commands)\n"
@@ -257,7 +257,7 @@ def test_what_the_machine_ran_out_of_is_no_finding(matrix: Matrix, lacks: str, t
 def test_a_codex_that_cannot_be_started_is_no_finding(matrix: Matrix) -> None:
     """Its first call starts, the promise's own does not: that no exit code was kept says nothing about it."""
     text = (
-        "from pytest_codexsandbox.environments.hand_environment import HandEnvironment\n"
+        "from pytest_codexsandbox.environments.agent_environment import HandEnvironment\n"
         "from pytest_codexsandbox.model.command import Finished\n"
         "run, calls = HandEnvironment.run_together, []\n\n\n"
         "def refused(self, commands):\n"

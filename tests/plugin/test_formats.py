@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 import pytest
 
 from pytest_codexsandbox.model.ledger import known_without_sandbox, measured_cells
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.subjects.catalogue import ALLOW_ALL
-from pytest_codexsandbox.subjects.writing import write
+from pytest_codexsandbox.selftest.fake_codex_script import write
+from pytest_codexsandbox.selftest.fake_codexes import ALLOW_ALL
 from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import Done, Matrix
 from tests.plugin.test_faults import KNOWN, NEVER_STARTS
@@ -43,7 +43,7 @@ reason = "none"
 """
 # The machine has no room for the call of the promise itself.
 BROKEN = """
-from pytest_codexsandbox.environments.hand_environment import HandEnvironment
+from pytest_codexsandbox.environments.agent_environment import HandEnvironment
 from pytest_codexsandbox.model.command import Finished
 run, calls = HandEnvironment.run_together, []
 

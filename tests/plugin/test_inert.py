@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pytest_codexsandbox import options
+from pytest_codexsandbox.pytest_plugin import options
 from tests.plugin.conftest import Matrix
 
 HEAVY = ("docker", "pexpect", "allure", "xdist", "msgspec", "jinja2", "tomlkit", "rich")
@@ -48,7 +48,7 @@ import pytest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure():
-    from pytest_codexsandbox import running
+    from pytest_codexsandbox.pytest_plugin import run as running
     running.installed = lambda: None
 """
 

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.journal.store import read
 from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import Matrix
 

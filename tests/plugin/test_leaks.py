@@ -6,7 +6,7 @@ from tests.plugin.conftest import Matrix
 
 pytestmark = pytest.mark.live
 LEAKY = """
-from pytest_codexsandbox.session.places import Places
+from pytest_codexsandbox.harness.environment_pool import Places
 
 Places.leaks = lambda self: ("a process of ours still runs",)
 """

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.releases.catalogue import capabilities, newest_before
-from pytest_codexsandbox.subjects import GOOD, subject
+from pytest_codexsandbox.releases.known_releases import capabilities, newest_before
+from pytest_codexsandbox.selftest import GOOD, subject
 from tests.plugin.conftest import Matrix
 
 ONLY = "--codex-only=danger-full-access"

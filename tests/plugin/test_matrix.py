@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from pytest_codexsandbox.environments.machine import this_machine
-from pytest_codexsandbox.journal import read
+from pytest_codexsandbox.environments.host_facts import this_machine
+from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.policy import POLICIES, SANDBOXED
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.releases.catalogue import installed
+from pytest_codexsandbox.releases.known_releases import installed
 from tests.plugin.conftest import Matrix
 
 pytestmark = pytest.mark.live

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.system import process as proc
 from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import Matrix
 
@@ -177,7 +177,7 @@ def test_a_command_finds_what_it_would_find_without_the_probe_before_it(matrix: 
 
 
 DECLARES = """
-from pytest_codexsandbox.declare import promise
+from pytest_codexsandbox.api import promise
 from pytest_codexsandbox.model.act import Act
 
 @promise({id!r}, kind="boundary", severity="high", source="me", policies=("workspace-write",),

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.journal import read
-from pytest_codexsandbox.model.journal import EndLine, Spent
+from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.model.journal_lines import EndLine, Spent
 from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.releases.installed import find
+from pytest_codexsandbox.releases.installed_package import find
 from tests import needs
 from tests.plugin.conftest import LIMIT, Done, Matrix
 
@@ -29,7 +29,7 @@ pairs = 2
 """
 # Gives an engine an hour: whoever is interrupted waits for it, however slow the machine is.
 PATIENT = """
-from pytest_codexsandbox.environments.container.provision import inquiry
+from pytest_codexsandbox.environments.container.provision import availability_queries as inquiry
 inquiry.LIMIT = inquiry.NEAR = 3600.0
 inquiry.silent_engines.__kwdefaults__["limit"] = 3600.0
 """

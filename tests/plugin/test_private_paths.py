@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.subjects.catalogue import ALLOW_ALL
-from pytest_codexsandbox.subjects.writing import write
+from pytest_codexsandbox.selftest.fake_codex_script import write
+from pytest_codexsandbox.selftest.fake_codexes import ALLOW_ALL
 from tests.plugin.conftest import Done, Matrix
 
 pytestmark = pytest.mark.live

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.subjects import GOOD, subject
+from pytest_codexsandbox.selftest import GOOD, subject
 from tests.plugin.conftest import Matrix
 
 ID = "process.kernel-settings-out-of-reach"
 SHUT = """
-from pytest_codexsandbox.session.bench import Bench
+from pytest_codexsandbox.harness.observation_cache import Bench
 
 facts = Bench.facts
 Bench.facts = lambda self, spec: {**facts(self, spec), "kernel_settings": "EROFS"}

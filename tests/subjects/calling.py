@@ -9,8 +9,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from pytest_codexsandbox.subjects import named, write
-from pytest_codexsandbox.subjects.writing import GUEST
+from pytest_codexsandbox.selftest import named, write
+from pytest_codexsandbox.selftest.fake_codex_script import GUEST
 
 NONCE = "0f1e2d3c"
 WRITING = ("-c", 'sandbox_mode="workspace-write"')

@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.commands.selftest import rehearsals, select
-from pytest_codexsandbox.commands.workbench import workbench
-from pytest_codexsandbox.environments.hand_environment import HandEnvironment
-from pytest_codexsandbox.matrix import survey
-from pytest_codexsandbox.model.base import SEARCHED
+from pytest_codexsandbox.environments.agent_environment import HandEnvironment
+from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.model.base_acts import SEARCHED
 from pytest_codexsandbox.model.observation import Survey
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.subjects import named
+from pytest_codexsandbox.selftest import named
 
 CLEAN = "filesystem.nothing-left-behind"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.subjects import FAKES, Fake, canaries, named, subject
-from pytest_codexsandbox.subjects.writing import GUEST, SOURCES
+from pytest_codexsandbox.selftest import FAKES, Fake, canaries, named, subject
+from pytest_codexsandbox.selftest.fake_codex_script import GUEST, SOURCES
 from tests.subjects.calling import NO_TMP, WRITING, Act, World, probe, said
 
 

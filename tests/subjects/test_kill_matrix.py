@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.commands.selftest import Pairs, rehearsals, riding, select, through
-from pytest_codexsandbox.commands.workbench import workbench
-from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.matrix import scenario_index as survey
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.subjects import FAKES, OPEN_DOORS, Fake
-from pytest_codexsandbox.subjects.killing import Killing, faults
+from pytest_codexsandbox.selftest import FAKES, OPEN_DOORS, Fake
+from pytest_codexsandbox.selftest.kill_rules import Killing, faults
 
 
 @pytest.fixture(scope="session")

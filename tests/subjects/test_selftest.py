@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox import cli
+from pytest_codexsandbox.api import Trial
 from pytest_codexsandbox.commands import selftest
-from pytest_codexsandbox.declare import Trial
 from pytest_codexsandbox.diagnosis.judge import Judged
-from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.harness import trial_runner as rehearsal
+from pytest_codexsandbox.matrix import scenario_index as survey
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.session import rehearsal
-from pytest_codexsandbox.subjects import GOOD, Fake, named
+from pytest_codexsandbox.selftest import GOOD, Fake, named
 
 NETLINK = "network.netlink-socket-refused"
 

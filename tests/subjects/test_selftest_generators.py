@@ -4,10 +4,10 @@ import pytest
 
 from pytest_codexsandbox.commands import selftest_generators
 from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.harness.generators import trial as writing
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
-from pytest_codexsandbox.session import writing
-from pytest_codexsandbox.subjects.fake import Fake
-from pytest_codexsandbox.subjects.killing import faults
+from pytest_codexsandbox.selftest.fake import Fake
+from pytest_codexsandbox.selftest.kill_rules import faults
 
 pytestmark = pytest.mark.live
 GROWS = "generator.does-not-grow"

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.commands.selftest import rehearsals, select
-from pytest_codexsandbox.commands.workbench import workbench
-from pytest_codexsandbox.environments.hand_environment import HandEnvironment
-from pytest_codexsandbox.matrix import survey
+from pytest_codexsandbox.environments.agent_environment import HandEnvironment
+from pytest_codexsandbox.matrix import scenario_index as survey
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.subjects import named
+from pytest_codexsandbox.selftest import named
 
 ID = "process.kernel-settings-out-of-reach"
 

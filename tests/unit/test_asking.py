@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_codexsandbox import asking
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.harness import option_values as asking
 
 
 @pytest.mark.parametrize(("text", "number"), [(None, None), ("2", 2), ("3", 3), ("all", 0), (" 2 ", 2)])

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.model.bwrap import another, used, without_say
+from pytest_codexsandbox.harness.observation_cache import by_bwrap
+from pytest_codexsandbox.model.bwrap_used import another, used, without_say
 from pytest_codexsandbox.model.observation import Link, Reading
-from pytest_codexsandbox.session.bench import by_bwrap
 from tests.unit.diagnosis.makers import landlocked, observation, reading, started
 
 THERE, BESIDE = "a" * 64, "b" * 64

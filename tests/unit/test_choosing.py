@@ -6,19 +6,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox import choosing, feasibility
-from pytest_codexsandbox.choosing import Known
-from pytest_codexsandbox.durations import Learned
 from pytest_codexsandbox.errors import MachineFault, WrongInput
-from pytest_codexsandbox.feasibility import CONTAINERS
+from pytest_codexsandbox.harness import feasibility
+from pytest_codexsandbox.harness import planner as choosing
+from pytest_codexsandbox.harness.durations import Learned
+from pytest_codexsandbox.harness.feasibility import CONTAINERS
+from pytest_codexsandbox.harness.planner import Known
 from pytest_codexsandbox.matrix.budget import Budget
-from pytest_codexsandbox.matrix.combine import Left
-from pytest_codexsandbox.matrix.containers import Picked
-from pytest_codexsandbox.model.asked import Asked
+from pytest_codexsandbox.matrix.combinations import Left
+from pytest_codexsandbox.matrix.container_cells import Picked
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.coverage import Coverage
-from pytest_codexsandbox.ports import Foreseen
-from pytest_codexsandbox.releases.forecast import Forecast
+from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.protocols import Foreseen
+from pytest_codexsandbox.releases.download_estimate import Forecast
 from tests.unit.matrix.boxes import SMALL, matrix, subjects
 from tests.unit.matrix.making import environment, plan
 

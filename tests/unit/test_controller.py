@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.controller import Controller
-from pytest_codexsandbox.model.journal import Line
+from pytest_codexsandbox.model.journal_lines import Line
+from pytest_codexsandbox.pytest_plugin.controller import Controller
 from tests.unit.reports.journals import environment, subject
 
 CODEX = subject("0.163.0")

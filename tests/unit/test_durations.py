@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.durations import (
+from pytest_codexsandbox.harness.durations import (
     GUESSED,
     GUESSED_STORY,
     GUESSED_STRAIN,
@@ -17,11 +17,11 @@ from pytest_codexsandbox.durations import (
     work_of,
 )
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
-from pytest_codexsandbox.model.journal import EndLine, Spent
+from pytest_codexsandbox.model.journal_lines import EndLine, Spent
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.matrix.making import cell, plan, promise
 from tests.unit.reports.journals import call

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_codexsandbox import environ
+from pytest_codexsandbox.system import environ
 
 
 class Blinking(dict[str, str]):

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import Lost, MachineFault, NotHad
+from pytest_codexsandbox.harness import environment_pool as places
+from pytest_codexsandbox.harness import observation_cache as benches
+from pytest_codexsandbox.harness.batteries import SHARED
+from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
+from pytest_codexsandbox.harness.trial_runner import foresee
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.journal import CallLine, Line
+from pytest_codexsandbox.model.journal_lines import CallLine, Line
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.session import bench as benches
-from pytest_codexsandbox.session import places
-from pytest_codexsandbox.session.batteries import SHARED
-from pytest_codexsandbox.session.bench import Bench, BenchOptions
-from pytest_codexsandbox.session.rehearsal import foresee
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment
 
 READ, WRITE = "read-only", "workspace-write"

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox import feasibility
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.fetch import Hash, NotReached, NotThere
+from pytest_codexsandbox.harness import feasibility
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases import forecast, places
+from pytest_codexsandbox.releases import download_estimate as forecast
+from pytest_codexsandbox.releases import sources as places
 from pytest_codexsandbox.releases.artefact import Artefact
+from pytest_codexsandbox.system.download import Hash, NotReached, NotThere
 
 UNKNOWN = SubjectSpec(label="9.9.9", release="9.9.9")
 

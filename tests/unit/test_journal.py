@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox import journal
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.model.journal import EnvironmentLine
+from pytest_codexsandbox.journal import store as journal
+from pytest_codexsandbox.model.journal_lines import EnvironmentLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.reports import journals, wide

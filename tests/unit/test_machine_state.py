@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.model.journal import EnvironmentLine
+from pytest_codexsandbox.model.journal_lines import EnvironmentLine
 from pytest_codexsandbox.model.machine import changes, differences
 
 FACTS: dict[str, Any] = {

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotAsAsked, NotHad
+from pytest_codexsandbox.harness import environment_pool as places
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.session import places
 from tests.fakes.scripted import ScriptedEnvironment
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from pytest_codexsandbox.explain import diagnose
-from pytest_codexsandbox.model.journal import CallLine, PlanLine, RunLine
+from pytest_codexsandbox.diagnosis.explain import diagnose
+from pytest_codexsandbox.model.journal_lines import CallLine, PlanLine, RunLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.reports.private import private
+from pytest_codexsandbox.reports.path_masking import private
 from tests.unit.diagnosis.makers import observation, record, row
 
 RUN = "/home/quagga/.cache/codexsandbox/runs/2026-01-01-abc"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.runfolder import fresh
+from pytest_codexsandbox.pytest_plugin.run_folder import fresh
 
 
 def test_runs_that_begin_in_the_same_second_have_folders_of_their_own(tmp_path: Path) -> None:

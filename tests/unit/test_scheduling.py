@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.collection import key_id
-from pytest_codexsandbox.dealing import CHUNK, Deck
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.sharing import NOBODYS, Owners, Share
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.pytest_plugin.collection import key_id
+from pytest_codexsandbox.pytest_plugin.work_queue import CHUNK, Deck
+from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, Owners, Share
 from tests.unit.matrix.making import cell
 
 HERE = "debian-12~host~local"

@@ -5,13 +5,13 @@ import datetime
 import msgspec
 import pytest
 
+from pytest_codexsandbox.harness.exit_code import Outcome, exit_code, settle, versions
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.settling import Outcome, exit_code, settle, versions
 from tests.unit.matrix.making import cell, environment, plan, promise, record, records
 
 PLAN = plan(promise("start.is-on"), promise(), promise("trust.canary"))

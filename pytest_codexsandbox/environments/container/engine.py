@@ -21,11 +21,12 @@ import requests
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
-from pytest_codexsandbox import environ
-from pytest_codexsandbox.environments.container import labels, tunnel
+from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
 from pytest_codexsandbox.environments.container.podman import is_podman
 from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
+from pytest_codexsandbox.system import environ
 
 _TIMEOUT: Final = 60  # for one answer of the engine
 _FIRST: Final = 20  # for it to say that it is there, which costs it nothing

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.container import recipe, runtime
+from pytest_codexsandbox.environments.agent_client import HandClient
+from pytest_codexsandbox.environments.agent_environment import HandEnvironment
+from pytest_codexsandbox.environments.container import host_config as recipe
+from pytest_codexsandbox.environments.container import portable_python as runtime
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
-from pytest_codexsandbox.environments.hand_client import HandClient
-from pytest_codexsandbox.environments.hand_environment import HandEnvironment
 from pytest_codexsandbox.errors import Lost, MachineFault, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.entrance import Entrance
+from pytest_codexsandbox.model.repro_shell import Entrance
 from pytest_codexsandbox.model.world import World
 
 _LOOKUP: Final = "import socket, sys; print(socket.getaddrinfo(sys.argv[1], None, socket.AF_INET)[0][4][0])"

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Final, Literal
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.provision import bootstrap, wanted
+from pytest_codexsandbox.environments.container.provision import bootstrap
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
 from pytest_codexsandbox.environments.container.provision.build import build, give
+from pytest_codexsandbox.environments.container.provision.build_errors import short
+from pytest_codexsandbox.environments.container.provision.build_turns import turn
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, Failure, LockFile, Made, now
+from pytest_codexsandbox.environments.container.provision.progress import Silent, Watch
 from pytest_codexsandbox.environments.container.provision.pull import pin, pull
-from pytest_codexsandbox.environments.container.provision.troubles import short
-from pytest_codexsandbox.environments.container.provision.turns import turn
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted
-from pytest_codexsandbox.environments.container.provision.watch import Silent, Watch
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.folders import Owner
+from pytest_codexsandbox.environments.run_dirs import Owner
 
 PREFIX: Final = "org.codexsandbox."
 KIND: Final = f"{PREFIX}kind"  # environment | helper | supply | network | image

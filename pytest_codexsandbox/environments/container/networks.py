@@ -13,11 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox import environ, proc
-from pytest_codexsandbox.environments.container import afterwards, labels, runtime
+from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container import network_cleanup as afterwards
+from pytest_codexsandbox.environments.container import portable_python as runtime
+from pytest_codexsandbox.environments.container.attached_stream import Attached
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.stream import Attached
 from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system import process as proc
 
 NEIGHBOUR: Final = "neighbour.codexsandbox.test"
 RANGE: Final = ipaddress.ip_network("198.18.0.0/15")  # kept free for tests of networks (RFC 2544)

@@ -5,9 +5,9 @@ from typing import Final, Literal
 
 import msgspec
 
+from pytest_codexsandbox.config_writer import OWNED
+from pytest_codexsandbox.config_writer.managed_block import Marks
 from pytest_codexsandbox.model.generator import Declaration, Marker, Wish
-from pytest_codexsandbox.reference import OWNED
-from pytest_codexsandbox.reference.block import Marks
 
 USER: Final = b"""\
 # my own settings
@@ -73,7 +73,7 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _contents(name: str, wrong: str, *caught_by: str, config: bytes | None = USER, wish: Wish = ONE_ROOT) -> Bad:
-    return _of("contents", name, wrong, caught_by, config=config, wish=wish)
+    return _of("bad_content", name, wrong, caught_by, config=config, wish=wish)
 
 
 def _of(module: str, name: str, wrong: str, caught_by: tuple[str, ...], **more: object) -> Bad:
@@ -108,65 +108,65 @@ CONTENTS: Final = (
 )  # fmt: skip
 
 WRITINGS: Final = (
-    _of("writings", "changes-mode", "changes the mode of the file", ("generator.mode-owner-links-stay",)),
-    _of("writings", "replaces-the-link", "puts a file in the place of a link", ("generator.mode-owner-links-stay",),
+    _of("bad_writes", "changes-mode", "changes the mode of the file", ("generator.mode-owner-links-stay",)),
+    _of("bad_writes", "replaces-the-link", "puts a file in the place of a link", ("generator.mode-owner-links-stay",),
         link="symlink"),
-    _of("writings", "writes-the-same-anew", "puts a new file with the same bytes in place at every start",
+    _of("bad_writes", "writes-the-same-anew", "puts a new file with the same bytes in place at every start",
         ("generator.second-run-touches-nothing",)),
-    _of("writings", "writes-in-place-anew", "writes the same bytes over themselves at every start",
+    _of("bad_writes", "writes-in-place-anew", "writes the same bytes over themselves at every start",
         ("generator.second-run-touches-nothing",)),
-    _of("writings", "writes-in-halves", "empties the file and writes it in two steps",
+    _of("bad_writes", "writes-in-halves", "empties the file and writes it in two steps",
         ("generator.replaced-at-once", "generator.crash-leaves-a-whole-file")),
-    _of("writings", "empties-amid-other-files", "empties the file and writes it amid 100 calls on other files",
+    _of("bad_writes", "empties-amid-other-files", "empties the file and writes it amid 100 calls on other files",
         ("generator.crash-leaves-a-whole-file",)),
-    _of("writings", "ends-its-block-later", "writes the end of its block in a second step",
+    _of("bad_writes", "ends-its-block-later", "writes the end of its block in a second step",
         ("generator.replaced-at-once",)),
-    _of("writings", "leaves-a-copy", "leaves a backup behind", ("generator.leaves-nothing-behind",)),
-    _of("writings", "leaves-a-temporary-file", "leaves its temporary file behind",
+    _of("bad_writes", "leaves-a-copy", "leaves a backup behind", ("generator.leaves-nothing-behind",)),
+    _of("bad_writes", "leaves-a-temporary-file", "leaves its temporary file behind",
         ("generator.leaves-nothing-behind",)),
-    _of("writings", "loses-an-update", "writes in place what it read long ago",
+    _of("bad_writes", "loses-an-update", "writes in place what it read long ago",
         ("generator.two-at-once-lose-nothing",)),
-    _of("writings", "deletes-what-follows", "deletes all that follows a block without an end",
+    _of("bad_writes", "deletes-what-follows", "deletes all that follows a block without an end",
         ("managed-block.deletes-nothing-of-theirs",), between="loses-end"),
-    _of("writings", "gives-up-on-moved-marks", "deletes whatever stands between its marks",
+    _of("bad_writes", "gives-up-on-moved-marks", "deletes whatever stands between its marks",
         ("managed-block.deletes-nothing-of-theirs",), between="key-inside"),
-    _of("writings", "looks-for-marks-only", "writes its keys a second time where its marks are gone",
+    _of("bad_writes", "looks-for-marks-only", "writes its keys a second time where its marks are gone",
         ("managed-block.survives-other-writers",), between="loses-marks"),
-    _of("writings", "knows-its-own-words-only", "writes a second block beside one of an earlier release",
+    _of("bad_writes", "knows-its-own-words-only", "writes a second block beside one of an earlier release",
         ("generator.migrates",), migrates_from=("good-earlier",)),
 )  # fmt: skip
 
 GRANTS: Final = (
-    _of("grants", "ignores-default-permissions", "does not look at what voids its policy",
+    _of("bad_grants", "ignores-default-permissions", "does not look at what voids its policy",
         ("effective.says-what-was-asked", "effective.does-what-was-asked"), config=_VOID),
-    _of("grants", "grants-home", "grants the whole home", ("effective.grants-no-more",)),
-    _of("grants", "grants-everything", "grants the root of all", ("effective.grants-no-more",)),
-    _of("grants", "forgets-a-root", "forgets the last root",
+    _of("bad_grants", "grants-home", "grants the whole home", ("effective.grants-no-more",)),
+    _of("bad_grants", "grants-everything", "grants the root of all", ("effective.grants-no-more",)),
+    _of("bad_grants", "forgets-a-root", "forgets the last root",
         ("effective.says-what-was-asked", "effective.does-what-was-asked")),
-    _of("grants", "wrong-network", "says the opposite of the network", ("effective.says-what-was-asked",
+    _of("bad_grants", "wrong-network", "says the opposite of the network", ("effective.says-what-was-asked",
         "effective.does-what-was-asked")),
-    _of("grants", "argv-unescaped", "puts paths into overrides as they are", ("effective.argv-reads-as-asked",),
+    _of("bad_grants", "argv-unescaped", "puts paths into overrides as they are", ("effective.argv-reads-as-asked",),
         wish=Wish(roots=('@ROOT0@","/',)), markers=False),
-    _of("grants", "argv-as-python-writes-it", "writes True where TOML says true",
+    _of("bad_grants", "argv-as-python-writes-it", "writes True where TOML says true",
         ("effective.argv-reads-as-asked",), markers=False),
-    _of("grants", "argv-grants-home", "grants the whole home in overrides", ("effective.grants-no-more",),
+    _of("bad_grants", "argv-grants-home", "grants the whole home in overrides", ("effective.grants-no-more",),
         markers=False),
 )  # fmt: skip
 
 CONDUCTS: Final = (
-    _of("conducts", "idle", "does nothing and reports success", ("generator.exit-and-refusal-agree",)),
-    _of("conducts", "swallows", "calls Codex, which refuses, and reports success",
+    _of("bad_behaviour", "idle", "does nothing and reports success", ("generator.exit-and-refusal-agree",)),
+    _of("bad_behaviour", "swallows", "calls Codex, which refuses, and reports success",
         ("generator.exit-and-refusal-agree",)),
-    _of("conducts", "fails-after-writing", "fails when all is written", ("generator.exit-and-refusal-agree",)),
-    _of("conducts", "refuses-after-writing", "says that it refuses when all is written",
+    _of("bad_behaviour", "fails-after-writing", "fails when all is written", ("generator.exit-and-refusal-agree",)),
+    _of("bad_behaviour", "refuses-after-writing", "says that it refuses when all is written",
         ("generator.exit-and-refusal-agree",)),
-    _of("conducts", "hangs", "never ends", ("generator.ends-by-itself",), timeout=2.0),
-    _of("conducts", "stays", "leaves a process of its own behind", ("generator.ends-by-itself",)),
-    _of("conducts", "writes-to-the-real-home", "writes into the home of whoever runs it",
+    _of("bad_behaviour", "hangs", "never ends", ("generator.ends-by-itself",), timeout=2.0),
+    _of("bad_behaviour", "stays", "leaves a process of its own behind", ("generator.ends-by-itself",)),
+    _of("bad_behaviour", "writes-to-the-real-home", "writes into the home of whoever runs it",
         ("generator.stays-inside",)),
-    _of("conducts", "writes-beside", "leaves a file in the shared temp folder", ("generator.stays-inside",)),
+    _of("bad_behaviour", "writes-beside", "leaves a file in the shared temp folder", ("generator.stays-inside",)),
     *(
-        _of("conducts", name, wrong, (), kind="prevented")
+        _of("bad_behaviour", name, wrong, (), kind="prevented")
         for name, wrong in {
             "reads-keys": "reads ~/.ssh and ~/.codex and prints them",
             "reaches-docker": "connects to the engine's socket",

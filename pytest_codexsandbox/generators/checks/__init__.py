@@ -3,19 +3,24 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pytest_codexsandbox.generators.checks.again import does_not_grow, same_meaning, second_run_same, third_run_same
-from pytest_codexsandbox.generators.checks.agree import agrees
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
+from pytest_codexsandbox.generators.checks.block_markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.comments import comments_kept
-from pytest_codexsandbox.generators.checks.ending import ends_by_itself, stays_inside
-from pytest_codexsandbox.generators.checks.files import mode_owner_links, no_leftovers
-from pytest_codexsandbox.generators.checks.grants import grants_no_more
-from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
-from pytest_codexsandbox.generators.checks.markers import one_marker_pair
-from pytest_codexsandbox.generators.checks.parses import parses
-from pytest_codexsandbox.generators.checks.places import own_place
-from pytest_codexsandbox.generators.checks.touching import touches_nothing
-from pytest_codexsandbox.generators.checks.values import values_kept
+from pytest_codexsandbox.generators.checks.exit_status import agrees
+from pytest_codexsandbox.generators.checks.file_attributes import mode_owner_links, no_leftovers
+from pytest_codexsandbox.generators.checks.grant_limits import grants_no_more
+from pytest_codexsandbox.generators.checks.idempotence import (
+    does_not_grow,
+    same_meaning,
+    second_run_same,
+    third_run_same,
+)
+from pytest_codexsandbox.generators.checks.key_placement import own_place
+from pytest_codexsandbox.generators.checks.line_endings import line_ends_kept
+from pytest_codexsandbox.generators.checks.termination import ends_by_itself, stays_inside
+from pytest_codexsandbox.generators.checks.toml_syntax import parses
+from pytest_codexsandbox.generators.checks.unneeded_writes import touches_nothing
+from pytest_codexsandbox.generators.checks.user_values import values_kept
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
 
 Check = Callable[[Story, Declaration], tuple[Finding, ...]]

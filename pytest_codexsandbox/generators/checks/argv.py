@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import seen
-from pytest_codexsandbox.generators.checks.agree import wanted
-from pytest_codexsandbox.generators.checks.found import Control, Fault, all_hold, findings, listed, skipped
-from pytest_codexsandbox.generators.checks.granting import SPEAKS, Grants, as_kept, chosen, granted, layers, place
-from pytest_codexsandbox.generators.checks.overrides import Override, given, words
-from pytest_codexsandbox.generators.checks.reading import Path
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.cli_overrides import Override, given, words
+from pytest_codexsandbox.generators.checks.codex_toml import Path
+from pytest_codexsandbox.generators.checks.exit_status import wanted
+from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, findings, listed, skipped
+from pytest_codexsandbox.generators.checks.granted_policy import SPEAKS, Grants, as_kept, chosen, granted, layers, place
 from pytest_codexsandbox.model.generator import FREE, Declaration, Expect, Finding, Outcome, Story
 
 CLAIM = "the arguments say what was asked, as Codex reads them"

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import seen
-from pytest_codexsandbox.generators.checks.found import (
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.codex_toml import written
+from pytest_codexsandbox.generators.checks.findings import (
     Control,
     Fault,
     all_hold,
@@ -19,9 +20,8 @@ from pytest_codexsandbox.generators.checks.found import (
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.lines import Comment, Document, Statement, bytes_of, document, without
-from pytest_codexsandbox.generators.checks.owning import Own, own, users_comments
-from pytest_codexsandbox.generators.checks.reading import written
+from pytest_codexsandbox.generators.checks.ownership import Own, own, users_comments
+from pytest_codexsandbox.generators.checks.toml_lexer import Comment, Document, Statement, bytes_of, document, without
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
 
 CLAIM = "the user's comments are kept, in order, next to what they speak of"

@@ -36,7 +36,7 @@ def _declaration(language: str, module: str) -> str:
     rest = re.sub(r"^(run|description|source) = .*\n", "", text, flags=re.MULTILINE)
     description = 'description = "a block at the root; refuses what would be void"\n'
     if language == "toml":
-        return f'{_SAID}{_YOURS}run = "py:pytest_codexsandbox.reference:generate"\n{description}{rest}'
+        return f'{_SAID}{_YOURS}run = "py:pytest_codexsandbox.config_writer:generate"\n{description}{rest}'
     return f'{_SAID}run = "py:{module}:generate"\n{description}{rest}'.replace(f">>> {_OWNER}:", ">>> NAME:").replace(
         f"<<< {_OWNER}:", "<<< NAME:"
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pytest_codexsandbox import reference
+from pytest_codexsandbox import config_writer as reference
 
 
 def generate(request: dict[str, Any]) -> dict[str, Any]:

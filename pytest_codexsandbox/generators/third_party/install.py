@@ -11,21 +11,21 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.errors import NotHad, WrongInput
-from pytest_codexsandbox.fetch import Progress
 from pytest_codexsandbox.generators.third_party import npm, pypi
+from pytest_codexsandbox.generators.third_party.file_hashes import files_below
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
-from pytest_codexsandbox.generators.third_party.tree import files_below
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.releases.artefact import Run
-from pytest_codexsandbox.releases.entry import Entry, Origin
-from pytest_codexsandbox.releases.files import ensure_folder, sha256_of
-from pytest_codexsandbox.releases.limits import limit_from
+from pytest_codexsandbox.releases.cache_entry import Entry, Origin
+from pytest_codexsandbox.releases.cache_files import ensure_folder, sha256_of
+from pytest_codexsandbox.releases.cache_limits import limit_from
+from pytest_codexsandbox.releases.disk_space import room_for
 from pytest_codexsandbox.releases.locks import hold
 from pytest_codexsandbox.releases.progress import Silent
-from pytest_codexsandbox.releases.room import room_for
 from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system.download import Progress
 
 Commands = Mapping[str, tuple[str, ...]]
 _BRING: Final[dict[str, Callable[..., None]]] = {"npm": npm.bring, "pypi": pypi.bring}

@@ -8,12 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from pytest_codexsandbox import proc
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.generators.third_party import npm, pypi
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
-from pytest_codexsandbox.matrix.generators import declared
+from pytest_codexsandbox.matrix.generator_files import declared
 from pytest_codexsandbox.releases.artefact import Run
+from pytest_codexsandbox.system import process as proc
 
 _UNUSED: Final = ("license", "funding", "engines", "bin", "deprecated")
 

@@ -13,13 +13,13 @@ from typing import Any, Final
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
 
-from pytest_codexsandbox import environ
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
-from pytest_codexsandbox.fetch import NotReached, NotThere, wrong_bytes
 from pytest_codexsandbox.generators.third_party.package import Package
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.releases.artefact import Run, last_line
-from pytest_codexsandbox.releases.room import full_disk
+from pytest_codexsandbox.releases.disk_space import full_disk
+from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system.download import NotReached, NotThere, wrong_bytes
 
 PATIENCE: Final = 600.0
 _NETWORK: Final = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ERR_SOCKET_TIMEOUT", "E5")

@@ -9,15 +9,15 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox import environ
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.fetch import NotReached
 from pytest_codexsandbox.generators.third_party.package import Package
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.releases.artefact import Run
-from pytest_codexsandbox.releases.pip_words import refusal
+from pytest_codexsandbox.releases.disk_space import full_disk
+from pytest_codexsandbox.releases.pip_errors import refusal
 from pytest_codexsandbox.releases.pypi import command
-from pytest_codexsandbox.releases.room import full_disk
+from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system.download import NotReached
 
 PATIENCE: Final = 900.0
 REPORT: Final = "pip-report.json"

@@ -13,9 +13,10 @@ import pytest
 
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.releases import catalogue, golden
-from pytest_codexsandbox.releases.names import order, release_name
-from pytest_codexsandbox.releases.probe import probe
+from pytest_codexsandbox.releases import capability_snapshot as golden
+from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases.capability_probe import probe
+from pytest_codexsandbox.releases.version_names import order, release_name
 
 HERE = Path(__file__).parent
 RECORDED = sorted((path.stem for path in HERE.glob("*.json")), key=order)

@@ -11,8 +11,8 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.journal import Journal
-from pytest_codexsandbox.model.journal import RunLine
+from pytest_codexsandbox.journal.store import Journal
+from pytest_codexsandbox.model.journal_lines import RunLine
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
 from tests.unit.reports import journals

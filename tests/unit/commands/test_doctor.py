@@ -6,11 +6,11 @@ import pytest
 
 from pytest_codexsandbox.commands.doctor import _cache, of_start
 from pytest_codexsandbox.commands.doctor_containers import findings, of_images
-from pytest_codexsandbox.commands.finding import Finding, as_text
+from pytest_codexsandbox.commands.doctor_findings import Finding, as_text
 from pytest_codexsandbox.commands.images_table import Row, Variant
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.record import Diagnosis
-from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.sandbox_state import Started
 
 
 def test_a_sandbox_that_starts_is_a_yes_with_its_marks() -> None:

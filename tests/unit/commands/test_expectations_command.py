@@ -8,10 +8,10 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.journal import Journal
-from pytest_codexsandbox.matrix.deviation_files import load
+from pytest_codexsandbox.journal.store import Journal
+from pytest_codexsandbox.matrix.expectation_files import load
 from pytest_codexsandbox.matrix.plan import digest
-from pytest_codexsandbox.model.journal import CellRow, EndLine, PlanLine, ResultLine, RunLine
+from pytest_codexsandbox.model.journal_lines import CellRow, EndLine, PlanLine, ResultLine, RunLine
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.matrix.making import plan, record

@@ -9,17 +9,17 @@ import pytest
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.cli import command_parser, main
 from pytest_codexsandbox.commands import generator_try
-from pytest_codexsandbox.commands.generator_screen import Case, Head, screen
+from pytest_codexsandbox.commands.generator_text import Case, Head, screen
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.cases import shipped_cases
-from pytest_codexsandbox.matrix.generated import writers
+from pytest_codexsandbox.matrix.corpus import shipped_cases
+from pytest_codexsandbox.matrix.generator_cells import writers
 from pytest_codexsandbox.matrix.load import load
 from pytest_codexsandbox.model.generator import Claim
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.told import anonymous
+from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports.paint import Paint
+from pytest_codexsandbox.reports.terminal_style import Paint
 from tests.unit.reports import generating, journals
 
 HEAD = Head(

@@ -8,10 +8,10 @@ import pytest
 
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.environments.container import engine as engines
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted, base_digest, digest
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, Failure, Locked, LockFile, Made
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted, base_digest, digest
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 
 
 @pytest.fixture(autouse=True)

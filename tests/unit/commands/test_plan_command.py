@@ -11,16 +11,17 @@ import pytest
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
-from pytest_codexsandbox.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
-from pytest_codexsandbox.environments.bubblewrap import building
-from pytest_codexsandbox.environments.container.provision import keyrings, reach
-from pytest_codexsandbox.environments.container.provision.reach import Heard
+from pytest_codexsandbox.environments.bubblewrap import bwrap_build as building
+from pytest_codexsandbox.environments.container.provision import keyrings
+from pytest_codexsandbox.environments.container.provision import registry_ping as reach
+from pytest_codexsandbox.environments.container.provision.registry_ping import Heard
+from pytest_codexsandbox.harness.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.act import Call
-from pytest_codexsandbox.model.asked import Asked
-from pytest_codexsandbox.model.step import PlannedNothing
-from pytest_codexsandbox.model.stock import Stock
-from pytest_codexsandbox.releases.forecast import Forecast
+from pytest_codexsandbox.model.artifact_status import Stock
+from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.releases.download_estimate import Forecast
 from tests import needs
 from tests.unit.matrix.boxes import SMALL, choice, written
 from tests.unit.matrix.making import cell, plan, promise

@@ -10,14 +10,14 @@ import pytest
 
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands import remedies as command
-from pytest_codexsandbox.commands.remedies_chosen import choose
+from pytest_codexsandbox.commands.remedies_selection import choose
 from pytest_codexsandbox.diagnosis.remedies import At, proved_with, remedies
 from pytest_codexsandbox.diagnosis.remedy_text import price
 from pytest_codexsandbox.environments.container import engine as engines
 from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.harness.remedy_proof import Place, Records
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.session.proving import Place, Records
 from tests.unit.diagnosis.makers import record, row
 
 GREEN = record(Verdict.CONFORMS, evidence=(row(),))
@@ -56,7 +56,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
             return as_recorded(place, policies) if said is None else dict.fromkeys(policies, said)
 
         # What the words alone tell is asked of a real text; here the diagnosis tells it.
-        monkeypatch.setattr("pytest_codexsandbox.session.proving._causes", _all_causes)
+        monkeypatch.setattr("pytest_codexsandbox.harness.remedy_proof._causes", _all_causes)
         monkeypatch.setattr(command, "in_containers", lambda *_, **__: rehearsed)
         monkeypatch.setattr(command, "_codex", lambda options: CODEX)
         monkeypatch.setattr(command, "_engine", lambda: {"kernel": "6.1", "Docker": f"20.10{'+more' * 12}"})

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.commands.scratch_dir import workbench
 
 KILLED = """
 import os, signal, sys
-from pytest_codexsandbox.commands.workbench import workbench
+from pytest_codexsandbox.commands.scratch_dir import workbench
 with workbench(sys.argv[1]) as folder:
     (folder / "world").mkdir()
     os.kill(os.getpid(), signal.SIGKILL)

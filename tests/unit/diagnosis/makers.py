@@ -5,12 +5,12 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 from pytest_codexsandbox.model.act import DoneAct, Look
-from pytest_codexsandbox.model.base import BASE_ACTS, FORBIDDEN, PERMITTED
+from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.observation import Link, Observation, Reading
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
-from pytest_codexsandbox.model.start import Started
-from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.sandbox_state import Started
 from pytest_codexsandbox.model.verdict import Verdict
 
 # The same examples on every machine, however slow it is.

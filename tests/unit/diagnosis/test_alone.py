@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_codexsandbox.diagnosis.alone import alone
-from pytest_codexsandbox.explain import with_alone
+from pytest_codexsandbox.diagnosis.bare_tools import alone
+from pytest_codexsandbox.diagnosis.explain import with_alone
 from pytest_codexsandbox.guest.bare import ASKED
 from tests.unit.diagnosis.test_measured import MAP_DENIED, NESTING, NEWADDR, NO_NAMESPACE, NO_PROC
 from tests.unit.reports import journals

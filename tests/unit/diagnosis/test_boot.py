@@ -6,7 +6,7 @@ from pytest_codexsandbox.diagnosis import boot
 from pytest_codexsandbox.diagnosis.boot import Answer, judge_boot
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, READ_ONLY, WORKSPACE_WRITE
 from pytest_codexsandbox.model.record import Diagnosis
-from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.sandbox_state import Started
 
 URL = "http://127.0.0.1:8080/health"
 ON, OFF = Started(state="on", why="refused, and the kernel shows it", by="bwrap"), Started(state="off", why="no mark")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_codexsandbox.explain import diagnose
+from pytest_codexsandbox.diagnosis.explain import diagnose
 from pytest_codexsandbox.model.act import DoneAct
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.record import Diagnosis, Record

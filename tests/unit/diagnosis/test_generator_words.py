@@ -7,18 +7,24 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox import generators
+from pytest_codexsandbox.diagnosis.explain import ENFORCES, FOUND, diagnose
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.explain import ENFORCES, FOUND, diagnose
-from pytest_codexsandbox.generators.checks import line_ends, reading
-from pytest_codexsandbox.generators.checks.reading import read
+from pytest_codexsandbox.generators.checks import codex_toml as reading
+from pytest_codexsandbox.generators.checks import line_endings as line_ends
+from pytest_codexsandbox.generators.checks.codex_toml import read
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Evidence, Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 from tests.unit.diagnosis.makers import died
 
 FOLDER = Path(generators.__file__).parent
-FILES = (*FOLDER.glob("checks/*.py"), *FOLDER.glob("strain/*.py"), FOLDER / "effective.py", FOLDER / "deciding_key.py")
+FILES = (
+    *FOLDER.glob("checks/*.py"),
+    *FOLDER.glob("stress/*.py"),
+    FOLDER / "effective_policy.py",
+    FOLDER / "deciding_key.py",
+)
 NAMES = ("word", "reason")  # variables that hold one before it is told
 KNOWN = {
     text.removeprefix("generator found: ").rstrip(".")

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_codexsandbox.diagnosis.judge import ANOTHER, Judged, Outcome, judge
-from pytest_codexsandbox.model.bwrap import BLOCKED_BY
+from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.sandbox_state import Started
 from pytest_codexsandbox.model.verdict import DIRECTIONS, WORST_FIRST, Verdict
 from tests.unit.diagnosis.makers import SAME, promise, row, started
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.diagnosis import clues
+from pytest_codexsandbox.diagnosis import fact_conditions as clues
 from pytest_codexsandbox.diagnosis import fingerprint as module
 from pytest_codexsandbox.diagnosis.fingerprint import OFTEN, REACH, Fingerprint, Samples, find
 from pytest_codexsandbox.diagnosis.match import fingerprints, match, matches

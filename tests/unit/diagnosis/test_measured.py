@@ -2,10 +2,10 @@
 
 import pytest
 
+from pytest_codexsandbox.diagnosis.explain import diagnose
 from pytest_codexsandbox.diagnosis.match import match
-from pytest_codexsandbox.diagnosis.measured import KERNEL_SAYS, STEPS, refused, told_of, with_measured
-from pytest_codexsandbox.diagnosis.start import assess
-from pytest_codexsandbox.explain import diagnose
+from pytest_codexsandbox.diagnosis.sandbox_state import assess
+from pytest_codexsandbox.diagnosis.syscall_causes import KERNEL_SAYS, STEPS, refused, told_of, with_measured
 from pytest_codexsandbox.model.record import Diagnosis
 from tests.unit.diagnosis.makers import control, died, record
 

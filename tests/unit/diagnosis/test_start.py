@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.diagnosis.start import assess, assess_command
+from pytest_codexsandbox.diagnosis.sandbox_state import assess, assess_command
 from pytest_codexsandbox.model.act import DoneAct
-from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED
+from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.start import Started
+from pytest_codexsandbox.model.sandbox_state import Started
 from tests.unit.diagnosis.makers import (
     KEY,
     OUTSIDE,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pytest_codexsandbox.doors.filling import fill, fill_act, in_order, looked_at, plan_word, read_plan_word
+from pytest_codexsandbox.doors.placeholders import fill, fill_act, in_order, looked_at, plan_word, read_plan_word
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.base import BASE_ACTS, FORBIDDEN
+from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN
 from tests.fakes.scripted import world
 
 ID = "sqlite.board-works/insert"

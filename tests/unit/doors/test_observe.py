@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
-from pytest_codexsandbox.doors.filling import read_plan_word
 from pytest_codexsandbox.doors.observe import TEXT_LIMIT, look_key, observe
+from pytest_codexsandbox.doors.placeholders import read_plan_word
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.base import FORBIDDEN, PERMITTED, SEARCHED
+from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, WORKSPACE_WRITE

@@ -10,7 +10,7 @@ from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, POLICIES, READ_ONLY, ROOTS, WORKSPACE_WRITE
-from pytest_codexsandbox.ports import Door
+from pytest_codexsandbox.protocols import Door
 from tests.fakes.scripted import FakeSubject, world
 
 OLD = FakeSubject(sandbox="debug-landlock", workspace_write="full-auto", full_access=False)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pytest_codexsandbox.doors.spoken import Spoken, spoken
+from pytest_codexsandbox.doors.probe_output import Spoken, spoken
 
 NONCE = "n0nce"
 

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.environments.bubblewrap import archives, building, having, wheels
+from pytest_codexsandbox.environments.bubblewrap import bwrap_build as building
+from pytest_codexsandbox.environments.bubblewrap import bwrap_provider as having
+from pytest_codexsandbox.environments.bubblewrap import source_archives as archives
+from pytest_codexsandbox.environments.bubblewrap import wheels
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import BwrapSpec
 

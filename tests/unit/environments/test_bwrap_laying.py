@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments.bubblewrap.having import Bubblewrap, File
-from pytest_codexsandbox.environments.bubblewrap.laying import CAPABILITIES, CAPABILITY, packed, wrong
+from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import Bubblewrap, File
+from pytest_codexsandbox.environments.bubblewrap.install_layer import CAPABILITIES, CAPABILITY, packed, wrong
 from pytest_codexsandbox.model.container import BwrapSpec
 
 PROGRAM = b"the program"

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.doors.repro_enter import enter
-from pytest_codexsandbox.environments.container import command_line, recipe
+from pytest_codexsandbox.doors.repro.container_entry import enter
+from pytest_codexsandbox.environments.container import docker_command as command_line
+from pytest_codexsandbox.environments.container import host_config as recipe
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile
-from pytest_codexsandbox.model.entrance import FILES, NETWORK, Entrance
+from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, Entrance
 
 NAMES = SHIPPED.values("profiles")
 FLAGS = ("--read-only", "--rm")

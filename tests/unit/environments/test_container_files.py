@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.environments.container import networks
-from pytest_codexsandbox.environments.container.subjects import contents, place_of
-from pytest_codexsandbox.environments.container.users import changes
-from pytest_codexsandbox.environments.container.waiting import alone
+from pytest_codexsandbox.environments.container.codex_files import contents, place_of
+from pytest_codexsandbox.environments.container.file_lock import alone
+from pytest_codexsandbox.environments.container.image_users import changes
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.container import UserSpec
 

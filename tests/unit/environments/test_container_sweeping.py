@@ -10,8 +10,8 @@ import pytest
 
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.sweeping import clear_dead, find
-from pytest_codexsandbox.environments.folders import Owner
+from pytest_codexsandbox.environments.container.sweep import clear_dead, find
+from pytest_codexsandbox.environments.run_dirs import Owner
 from pytest_codexsandbox.errors import MachineFault
 
 _OURS = labels.labels("environment", "beefbeef")

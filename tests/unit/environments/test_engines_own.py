@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments.container import engines_own
+from pytest_codexsandbox.environments.container import engine_requirements as engines_own
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 from tests.unit.images.making import a_container

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments import folders
-from pytest_codexsandbox.environments.folders import Owner
-from pytest_codexsandbox.environments.machine import start_time
+from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments.host_facts import start_time
+from pytest_codexsandbox.environments.run_dirs import Owner
 from pytest_codexsandbox.errors import WrongInput
 
 

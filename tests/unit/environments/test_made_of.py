@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
-from pytest_codexsandbox.environments.container.provision import wanted
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, LockFile, Made
-from pytest_codexsandbox.model.asked import Asked
+from pytest_codexsandbox.model.artifact_status import Stock
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.model.stock import Stock
+from pytest_codexsandbox.model.plan_queries import Asked
 from tests.unit.matrix.boxes import choice
 
 AXES = 'distros = ["debian-trixie", "debian-sid"]\nbwraps = ["distro", "none", "0.8.0"]\nimages = ["mine=agent"]'

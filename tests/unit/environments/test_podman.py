@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments.container import podman, recipe
+from pytest_codexsandbox.environments.container import host_config as recipe
+from pytest_codexsandbox.environments.container import podman
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.matrix.axes import SHIPPED
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import (
     USUAL_CAPABILITIES,
     BwrapSpec,

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments.container import filters, recipe
-from pytest_codexsandbox.environments.container.readback import check, differences, expected, fits
+from pytest_codexsandbox.environments.container import host_config as recipe
+from pytest_codexsandbox.environments.container import seccomp_filters as filters
+from pytest_codexsandbox.environments.container.config_verification import check, differences, expected, fits
 from pytest_codexsandbox.errors import MachineFault, NotAsAsked, WrongInput
-from pytest_codexsandbox.matrix.axes import SHIPPED, Catalogue
+from pytest_codexsandbox.matrix.axis_files import SHIPPED, Catalogue
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.registry import shipped

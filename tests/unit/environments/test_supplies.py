@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.supplies import Seen, Supplier, Supply
+from pytest_codexsandbox.environments.container.mounts import Seen, Supplier, Supply
 from pytest_codexsandbox.errors import NotHad
 
 

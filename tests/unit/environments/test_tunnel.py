@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.environments.container import tunnel
-from pytest_codexsandbox.environments.container.tunnel import words
+from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
+from pytest_codexsandbox.environments.container.ssh_tunnel import words
 from pytest_codexsandbox.errors import MachineFault, WrongInput
 
 HERE = Path("/c/ssh/1234")

@@ -1,9 +1,9 @@
 """The corpus with a block of somebody's in it, as a generator would find it."""
 
-from pytest_codexsandbox.generators.block_cases import filled
-from pytest_codexsandbox.generators.blocks import Unaskable
+from pytest_codexsandbox.generators.case_blocks import filled
+from pytest_codexsandbox.generators.managed_block import Unaskable
 from pytest_codexsandbox.generators.server_names import named
-from pytest_codexsandbox.matrix.cases import shipped_cases
+from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.model.generator import Case, Marker
 
 MARKERS = (Marker(begin="# BEGIN x", end="# END x"),)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pytest_codexsandbox.generators.strain.syscalls import Call, Trace, read
+from pytest_codexsandbox.generators.stress.strace_log import Call, Trace, read
 
 HOME = "/stage/home/.codex"
 CONFIG = f"{HOME}/config.toml"

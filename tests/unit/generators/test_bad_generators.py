@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import tomli
 
-from pytest_codexsandbox.generators.bad import BAD, Bad, conducts, named
+from pytest_codexsandbox.generators.bad import BAD, Bad, named
+from pytest_codexsandbox.generators.bad import bad_behaviour as conducts
 from pytest_codexsandbox.model.generator import Request
 from tests.unit.generators.asking import home, request
 

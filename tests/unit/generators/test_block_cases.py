@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_codexsandbox.generators.block_cases import filled
-from pytest_codexsandbox.generators.blocks import Unaskable
+from pytest_codexsandbox.generators.case_blocks import filled
+from pytest_codexsandbox.generators.managed_block import Unaskable
 from pytest_codexsandbox.model.generator import Case
 from tests.unit.generators.corpus import KEYS, MARKERS, TABLES
 

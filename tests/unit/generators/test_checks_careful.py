@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.checks.again import second_run_same
-from pytest_codexsandbox.generators.checks.agree import agrees
-from pytest_codexsandbox.generators.checks.files import no_leftovers
-from pytest_codexsandbox.generators.checks.markers import one_marker_pair
+from pytest_codexsandbox.generators.checks.block_markers import one_marker_pair
+from pytest_codexsandbox.generators.checks.exit_status import agrees
+from pytest_codexsandbox.generators.checks.file_attributes import no_leftovers
+from pytest_codexsandbox.generators.checks.idempotence import second_run_same
 from pytest_codexsandbox.model.generator import FileState
 from tests.unit.generators.makers import (
     ANY,

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.generators.checks import Check, argv, comments, grants, line_ends, values
-from pytest_codexsandbox.generators.checks.found import Control, Fault
-from pytest_codexsandbox.generators.strain import remaining
+from pytest_codexsandbox.generators.checks import Check, argv, comments
+from pytest_codexsandbox.generators.checks import grant_limits as grants
+from pytest_codexsandbox.generators.checks import line_endings as line_ends
+from pytest_codexsandbox.generators.checks import user_values as values
+from pytest_codexsandbox.generators.checks.findings import Control, Fault
+from pytest_codexsandbox.generators.stress import remaining_content as remaining
 from pytest_codexsandbox.model.generator import Finding, Story, Wish
 from tests.unit.generators.makers import ANY, BLOCK, run, story
 

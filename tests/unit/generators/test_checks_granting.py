@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.generators.checks.granting import Grants, Layer, granted, layers, place, said
+from pytest_codexsandbox.generators.checks.granted_policy import Grants, Layer, granted, layers, place, said
 from tests.unit.generators.makers import WORLD, files, run, state
 
 TRUSTED = b'[projects."/stage/workspace"]\ntrust_level = "trusted"\n'

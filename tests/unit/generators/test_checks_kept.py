@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
-from pytest_codexsandbox.generators.checks.grants import grants_no_more
+from pytest_codexsandbox.generators.checks.grant_limits import grants_no_more
 from pytest_codexsandbox.model.generator import Expect, Row, Story
 from tests.unit.generators.makers import ANY, held, reasons, story
 from tests.unit.generators.test_checks_policy import MODE, OFF, ROOT0, WW, asked, ended_story, roots, table

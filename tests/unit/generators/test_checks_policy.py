@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
-from pytest_codexsandbox.generators.checks.grants import grants_no_more
-from pytest_codexsandbox.generators.checks.overrides import override, words
+from pytest_codexsandbox.generators.checks.cli_overrides import override, words
+from pytest_codexsandbox.generators.checks.grant_limits import grants_no_more
 from pytest_codexsandbox.model.generator import Declaration, Expect, Launch, Row, Story, Wish
 from tests.unit.generators.makers import ANY, WORLD, ended, files, held, reasons, run, skips, state, story
 

@@ -5,18 +5,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.checks.again import (
+from pytest_codexsandbox.generators.case_run import unmoved
+from pytest_codexsandbox.generators.checks.block_markers import one_marker_pair
+from pytest_codexsandbox.generators.checks.exit_status import agrees
+from pytest_codexsandbox.generators.checks.file_attributes import mode_owner_links, no_leftovers
+from pytest_codexsandbox.generators.checks.idempotence import (
     IDLE,
     does_not_grow,
     same_meaning,
     second_run_same,
     third_run_same,
 )
-from pytest_codexsandbox.generators.checks.agree import agrees
-from pytest_codexsandbox.generators.checks.ending import ends_by_itself, stays_inside
-from pytest_codexsandbox.generators.checks.files import mode_owner_links, no_leftovers
-from pytest_codexsandbox.generators.checks.markers import one_marker_pair
-from pytest_codexsandbox.generators.story import unmoved
+from pytest_codexsandbox.generators.checks.termination import ends_by_itself, stays_inside
 from pytest_codexsandbox.model.generator import (
     CONFIG,
     Case,

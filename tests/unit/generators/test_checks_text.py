@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_codexsandbox.generators.checks.comments import comments_kept
-from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
+from pytest_codexsandbox.generators.checks.line_endings import line_ends_kept
 from pytest_codexsandbox.model.generator import Case, Declaration, Marker
 from tests.unit.generators.makers import ANY, BLOCK, held, reasons, skips, story
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.checks.touching import touches_nothing
-from pytest_codexsandbox.generators.story import TICK
+from pytest_codexsandbox.generators.case_run import TICK
+from pytest_codexsandbox.generators.checks.unneeded_writes import touches_nothing
 from pytest_codexsandbox.model.generator import CONFIG, Files, Story
 from tests.unit.generators.makers import ANY, BLOCK, held, reasons, run, skips, state, story
 

@@ -3,10 +3,10 @@
 import pytest
 
 from pytest_codexsandbox.generators.checks.comments import comments_kept
-from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
-from pytest_codexsandbox.generators.checks.parses import parses
-from pytest_codexsandbox.generators.checks.places import own_place
-from pytest_codexsandbox.generators.checks.values import values_kept
+from pytest_codexsandbox.generators.checks.key_placement import own_place
+from pytest_codexsandbox.generators.checks.line_endings import line_ends_kept
+from pytest_codexsandbox.generators.checks.toml_syntax import parses
+from pytest_codexsandbox.generators.checks.user_values import values_kept
 from pytest_codexsandbox.model.generator import Case, Declaration
 from tests.unit.generators.makers import ANY, BLOCK, ended, held, reasons, skips, story
 

@@ -11,8 +11,8 @@ from pytest_codexsandbox.generators.file_store import FileStore
 from pytest_codexsandbox.model import contents
 from pytest_codexsandbox.model.contents import EACH, LISTED, MOST, Writer, whole
 from pytest_codexsandbox.model.generator import CONFIG, Files, Story, Wish
-from pytest_codexsandbox.model.journal import RunLine, StoryLine
-from pytest_codexsandbox.model.told import SHOWN, Told, told_files, told_runs
+from pytest_codexsandbox.model.journal_lines import RunLine, StoryLine
+from pytest_codexsandbox.model.story_log import SHOWN, Told, told_files, told_runs
 from tests.unit.generators.makers import run, state, story
 
 MANY = 435

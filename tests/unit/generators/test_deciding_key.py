@@ -15,7 +15,7 @@ from pytest_codexsandbox.generators.deciding_key import (
     with_cause_of_acts,
     with_cause_of_loading,
 )
-from pytest_codexsandbox.generators.effective import LOADS
+from pytest_codexsandbox.generators.effective_policy import LOADS
 from pytest_codexsandbox.model.generator import CONFIG, Files, Finding, Story
 from tests.unit.generators.makers import BLOCK, run, state, story
 

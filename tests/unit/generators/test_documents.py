@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pytest_codexsandbox.contract.documents import Broken, case_of, documents, hunt, paste
+from pytest_codexsandbox.contract.config_documents import Broken, case_of, documents, hunt, paste
 from pytest_codexsandbox.generators.checks import CHECKS, Check
+from pytest_codexsandbox.generators.checks.codex_toml import leaves, read, written
 from pytest_codexsandbox.generators.checks.comments import comments_kept
-from pytest_codexsandbox.generators.checks.line_ends import line_ends_kept
-from pytest_codexsandbox.generators.checks.lines import bytes_of, document
-from pytest_codexsandbox.generators.checks.parses import parses
-from pytest_codexsandbox.generators.checks.reading import leaves, read, written
-from pytest_codexsandbox.generators.checks.values import values_kept
+from pytest_codexsandbox.generators.checks.line_endings import line_ends_kept
+from pytest_codexsandbox.generators.checks.toml_lexer import bytes_of, document
+from pytest_codexsandbox.generators.checks.toml_syntax import parses
+from pytest_codexsandbox.generators.checks.user_values import values_kept
 from pytest_codexsandbox.model.generator import Case, Declaration, Story
 from tests.unit.generators.makers import BLOCK, story
 

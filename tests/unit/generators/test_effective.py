@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.effective import Oracle, loads, oracle, says
-from pytest_codexsandbox.generators.enforcing import ACTS, CLAIMS, PROMISE, permitted
+from pytest_codexsandbox.generators.effective_policy import Oracle, loads, oracle, says
+from pytest_codexsandbox.generators.policy_acts import ACTS, CLAIMS, PROMISE, permitted
 from pytest_codexsandbox.model.generator import Claim, Expect
 
 TOLD = Oracle(held=True, words="it does")

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from pytest_codexsandbox.generators import placeholders
-from pytest_codexsandbox.generators.outcomes import RESULT_LIMIT, SAID, outcome, overrides, said
-from pytest_codexsandbox.generators.proof import Proof, Tried, excuse_of
-from pytest_codexsandbox.generators.surroundings import environment, request
+from pytest_codexsandbox.generators.confinement_proof import Proof, Tried, excuse_of
+from pytest_codexsandbox.generators.request_environ import environment, request
+from pytest_codexsandbox.generators.run_result import RESULT_LIMIT, SAID, outcome, overrides, said
 from pytest_codexsandbox.model.command import Finished
 from pytest_codexsandbox.model.generator import Declaration, FileState, Outcome, Wish
 

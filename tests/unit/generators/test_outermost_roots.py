@@ -1,8 +1,8 @@
 """A root in another root: it is granted with it, and Codex stumbles over it where it is not there."""
 
-from pytest_codexsandbox.generators.effective import Oracle, says
+from pytest_codexsandbox.config_writer.request import outermost
+from pytest_codexsandbox.generators.effective_policy import Oracle, says
 from pytest_codexsandbox.model.generator import Claim, Expect
-from pytest_codexsandbox.reference.wanted import outermost
 
 ORACLE = Oracle(held=True, words="it can be asked")
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.generators import confine
-from pytest_codexsandbox.generators.confine import Confinement
-from pytest_codexsandbox.generators.readable import check, made
-from pytest_codexsandbox.generators.stage import Stage
+from pytest_codexsandbox.generators import confinement as confine
+from pytest_codexsandbox.generators.confinement import Confinement
+from pytest_codexsandbox.generators.local_dirs import Stage
+from pytest_codexsandbox.generators.required_paths import check, made
 from pytest_codexsandbox.matrix.generator_specs import asked
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.model.generator_spec import Generator
@@ -137,7 +137,7 @@ def test_more_than_a_tools_own_is_not_shown(home: Path, named: str) -> None:
 # ---- walls
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setattr("pytest_codexsandbox.generators.stage._SHARED", ())
+    monkeypatch.setattr("pytest_codexsandbox.generators.local_dirs._SHARED", ())
     return Stage(tmp_path / "stage")
 
 

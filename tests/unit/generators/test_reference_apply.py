@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import tomli
 
-from pytest_codexsandbox.reference import Refused, apply, generate, replacing
-from pytest_codexsandbox.reference.__main__ import main
+from pytest_codexsandbox.config_writer import Refused, apply, generate
+from pytest_codexsandbox.config_writer import atomic_write as replacing
+from pytest_codexsandbox.config_writer.__main__ import main
 
 USER = b'# mine\r\nmodel = "x"\r\n'
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import tomli
 
-from pytest_codexsandbox.generators.reference import hermes_argv, hermes_file
-from pytest_codexsandbox.generators.reference.writing import Given, Result
+from pytest_codexsandbox.generators.recreated import hermes_argv, hermes_file
+from pytest_codexsandbox.generators.recreated.file_writing import Given, Result
 from tests.unit.generators.asking import home, request
 
 USER = b'model = "x"\n\n# servers\n[mcp_servers.a]\ncommand = "a"\n'

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import tomli
 
-from pytest_codexsandbox.generators.reference import molecule
+from pytest_codexsandbox.generators.recreated import molecule
 from tests.unit.generators.asking import home, request
 
 USER = b'model = "x"\napproval = 1\n[tui]\nx = 1\n'

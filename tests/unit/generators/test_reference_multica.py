@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import tomli
 
-from pytest_codexsandbox.generators.reference import multica
-from pytest_codexsandbox.generators.reference.multica_blocks import go_quoted
-from pytest_codexsandbox.generators.reference.multica_windows import windows_state
-from pytest_codexsandbox.generators.reference.writing import Result
+from pytest_codexsandbox.generators.recreated import multica
+from pytest_codexsandbox.generators.recreated.file_writing import Result
+from pytest_codexsandbox.generators.recreated.multica_blocks import go_quoted
+from pytest_codexsandbox.generators.recreated.multica_windows import windows_state
 from tests.unit.generators.asking import home, request
 
 USER = b'# mine\nmodel = "x"\n\n[tui]\nx = 1\n'

@@ -8,9 +8,10 @@ import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.reference import Planned, Refusal, Wanted, edits, plan, planning
-from pytest_codexsandbox.reference.block import Marks
-from pytest_codexsandbox.reference.pieces import NotToml, cut
+from pytest_codexsandbox.config_writer import Planned, Refusal, Wanted, edits, plan
+from pytest_codexsandbox.config_writer import edit_plan as planning
+from pytest_codexsandbox.config_writer.managed_block import Marks
+from pytest_codexsandbox.config_writer.toml_statements import NotToml, cut
 
 BEGIN, END = Marks("codexsandbox").begin.encode(), Marks("codexsandbox").end.encode()
 WANTED = Wanted(roots=("/srv/board",))

@@ -2,12 +2,12 @@
 
 import pytest
 
-from pytest_codexsandbox.generators.checks.reading import read
-from pytest_codexsandbox.generators.confine import UNCONFINED
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.checks.codex_toml import read
+from pytest_codexsandbox.generators.confinement import UNCONFINED
 from pytest_codexsandbox.generators.server_names import USUAL, asks_for_a_name, named, server_names
-from pytest_codexsandbox.generators.story import Workshop, workshop
 from pytest_codexsandbox.matrix import generator_specs
-from pytest_codexsandbox.matrix.cases import shipped_cases
+from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 from tests.fakes.machine import run_folder

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.starting import ELSEWHERE, folder, started
+from pytest_codexsandbox.generators.codex_cwd import ELSEWHERE, folder, started
 from pytest_codexsandbox.model.generator import Expect, Launch, Story
 from tests.unit.generators.makers import WORLD, ended
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators.blocks import Block, block, content
-from pytest_codexsandbox.generators.story import _joined, _with_import, written
+from pytest_codexsandbox.generators.case_run import _joined, _with_import, written
+from pytest_codexsandbox.generators.managed_block import Block, block, content
 from pytest_codexsandbox.model.generator import CONFIG, Declaration, FileState, Laid, Launch, Marker, Outcome
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.unit.generators.makers import BLOCK, files, run, state

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from pytest_codexsandbox.generators.strain.at_once import Round, in_place, judged
-from pytest_codexsandbox.generators.strain.bench import Play
-from pytest_codexsandbox.generators.strain.looking import Looks, Sight
-from pytest_codexsandbox.generators.strain.syscalls import Call
+from pytest_codexsandbox.generators.stress.atomic_replace import Round, in_place, judged
+from pytest_codexsandbox.generators.stress.file_watch import Looks, Sight
+from pytest_codexsandbox.generators.stress.setup import Play
+from pytest_codexsandbox.generators.stress.strace_log import Call
 from pytest_codexsandbox.model.generator import Finding, Outcome
 from tests.unit.generators.straces import CONFIG, HOME, TMP, call, opened, renamed, trace, written
 

@@ -1,8 +1,8 @@
 """All calls on the configuration are taken; the rest is a sample, and the row says so."""
 
-from pytest_codexsandbox.generators.strain.kill_choice import QUICK, SLOW, Bounds, Choice, becoming, choice
-from pytest_codexsandbox.generators.strain.killing import points
-from pytest_codexsandbox.generators.strain.syscalls import Call
+from pytest_codexsandbox.generators.stress.kill_choice import QUICK, SLOW, Bounds, Choice, becoming, choice
+from pytest_codexsandbox.generators.stress.kill_points import points
+from pytest_codexsandbox.generators.stress.strace_log import Call
 from tests.unit.generators.straces import CONFIG, HOME, TMP, call
 
 TOPS = ("/stage",)

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.confine import UNCONFINED
-from pytest_codexsandbox.generators.strain import STRAINS, StrainBench
-from pytest_codexsandbox.generators.strain.bench import Play
-from pytest_codexsandbox.generators.strain.kill_choice import Choice
-from pytest_codexsandbox.generators.strain.killed import Strike, Untroubled, judged, part_of
-from pytest_codexsandbox.generators.strain.killing import Point
-from pytest_codexsandbox.generators.strain.tracing import Tracer
+from pytest_codexsandbox.generators.confinement import UNCONFINED
+from pytest_codexsandbox.generators.stress import STRAINS, StrainBench
+from pytest_codexsandbox.generators.stress.crash_check import Strike, Untroubled, judged, part_of
+from pytest_codexsandbox.generators.stress.kill_choice import Choice
+from pytest_codexsandbox.generators.stress.kill_points import Point
+from pytest_codexsandbox.generators.stress.setup import Play
+from pytest_codexsandbox.generators.stress.strace import Tracer
 from pytest_codexsandbox.model.generator import Case, Declaration, Outcome, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.unit.generators.straces import TMP, call

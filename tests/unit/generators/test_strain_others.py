@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.strain.bench import Play
-from pytest_codexsandbox.generators.strain.others import THEIRS as THEIRS_CLAIM
-from pytest_codexsandbox.generators.strain.others import Visit, comments_of_others, kept, marker_of, right
-from pytest_codexsandbox.generators.writers import NEEDS_MARKS, WRITERS
-from pytest_codexsandbox.generators.writers.adding import _appended, _key, _table
-from pytest_codexsandbox.generators.writers.marks import _uncommented, _without
-from pytest_codexsandbox.generators.writers.rewriting import _crlf, _reserialised
-from pytest_codexsandbox.matrix.generated import OURS as OURS_OF_THE_PLAN
+from pytest_codexsandbox.generators.other_writers import NEEDS_MARKS, WRITERS
+from pytest_codexsandbox.generators.other_writers.appenders import _appended, _key, _table
+from pytest_codexsandbox.generators.other_writers.marker_damage import _uncommented, _without
+from pytest_codexsandbox.generators.other_writers.rewriters import _crlf, _reserialised
+from pytest_codexsandbox.generators.stress.other_writers_check import THEIRS as THEIRS_CLAIM
+from pytest_codexsandbox.generators.stress.other_writers_check import Visit, comments_of_others, kept, marker_of, right
+from pytest_codexsandbox.generators.stress.setup import Play
+from pytest_codexsandbox.matrix.generator_cells import OURS as OURS_OF_THE_PLAN
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Finding, Marker, Outcome
 from tests.unit.generators.makers import BLOCK, ended, files, state, story
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.generators.strain import TRIES, StrainBench, patient
+from pytest_codexsandbox.generators.stress import TRIES, StrainBench, patient
 from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.checks.found import Fault
-from pytest_codexsandbox.generators.checks.owning import Own
-from pytest_codexsandbox.generators.strain import shapes
-from pytest_codexsandbox.generators.strain.shapes import Move, judged, placed
+from pytest_codexsandbox.generators.checks.findings import Fault
+from pytest_codexsandbox.generators.checks.ownership import Own
+from pytest_codexsandbox.generators.stress import migration as shapes
+from pytest_codexsandbox.generators.stress.migration import Move, judged, placed
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker
 from tests.unit.generators.makers import BLOCK, ended, story
 

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.strain.at_once import Round, judged
-from pytest_codexsandbox.generators.strain.bench import Play
-from pytest_codexsandbox.generators.strain.kill_choice import Choice
-from pytest_codexsandbox.generators.strain.killed import Strike, Untroubled
-from pytest_codexsandbox.generators.strain.killed import judged as judged_kills
-from pytest_codexsandbox.generators.strain.killing import Point
-from pytest_codexsandbox.generators.strain.looking import Looks, Sight
-from pytest_codexsandbox.generators.strain.steps import are_whole, is_between
+from pytest_codexsandbox.generators.stress.atomic_replace import Round, judged
+from pytest_codexsandbox.generators.stress.crash_check import Strike, Untroubled
+from pytest_codexsandbox.generators.stress.crash_check import judged as judged_kills
+from pytest_codexsandbox.generators.stress.file_watch import Looks, Sight
+from pytest_codexsandbox.generators.stress.intermediate_files import are_whole, is_between
+from pytest_codexsandbox.generators.stress.kill_choice import Choice
+from pytest_codexsandbox.generators.stress.kill_points import Point
+from pytest_codexsandbox.generators.stress.setup import Play
 from pytest_codexsandbox.model.generator import Outcome
 from tests.unit.generators.straces import CONFIG, TMP, call, opened, renamed, trace, written
 

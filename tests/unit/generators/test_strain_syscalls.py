@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_codexsandbox.generators.strain.killing import Point, points, spread, stable_paths
-from pytest_codexsandbox.generators.strain.syscalls import Call, Trace, below, read
+from pytest_codexsandbox.generators.stress.kill_points import Point, points, spread, stable_paths
+from pytest_codexsandbox.generators.stress.strace_log import Call, Trace, below, read
 from tests.unit.generators.straces import CONFIG, HOME, TMP, call, h, line, opened, renamed, trace, written
 
 TOPS = (HOME,)

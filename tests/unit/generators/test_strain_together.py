@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from pytest_codexsandbox.generators.strain.bench import Play
-from pytest_codexsandbox.generators.strain.together import Alone, Pair, judged, overlap
+from pytest_codexsandbox.generators.stress.concurrent_runs import Alone, Pair, judged, overlap
+from pytest_codexsandbox.generators.stress.setup import Play
 from pytest_codexsandbox.model.generator import Declaration, FileState, Outcome
 from tests.unit.generators.makers import files, story
 from tests.unit.generators.straces import CONFIG as PATH

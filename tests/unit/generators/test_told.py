@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from pytest_codexsandbox.model.generator import CONFIG, FileState, Launch, Outcome
-from pytest_codexsandbox.model.told import SAID, SHOWN, anonymous, told_files, told_runs, without_paths
+from pytest_codexsandbox.model.story_log import SAID, SHOWN, anonymous, told_files, told_runs, without_paths
 from tests.unit.generators.makers import WORLD, files, run, state, story
 
 

@@ -10,8 +10,8 @@ import pytest
 from pytest_codexsandbox.environments.container import images
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.provision import bootstrap, keyrings
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted
-from pytest_codexsandbox.environments.container.provision.watch import Silent
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.progress import Silent
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
 from tests.unit.images.fake_engine import FakeEngine

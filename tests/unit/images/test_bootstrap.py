@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments import folders
+from pytest_codexsandbox.environments import run_dirs as folders
 from pytest_codexsandbox.environments.container.provision import bootstrap, keyrings
 from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.model.command import Command, Finished

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pytest_codexsandbox.environments.container.provision.foresight import BELIEVED, Foresight
+from pytest_codexsandbox.environments.container.provision.availability import BELIEVED, Foresight
 from pytest_codexsandbox.errors import NotHad
 from tests.unit.images.making import Workshop, a_container, a_distro, want
 

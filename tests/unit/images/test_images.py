@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.provision import wanted
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from tests.unit.images.fake_engine import FakeEngine
 from tests.unit.images.making import Workshop, a_container, a_distro, want

@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_codexsandbox.environments.bubblewrap import having
-from pytest_codexsandbox.environments.container.provision import inquiry, reach
-from pytest_codexsandbox.environments.container.provision.foresight import Foresight
-from pytest_codexsandbox.environments.container.provision.inquiry import Inquiry, inquire
+from pytest_codexsandbox.environments.bubblewrap import bwrap_provider as having
+from pytest_codexsandbox.environments.container.provision import availability_queries as inquiry
+from pytest_codexsandbox.environments.container.provision import registry_ping as reach
+from pytest_codexsandbox.environments.container.provision.availability import Foresight
+from pytest_codexsandbox.environments.container.provision.availability_queries import Inquiry, inquire
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.environments.container.provision.reach import YES, Heard
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted
+from pytest_codexsandbox.environments.container.provision.registry_ping import YES, Heard
 from pytest_codexsandbox.errors import Hangs, MachineFault, NotHad
 from pytest_codexsandbox.model.container import BwrapSpec, ImageSpec
 from tests.unit.images.fake_engine import FakeEngine

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.environments.container.provision import pull as pulling
+from pytest_codexsandbox.environments.container.provision.progress import Silent
 from pytest_codexsandbox.environments.container.provision.pull import bounded, pin, pull
-from pytest_codexsandbox.environments.container.provision.watch import Silent
 from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
 
 

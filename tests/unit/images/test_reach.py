@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.environments.container import engine as engines
-from pytest_codexsandbox.environments.container.provision import reach
-from pytest_codexsandbox.environments.container.provision.reach import YES, archive, archives, host_of, registry
+from pytest_codexsandbox.environments.container.provision import registry_ping as reach
+from pytest_codexsandbox.environments.container.provision.registry_ping import YES, archive, archives, host_of, registry
 from pytest_codexsandbox.errors import MachineFault, WrongInput
 from tests.unit.images.making import a_distro
 

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.environments.container import labels
-from pytest_codexsandbox.environments.container.provision import stock, turns, wanted
+from pytest_codexsandbox.environments.container.provision import build_turns as turns
+from pytest_codexsandbox.environments.container.provision import image_inventory as stock
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.image_inventory import Gone, Held
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.environments.container.provision.stock import Gone, Held
-from pytest_codexsandbox.environments.container.provision.watch import Silent
+from pytest_codexsandbox.environments.container.provision.progress import Silent
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from tests.unit.images.fake_engine import FakeEngine
 from tests.unit.images.making import Workshop, a_container, a_distro

@@ -4,10 +4,10 @@ import io
 import threading
 from pathlib import Path
 
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, LockFile, now
-from pytest_codexsandbox.environments.container.provision.together import Make, make_all
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted
-from pytest_codexsandbox.environments.container.provision.watch import watching
+from pytest_codexsandbox.environments.container.provision.parallel_build import Make, make_all
+from pytest_codexsandbox.environments.container.provision.progress import watching
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from tests.unit.images.making import Workshop, a_distro, want
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments.container.provision import wanted
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.axes import DISTROS, SHIPPED
+from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from tests.unit.images.making import a_container, a_distro, want
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pytest_codexsandbox.environments.container.provision.within import within
+from pytest_codexsandbox.environments.container.provision.parallel_deadline import within
 
 LONG = 60.0
 

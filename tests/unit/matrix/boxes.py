@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pytest_codexsandbox.matrix.containers import Choice
+from pytest_codexsandbox.matrix.container_cells import Choice
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.model.cell import SubjectSpec
 

@@ -6,9 +6,9 @@ from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.select import Selection
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Diagnosis, Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 
 POLICIES = ("read-only", "workspace-write")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.cases import case, cases
+from pytest_codexsandbox.matrix.corpus import case, cases
 from pytest_codexsandbox.model.generator import Wish
 
 Contents = dict[str, str | bytes | None]

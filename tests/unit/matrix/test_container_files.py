@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import locked
+from pytest_codexsandbox.matrix import lockfile as locked
 from pytest_codexsandbox.matrix.load import load, presets
 from tests.unit.matrix.boxes import matrix, written
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import locked
-from pytest_codexsandbox.matrix.axes import SHIPPED
-from pytest_codexsandbox.matrix.combine import Left
-from pytest_codexsandbox.matrix.containers import Choice, cannot_be_had, environments, spread
+from pytest_codexsandbox.matrix import lockfile as locked
+from pytest_codexsandbox.matrix.axis_files import SHIPPED
+from pytest_codexsandbox.matrix.combinations import Left
+from pytest_codexsandbox.matrix.container_cells import Choice, cannot_be_had, environments, spread
+from pytest_codexsandbox.matrix.exclusions import impossible
 from pytest_codexsandbox.matrix.expand import expand
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.matrix.plan import make
-from pytest_codexsandbox.matrix.ruling import impossible
 from pytest_codexsandbox.matrix.select import Selection
-from pytest_codexsandbox.matrix.where import fits
+from pytest_codexsandbox.matrix.where_clause import fits
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from tests.unit.matrix.boxes import RELEASES, SMALL, choice, matrix, subjects, written
 from tests.unit.matrix.making import environment, promise

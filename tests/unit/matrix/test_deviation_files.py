@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.deviation_files import Deviation, load
+from pytest_codexsandbox.matrix.expectation_files import Deviation, load
 from pytest_codexsandbox.registry import shipped
 
 ENTRY = {

@@ -7,8 +7,8 @@ import pytest
 
 from pytest_codexsandbox.matrix.expectations import Applied, Deviation, apply
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.matrix.making import cell, plan, promise, record, records
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import generators, rows
+from pytest_codexsandbox.matrix import decision_table as rows
+from pytest_codexsandbox.matrix import generator_files as generators
 from pytest_codexsandbox.matrix.generator_specs import asked, of_file, parse
 from pytest_codexsandbox.model.generator import Declaration, Expect, Row, Wish
 

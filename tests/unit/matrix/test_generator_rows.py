@@ -8,14 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import generators, rows
-from pytest_codexsandbox.matrix.generated import OF_ROWS, Writers, sides
+from pytest_codexsandbox.matrix import decision_table as rows
+from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix.generator_cells import OF_ROWS, Writers, sides
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected, is_silent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.step import Key
 
 ROWS = (
     Row(when={"platform": "darwin", "network": "on"}, expect=Expect(refuses=True), why="Seatbelt"),

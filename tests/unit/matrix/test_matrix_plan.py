@@ -11,8 +11,8 @@ from pytest_codexsandbox.matrix.select import Selection, is_standing
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import PlannedNothing
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.step import PlannedNothing
 from tests.unit.matrix.making import cell, environment, promise
 
 START, TRUST = promise("start.is-on"), promise("trust.canary")

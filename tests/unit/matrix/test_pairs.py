@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.matrix import pairs
-from pytest_codexsandbox.matrix.combine import IMPOSSIBLE, UNAVAILABLE, Left, Row, Space, left_out, narrowed
+from pytest_codexsandbox.matrix import pairwise as pairs
+from pytest_codexsandbox.matrix.combinations import IMPOSSIBLE, UNAVAILABLE, Left, Row, Space, left_out, narrowed
 from pytest_codexsandbox.model.coverage import AXES, parts
 
 QUIETLY = settings(deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck))

@@ -6,12 +6,12 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_codexsandbox.matrix.expectation_drafts import Draft, drafts
 from pytest_codexsandbox.matrix.expectations import Deviation, apply
-from pytest_codexsandbox.matrix.renewal import Draft, drafts
-from pytest_codexsandbox.model.journal import CellRow
+from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.matrix.making import cell, plan, promise, record
 

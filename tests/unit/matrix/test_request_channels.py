@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.matrix.generated import writers
+from pytest_codexsandbox.matrix.generator_cells import writers
 from pytest_codexsandbox.matrix.request_channels import UNTOLD, is_told
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import Declaration, Row, Wish

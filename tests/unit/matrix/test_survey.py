@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.matrix.scenario_index import promises
 
-HEAD = "from pytest_codexsandbox.declare import promise\n"
+HEAD = "from pytest_codexsandbox.api import promise\n"
 ONE = '''
 @promise("{id}", kind="boundary", severity="high", source="its documentation", policies=("read-only",))
 def {name}(trial):

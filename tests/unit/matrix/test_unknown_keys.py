@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import deviation_files, generators, load
-from pytest_codexsandbox.matrix.axes import Catalogue
+from pytest_codexsandbox.matrix import expectation_files as deviation_files
+from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import load
+from pytest_codexsandbox.matrix.axis_files import Catalogue
 
 GOOD = 'releases = ["0.163.0"]\nenvironments = ["local"]\n'
 

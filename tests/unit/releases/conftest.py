@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.releases import catalogue, npm, pypi, resolve
-from pytest_codexsandbox.releases import installed as installation
+from pytest_codexsandbox.releases import installed_package as installation
+from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases import npm, pypi, resolve
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
 from tests.unit.releases.makers import X86, Registry, registry
 

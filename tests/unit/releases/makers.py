@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from pytest_codexsandbox.fetch import Hash
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.releases.artefact import Artefact
-from pytest_codexsandbox.releases.machine import PLATFORMS
+from pytest_codexsandbox.releases.platform_tag import PLATFORMS
+from pytest_codexsandbox.system.download import Hash
 
 X86 = PLATFORMS["x86_64"]
 TRIPLE = X86.triple

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.releases.candidates import candidate, examine
+from pytest_codexsandbox.releases.user_binaries import candidate, examine
 from tests.unit.releases.makers import TRIPLE, X86
 
 ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 2, 62) + bytes(44)

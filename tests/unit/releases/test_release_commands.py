@@ -10,7 +10,8 @@ from pytest_codexsandbox.commands import capabilities as command
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases import catalogue, golden
+from pytest_codexsandbox.releases import capability_snapshot as golden
+from pytest_codexsandbox.releases import known_releases as catalogue
 from pytest_codexsandbox.releases.locks import let_go, use_lock
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.resolve import resolve as real_resolve

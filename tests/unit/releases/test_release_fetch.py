@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox import fetch
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.fetch import Hash, NotReached, NotThere
+from pytest_codexsandbox.system import download as fetch
+from pytest_codexsandbox.system.download import Hash, NotReached, NotThere
 from tests.unit.releases.makers import Registry, sha512
 
 DATA = b"codex" * 100_000

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox import fetch
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.fetch import Hash, NotReached
 from pytest_codexsandbox.releases import install as module
 from pytest_codexsandbox.releases import unpack
 from pytest_codexsandbox.releases.artefact import Artefact
-from pytest_codexsandbox.releases.entry import Entry
+from pytest_codexsandbox.releases.cache_entry import Entry
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.system import download as fetch
+from pytest_codexsandbox.system.download import Hash, NotReached
 from tests.unit.releases.makers import CODEX, MODERN, TRIPLE, X86, Registry, changed, leftovers, tgz, wheel
 
 Usage = namedtuple("Usage", "total used free")

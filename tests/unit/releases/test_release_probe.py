@@ -7,8 +7,8 @@ import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
 from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.releases.known_binaries import digest_of, probed
-from pytest_codexsandbox.releases.probe import has_bwrap, probe
+from pytest_codexsandbox.releases.binary_cache import digest_of, probed
+from pytest_codexsandbox.releases.capability_probe import has_bwrap, probe
 from tests.unit.releases.makers import Machine, said
 
 

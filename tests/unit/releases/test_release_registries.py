@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.fetch import NotReached, NotThere
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.releases import npm, npmrc, pypi
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
+from pytest_codexsandbox.system.download import NotReached, NotThere
 from tests.unit.releases.makers import X86, Machine, Registry, said, sha512
 
 DIST = {"tarball": "https://registry/it.tgz", "integrity": sha512(b"it")}

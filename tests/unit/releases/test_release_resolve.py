@@ -6,17 +6,19 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
-from pytest_codexsandbox.fetch import NotReached
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.ports import Subject
-from pytest_codexsandbox.releases import catalogue, known_binaries, npm, pypi
-from pytest_codexsandbox.releases import installed as installation
+from pytest_codexsandbox.protocols import Subject
+from pytest_codexsandbox.releases import binary_cache as known_binaries
+from pytest_codexsandbox.releases import installed_package as installation
+from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases import npm, pypi
 from pytest_codexsandbox.releases.locks import let_go
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
 from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.system.download import NotReached
 from tests.unit.releases.makers import (
     TRIPLE,
     X86,

@@ -7,9 +7,10 @@ import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases import locks, room
-from pytest_codexsandbox.releases.entry import Entry, Origin
-from pytest_codexsandbox.releases.files import File, sha256_of
+from pytest_codexsandbox.releases import disk_space as room
+from pytest_codexsandbox.releases import locks
+from pytest_codexsandbox.releases.cache_entry import Entry, Origin
+from pytest_codexsandbox.releases.cache_files import File, sha256_of
 from pytest_codexsandbox.releases.store import Store, entries, in_use, prune
 from tests.unit.releases.makers import age, leftovers
 

@@ -9,14 +9,16 @@ from pytest_codexsandbox import registry
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Finished
-from pytest_codexsandbox.releases import catalogue, forecast, npm, pypi
-from pytest_codexsandbox.releases import installed as installation
-from pytest_codexsandbox.releases.limits import limit_from, parse_size
-from pytest_codexsandbox.releases.machine import here
-from pytest_codexsandbox.releases.names import order, release_name, wheel_version
+from pytest_codexsandbox.releases import download_estimate as forecast
+from pytest_codexsandbox.releases import installed_package as installation
+from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases import npm, pypi
+from pytest_codexsandbox.releases.cache_limits import limit_from, parse_size
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
+from pytest_codexsandbox.releases.platform_tag import here
 from pytest_codexsandbox.releases.progress import Bar, Lines, Silent, progress_on
 from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.releases.version_names import order, release_name, wheel_version
 from tests.unit.releases.makers import X86, Machine, Registry, codex_of, dist, tgz
 
 

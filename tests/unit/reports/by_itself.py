@@ -2,11 +2,11 @@
 
 import msgspec
 
-from pytest_codexsandbox.explain import with_alone
-from pytest_codexsandbox.model.journal import CellRow, EnvironmentLine
+from pytest_codexsandbox.diagnosis.explain import with_alone
+from pytest_codexsandbox.model.journal_lines import CellRow, EnvironmentLine
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.reports.journals import HOSTILE, PROMISES, journal, keys_of, usual, violation
 

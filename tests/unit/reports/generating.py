@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from pytest_codexsandbox.model.generator import Claim, Wish
-from pytest_codexsandbox.model.journal import CaseRow, CellRow, ClaimLine, GeneratorRow, PromiseRow, StoryLine
+from pytest_codexsandbox.model.journal_lines import CaseRow, CellRow, ClaimLine, GeneratorRow, PromiseRow, StoryLine
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
-from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.told import ToldFile, ToldRun
+from pytest_codexsandbox.model.story_log import ToldFile, ToldRun
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 from tests.unit.reports import journals
 

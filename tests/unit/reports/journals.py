@@ -6,7 +6,7 @@ import msgspec
 
 from pytest_codexsandbox.model.act import DoneAct
 from pytest_codexsandbox.model.coverage import Coverage
-from pytest_codexsandbox.model.journal import (
+from pytest_codexsandbox.model.journal_lines import (
     CallLine,
     CellRow,
     EndLine,
@@ -20,8 +20,8 @@ from pytest_codexsandbox.model.journal import (
 )
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.observation import Link, Observation, Reading
+from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
-from pytest_codexsandbox.model.step import Key, PlannedNothing
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 
 POLICIES = (

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_codexsandbox.model.alone import Alone, Tried
+from pytest_codexsandbox.model.bare_tools import Alone, Tried
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import html, json_report, markdown
-from pytest_codexsandbox.reports.alone import Row, View, headings, numbered, token, view
+from pytest_codexsandbox.reports.bare_tools import Row, View, headings, numbered, token, view
 from tests.unit.reports import journals
 from tests.unit.reports.by_itself import as_written, by_itself
 from tests.unit.reports.test_terminal import screen

@@ -5,12 +5,13 @@ import json
 import msgspec
 import pytest
 
-from pytest_codexsandbox.model.journal import CellRow
+from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.model.step import PlannedNothing
+from pytest_codexsandbox.model.plan_key import PlannedNothing
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports import breadth, html, json_report, markdown
-from pytest_codexsandbox.reports.alike import Alike
+from pytest_codexsandbox.reports import coverage_text as breadth
+from pytest_codexsandbox.reports import html, json_report, markdown
+from pytest_codexsandbox.reports.cell_groups import Alike
 from pytest_codexsandbox.reports.grid import common, names_of
 from pytest_codexsandbox.reports.terminal import render
 from tests.unit.reports import journals

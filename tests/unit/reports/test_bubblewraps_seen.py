@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.model.bwrap import BwrapUsed
-from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.bwrap_used import BwrapUsed
+from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.observation import Link
-from pytest_codexsandbox.reports import facts
+from pytest_codexsandbox.reports import headlines as facts
 from tests.unit.reports import journals
 
 DIGEST = "ab" * 32

@@ -1,7 +1,7 @@
 """One fault of a generator's file is one cause; what Codex makes of it is counted below."""
 
 from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.reports import by_generator, json_report
 from pytest_codexsandbox.reports.causes import Cause, loud

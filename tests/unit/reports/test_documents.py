@@ -10,12 +10,13 @@ import jsonschema
 import msgspec
 import pytest
 
-from pytest_codexsandbox.model.journal import CallLine
+from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports import html, json_report, markdown, schema, terminal
+from pytest_codexsandbox.reports import html, json_report, markdown, terminal
+from pytest_codexsandbox.reports import journal_schema as schema
 from tests.unit.reports import journals, wide
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
@@ -124,7 +125,7 @@ def lines(kind: str) -> list[dict[str, Any]]:
 
 def test_the_shipped_schema_is_current() -> None:
     shipped = json.loads(schema.SHIPPED.read_text())
-    assert shipped == json.loads(schema.text()), "write it anew: python -m pytest_codexsandbox.reports.schema"
+    assert shipped == json.loads(schema.text()), "write it anew: python -m pytest_codexsandbox.reports.journal_schema"
 
 
 def test_the_shipped_schema_is_a_schema() -> None:

@@ -9,15 +9,15 @@ import pytest
 
 from pytest_codexsandbox.model.generator import Launch
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.model.told import ToldRun
+from pytest_codexsandbox.model.story_log import ToldRun
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import by_generator, causes, html, json_report, markdown
-from pytest_codexsandbox.reports.generated import measured, paste
+from pytest_codexsandbox.reports.generator_tally import measured, paste
 from pytest_codexsandbox.reports.grid import grid, names_of
-from pytest_codexsandbox.reports.page_generators import ran
+from pytest_codexsandbox.reports.html_generators import ran
 from pytest_codexsandbox.reports.readme_line import line, word_for
 from tests.unit.reports import generating, journals
 from tests.unit.reports.test_page import ELEMENTS, Page

@@ -4,7 +4,7 @@ import msgspec
 
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import by_generator, html, markdown
-from pytest_codexsandbox.reports.generated import measured, paste
+from pytest_codexsandbox.reports.generator_tally import measured, paste
 from tests.unit.reports import generating
 from tests.unit.reports.test_generators import changed, readme
 from tests.unit.reports.test_terminal import screen

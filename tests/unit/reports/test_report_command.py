@@ -7,9 +7,10 @@ import jsonschema
 import msgspec
 import pytest
 
-from pytest_codexsandbox import journal
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.reports import html, json_report, markdown, schema
+from pytest_codexsandbox.journal import store as journal
+from pytest_codexsandbox.reports import html, json_report, markdown
+from pytest_codexsandbox.reports import journal_schema as schema
 from tests.unit.reports import generating, journals
 
 

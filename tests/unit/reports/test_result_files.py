@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from pytest_codexsandbox.model.journal import EnvironmentLine
+from pytest_codexsandbox.model.journal_lines import EnvironmentLine
 from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import junit
 from pytest_codexsandbox.reports.outcomes import outcomes, properties

@@ -7,12 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.model.journal import CellRow
+from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.reports import facts, html, json_report, markdown
-from pytest_codexsandbox.reports.alike import Alike
+from pytest_codexsandbox.reports import headlines as facts
+from pytest_codexsandbox.reports import html, json_report, markdown
+from pytest_codexsandbox.reports.cell_groups import Alike
 from pytest_codexsandbox.reports.grid import grid, names_of
 from tests.unit.reports import journals, wide
 from tests.unit.reports.test_terminal import screen

@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_codexsandbox.diagnosis.judge import ANOTHER
-from pytest_codexsandbox.model.bwrap import BLOCKED_BY, BwrapUsed
+from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY, BwrapUsed
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
-from pytest_codexsandbox.reports import facts
-from pytest_codexsandbox.reports.folding import folded
+from pytest_codexsandbox.reports import headlines as facts
 from pytest_codexsandbox.reports.grid import grid
-from pytest_codexsandbox.reports.screen_causes import again
+from pytest_codexsandbox.reports.row_folding import folded
 from pytest_codexsandbox.reports.terminal import render
+from pytest_codexsandbox.reports.terminal_causes import again
 from tests.unit.reports import journals, wide
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"

@@ -6,8 +6,8 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.reports import html, markdown
 from pytest_codexsandbox.reports.merged_remedies import merged
 from pytest_codexsandbox.reports.terminal import render

@@ -1,10 +1,10 @@
 """The journal of a run over many container axes."""
 
 from pytest_codexsandbox.model.coverage import Coverage, Uncoverable
-from pytest_codexsandbox.model.journal import CellRow
+from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key, PlannedNothing
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.reports import journals
 from tests.unit.reports.by_itself import by_itself

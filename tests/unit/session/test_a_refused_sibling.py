@@ -2,15 +2,15 @@
 
 import pytest
 
-from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.harness.trial_runner import run_promise
+from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.act import Act, DoneAct, Look
 from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import ROOTS
-from pytest_codexsandbox.model.start import Started
-from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.sandbox_state import Started
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.session.rehearsal import run_promise
-from pytest_codexsandbox.session.trial import RealTrial
 from tests.unit.diagnosis.makers import observation
 
 PROMISE, FUNCTION = next(

@@ -8,13 +8,13 @@ from typing import Any, cast
 import pytest
 
 from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.harness import canaries
+from pytest_codexsandbox.harness.canaries import ATTEMPTS, Canaries
+from pytest_codexsandbox.harness.observation_cache import Bench
 from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.session import canaries
-from pytest_codexsandbox.session.bench import Bench
-from pytest_codexsandbox.session.canaries import ATTEMPTS, Canaries
 from tests.unit.matrix.making import cell, promise
 
 CELL, DOOR = cell("0.163.0"), "sandbox"

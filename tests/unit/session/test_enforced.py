@@ -2,12 +2,12 @@
 
 import pytest
 
-from pytest_codexsandbox.generators.enforcing import grants_everything
+from pytest_codexsandbox.generators.policy_acts import grants_everything
+from pytest_codexsandbox.harness.generators.enforcement import _on, by_marks_alone
 from pytest_codexsandbox.model.act import Look
 from pytest_codexsandbox.model.generator import Expect
 from pytest_codexsandbox.model.record import Diagnosis
-from pytest_codexsandbox.model.start import Started
-from pytest_codexsandbox.session.enforced import _on, by_marks_alone
+from pytest_codexsandbox.model.sandbox_state import Started
 from tests.unit.diagnosis.makers import KEY, OUTSIDE, observation, reading
 
 REFUSED = Diagnosis(fingerprint="apparmor-userns", cause="", remedy="", verdict="sandbox")

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from pytest_codexsandbox.harness.generators.kept_settings import with_kept
 from pytest_codexsandbox.model.generator import Claim, Expect, Mode, Part
-from pytest_codexsandbox.session.keeping import with_kept
 
 ASKED = Expect(sandbox="workspace-write", network=False, roots=(), keeps=("roots", "network"))
 READS = Claim(loads=True, sandbox="read-only", network=False, approval="on-request", profile=":read-only")

@@ -5,14 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from pytest_codexsandbox.diagnosis.judge import judge
-from pytest_codexsandbox.matrix.survey import promises
+from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.act import DoneAct
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.start import Started
-from pytest_codexsandbox.model.step import Key
+from pytest_codexsandbox.model.sandbox_state import Started
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
-from pytest_codexsandbox.session.trial import RealTrial
 from tests.unit.diagnosis.makers import observation
 
 ID = "process.kernel-settings-out-of-reach"

@@ -5,13 +5,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.checks.found import skipped
-from pytest_codexsandbox.generators.story import Workshop, workshop
+from pytest_codexsandbox.generators.checks.findings import skipped
+from pytest_codexsandbox.harness.generators import control_generators as known_generators
+from pytest_codexsandbox.harness.generators.control_generators import CAUGHT, findings
 from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Outcome, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
-from pytest_codexsandbox.session import known_generators
-from pytest_codexsandbox.session.known_generators import CAUGHT, findings
 from tests.fakes.machine import run_folder
 
 

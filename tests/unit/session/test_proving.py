@@ -7,10 +7,10 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.remedies import At, Proof, Remedy
 from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.harness.environment_pool import IN_A_ROW
+from pytest_codexsandbox.harness.remedy_proof import Outcome, Place, Records, Starts, became, place_of, prove
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.session.places import IN_A_ROW
-from pytest_codexsandbox.session.proving import Outcome, Place, Records, Starts, became, place_of, prove
 from tests.unit.diagnosis.makers import record, row
 
 BEFORE, AFTER = At(profile="docker-default"), At(profile="seccomp-unconfined")

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments.machine import this_machine
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.guest import facts
+from pytest_codexsandbox.harness.machine_state_guard import Steady
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.observation import Link, Observation
-from pytest_codexsandbox.session.steady import Steady
 from tests.unit.diagnosis.makers import observation, reading
 
 HERE = this_machine()

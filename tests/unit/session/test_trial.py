@@ -1,11 +1,11 @@
 """What a scenario's rows rest on: an effect that is seen from outside, and is the one that the control has."""
 
+from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.model.act import Act, DoneAct, Look
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.start import Started
-from pytest_codexsandbox.model.step import Key
-from pytest_codexsandbox.session.trial import RealTrial
+from pytest_codexsandbox.model.sandbox_state import Started
 from tests.unit.diagnosis.makers import observation, promise
 
 HERE = "@WORKSPACE@/@NAME@"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.harness.binary_guard import Unchanged
 from pytest_codexsandbox.model.observation import Link, Observation
-from pytest_codexsandbox.session.unchanged import Unchanged
 from tests.unit.diagnosis.makers import observation, reading
 
 INTERPRETER = Link(pid=1, exe="/usr/bin/dash", name="codex", inode=1)  # a script has its own name, not its own file

@@ -3,11 +3,11 @@
 import pytest
 
 from pytest_codexsandbox.diagnosis.judge import judge
+from pytest_codexsandbox.harness.user_command import compared, failed_by_itself
 from pytest_codexsandbox.matrix.expectations import as_seen
 from pytest_codexsandbox.model.act import Look
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.session.user_command import compared, failed_by_itself
 from tests.unit.diagnosis.makers import observation, promise, record, row, started
 
 KEY = "user/run|@OUTSIDE@/x"

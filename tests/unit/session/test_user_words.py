@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.harness.user_arguments import check_look, check_run, policies_of
 from pytest_codexsandbox.model.act import Given
-from pytest_codexsandbox.session.user_words import check_look, check_run, policies_of
 
 FILE = Given(kind="file", path="@WORKSPACE@/x", content="mail me@home.org @HOME@")
 

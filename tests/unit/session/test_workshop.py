@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators.blocks import Unaskable
-from pytest_codexsandbox.matrix.generated import Writers
+from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop, Told
+from pytest_codexsandbox.harness.generators.enforcement_key import chooses_a_profile, deciding
+from pytest_codexsandbox.matrix.generator_cells import Writers
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import (
     CONFIG,
@@ -27,9 +29,7 @@ from pytest_codexsandbox.model.generator import (
     Wish,
 )
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
-from pytest_codexsandbox.model.journal import Line
-from pytest_codexsandbox.session.alike import chooses_a_profile, deciding
-from pytest_codexsandbox.session.workshop import RealWorkshop, Told
+from pytest_codexsandbox.model.journal_lines import Line
 from tests.unit.generators.makers import ANY, WORLD, state
 
 CLAIM = Claim(loads=True, sandbox="workspace-write", network=False)

@@ -7,17 +7,17 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.guest import trespass
+from pytest_codexsandbox.harness.generators import factory as opening
+from pytest_codexsandbox.harness.generators.case_cache import Told
+from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.trial_runner import judged
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Finished
 from pytest_codexsandbox.model.generator import Finding
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.session import opening
-from pytest_codexsandbox.session.rehearsal import judged
-from pytest_codexsandbox.session.workshop import Told
-from pytest_codexsandbox.session.writing import RealWriting
 
 KNOWN = Finding(claim="a known one is caught", saw="it is", held=True, control="it is", control_held=True)
 MISSED = msgspec.structs.replace(KNOWN, held=False, control_held=False, saw="it was not")

@@ -1,13 +1,13 @@
 """The kill matrix as text: narrow, complete, and plain about what is wrong."""
 
-from pytest_codexsandbox.commands.kill_matrix import WIDTH, closing, compact, whole
+from pytest_codexsandbox.commands.selftest_table import WIDTH, closing, compact, whole
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.subjects import FAKES
-from pytest_codexsandbox.subjects.killing import Fault, Killing, faults
+from pytest_codexsandbox.selftest import FAKES
+from pytest_codexsandbox.selftest.kill_rules import Fault, Killing, faults
 
 IDS = tuple(dict.fromkeys(name for fake in FAKES for name in fake.caught_by))
 

@@ -3,13 +3,13 @@
 import pytest
 
 from pytest_codexsandbox.model.act import Call
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.step import Key
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.subjects.fake import Fake
-from pytest_codexsandbox.subjects.killing import Killing, faults, is_wanted, not_asked
+from pytest_codexsandbox.selftest.fake import Fake
+from pytest_codexsandbox.selftest.kill_rules import Killing, faults, is_wanted, not_asked
 
 GOOD = Fake(name="good", wrong="", kind="good")
 LEAK = Fake(name="leak", wrong="leaks", caught_by=("network.off",))

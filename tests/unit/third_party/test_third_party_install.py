@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
-from pytest_codexsandbox.fetch import NotReached, NotThere
-from pytest_codexsandbox.generators.third_party import tree
-from pytest_codexsandbox.generators.third_party.forecast import forecast_of
+from pytest_codexsandbox.generators.third_party import file_hashes as tree
+from pytest_codexsandbox.generators.third_party.download_estimate import forecast_of
 from pytest_codexsandbox.generators.third_party.install import Installed, install, ready
 from pytest_codexsandbox.generators.third_party.package import package_of
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.releases.locks import let_go
 from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.system.download import NotReached, NotThere
 from tests.unit.third_party.makers import TOOL, WHEEL, Fails, Heard, Npm, Pip, everything_below, npm_error
 
 

@@ -18,16 +18,17 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox import proc
-from pytest_codexsandbox.environments import folders
-from pytest_codexsandbox.environments.container.provision import keyrings, wanted
-from pytest_codexsandbox.environments.container.provision.keeping import keeping
+from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import keyrings
+from pytest_codexsandbox.environments.container.provision.build_errors import of_bootstrap
+from pytest_codexsandbox.environments.container.provision.cache_errors import keeping
 from pytest_codexsandbox.environments.container.provision.keyrings import Lack
-from pytest_codexsandbox.environments.container.provision.troubles import of_bootstrap
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.guest import kin
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
+from pytest_codexsandbox.system import process as proc
 
 FOLDER: Final = Path("images", "bases")  # below the cache
 TOOL: Final = "mmdebstrap"

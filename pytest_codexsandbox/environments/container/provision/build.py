@@ -9,11 +9,11 @@ from typing import Any, BinaryIO, Final
 
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.provision import wanted
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.build_errors import of_build
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.progress import Watch
 from pytest_codexsandbox.environments.container.provision.pull import bounded, patient
-from pytest_codexsandbox.environments.container.provision.troubles import of_build
-from pytest_codexsandbox.environments.container.provision.wanted import Wanted
-from pytest_codexsandbox.environments.container.provision.watch import Watch
 from pytest_codexsandbox.errors import MachineFault
 
 SILENCE: Final = 600  # seconds without a word: a large package unpacks without one

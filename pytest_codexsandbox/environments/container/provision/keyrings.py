@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.provision import wanted
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec

@@ -8,9 +8,9 @@ from typing import Any, Final
 import docker.auth
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.provision import wanted
-from pytest_codexsandbox.environments.container.provision.troubles import of_pull
-from pytest_codexsandbox.environments.container.provision.watch import Watch
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.build_errors import of_pull
+from pytest_codexsandbox.environments.container.provision.progress import Watch
 from pytest_codexsandbox.errors import MachineFault, NotHad
 
 SILENCE: Final = 180  # seconds without a word of the engine

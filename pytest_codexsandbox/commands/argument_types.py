@@ -1,0 +1,12 @@
+"""Argument types: checks that argparse runs on the words of a command."""
+
+import argparse
+
+from pytest_codexsandbox.harness.option_defaults import EMPTY_VALUE
+
+
+def filled(text: str) -> str:
+    """Refuses an empty value: `--codex-bin "$BUILD"` without such a variable must not measure something else."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(EMPTY_VALUE)
+    return text

@@ -1,0 +1,50 @@
+"""A folder for environments of a command: below the cache, since Codex refuses helpers below the temp directory."""
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytest_codexsandbox.environments.run_dirs import claim
+from pytest_codexsandbox.environments.sweep import find, sweep
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.releases.cache_files import remove
+
+
+def tell(line: str) -> None:
+    """For who waits at the terminal: beside what the command prints, and over a line of progress."""
+    clear = "\r\033[K" if sys.stderr.isatty() else ""
+    print(f"{clear}codexsandbox: {line}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def workbench(name: str) -> Iterator[Path]:
+    """Removed at the end, whatever happened. Folders of killed runs of the same command are removed at the start."""
+    runs = cache_folder() / "runs"
+    _remove_dead(runs, name)
+    folder = runs / f"{name}-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        claim(folder)
+    except OSError as error:
+        raise MachineFault(
+            "no folder for the sandbox's world can be made", where=str(folder), why=error.strerror or str(error),
+            next_step="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory",
+        ) from error  # fmt: skip
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def _remove_dead(runs: Path, name: str) -> None:
+    """A health check that is killed each time would otherwise leave a folder each time."""
+    for folder in runs.glob(f"{name}-*"):
+        found = tuple(find(folder))
+        if found and all(one.state == "dead" for one in found):
+            for one in found:
+                sweep(one)
+            remove(folder)

@@ -1,0 +1,50 @@
+"""`python -m pytest_codexsandbox.config_writer`: a policy put into a config.toml. 0: it stands there; 3: refused."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.config_writer.policy_writer import apply
+from pytest_codexsandbox.config_writer.request import Refused
+
+REFUSED: Final = 3
+_NETWORK: Final = {"on": True, "1": True, "off": False, "0": False, "unsaid": None, "": None}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(words)
+    try:
+        done = apply(
+            options.config, roots=options.root, network=_NETWORK[options.network], sandbox=options.sandbox,
+            approval=options.approval, owner=options.owner, workspace=options.workspace, take_over=options.take_over,
+        )  # fmt: skip
+    except Refused as problem:
+        print(problem, file=sys.stderr)
+        return REFUSED
+    print(f"{done.path}: {'written' if done.changed else 'was so already'}")
+    for line in (*(f"replaced: {key}" for key in done.replaced), *done.warnings):
+        print(line, file=sys.stderr)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m pytest_codexsandbox.config_writer", description="Put a sandbox policy into Codex's config.toml."
+    )
+    parser.add_argument("--config", type=Path, required=True, help="the config.toml")
+    parser.add_argument("--root", action="append", default=[], metavar="PATH", help="writable beside the workspace")
+    parser.add_argument("--network", choices=tuple(_NETWORK), default="off")
+    parser.add_argument(
+        "--sandbox", choices=("read-only", "workspace-write", "danger-full-access"), default="workspace-write"
+    )
+    parser.add_argument("--approval", choices=("untrusted", "on-request", "never"))
+    parser.add_argument("--workspace", type=Path, help="its own .codex/config.toml is looked at too")
+    parser.add_argument("--owner", default="codexsandbox", help="whose block it is")
+    parser.add_argument("--take-over", action="store_true", help="set aside default_permissions and profile")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

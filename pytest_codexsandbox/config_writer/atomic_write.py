@@ -1,0 +1,176 @@
+"""One file replaced at once: nobody ever reads half of it, and what it was besides its bytes stays.
+
+The folder is locked while this goes on (no lock file is left behind), links are followed and kept, and a file that has
+changed since it was read is read again.
+"""
+
+import contextlib
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.config_writer.request import Refusal, Refused
+
+_TRIES: Final = 5
+_NEW_FILE: Final = 0o600  # as Codex itself makes it
+_PAUSE: Final = 0.01
+_SUFFIX: Final = ".codexsandbox-new"
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A file as it was read, None: there is none."""
+
+    content: bytes | None
+    found: os.stat_result | None = None
+
+
+def rewrite(path: Path, change: Callable[[bytes | None], bytes | None], *, patience: float) -> bool:
+    """Whether it was written. `change` gives the bytes that shall be there, None where all is well."""
+    folder = path.parent
+    _folder_made(folder)
+    with _locked(folder, patience):
+        _litter_removed(path)
+        for _ in range(_TRIES):
+            seen = look(path)
+            content = change(seen.content)
+            if content is None:
+                return False
+            if _replaced(path, content, seen):
+                return True
+    raise refused(Refusal(what="the file changes all the time", next_step="end whatever writes it"), path)
+
+
+def where(config: str | os.PathLike[str]) -> Path:
+    """The file itself, behind all links."""
+    given = Path(config).expanduser()
+    try:
+        return Path(os.path.realpath(given, strict=True))
+    except FileNotFoundError:  # or a link that leads nowhere: the file is made where it leads
+        return Path(os.path.realpath(given))
+    except OSError as problem:
+        raise refused(Refusal(what="the file cannot be reached", why=str(problem)), given) from None
+
+
+def look(path: Path) -> Seen:
+    """What is there, if it is something that can be replaced without loss."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return Seen(None)
+    except OSError as problem:
+        raise refused(Refusal(what="the file cannot be read", why=str(problem)), path) from None
+    try:
+        found = os.fstat(fd)
+        refusal = _not_replaceable(found)
+        if refusal:
+            raise refused(refusal, path)
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return Seen(file.read(), found)
+    finally:
+        os.close(fd)
+
+
+def refused(refusal: Refusal, path: Path) -> Refused:
+    return Refused(refusal.what, where=str(path), why=refusal.why, next_step=refusal.next_step)
+
+
+def _not_replaceable(found: os.stat_result) -> Refusal | None:
+    if not stat.S_ISREG(found.st_mode):
+        return Refusal(what="this is no file", next_step="give the path of a file")
+    if found.st_nlink > 1:
+        return Refusal(
+            what=f"the file has {found.st_nlink} names", why="replaced under one, it stays as it is under the others",
+            next_step="use a symbolic link instead of a hard one",
+        )  # fmt: skip
+    if not found.st_mode & 0o222:
+        return Refusal(what="the file is read-only", why="somebody does not want it changed", next_step="chmod u+w")
+    if os.geteuid() not in (0, found.st_uid):
+        return Refusal(what=f"the file belongs to user {found.st_uid}", next_step="run as that user")
+    return None
+
+
+def _folder_made(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as problem:
+        raise refused(Refusal(what="the folder cannot be made", why=str(problem)), folder) from None
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, patience: float) -> Iterator[None]:
+    """The folder's own lock: a lock file would have to stay, or be removed while somebody waits for it."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as problem:
+        raise refused(Refusal(what="the folder cannot be read", why=str(problem)), folder) from None
+    limit = time.monotonic() + patience
+    try:
+        while not _lock(fd):
+            if time.monotonic() > limit:
+                what = f"another program has held {folder} for {patience:g} s"
+                raise refused(Refusal(what=what, next_step="end it, or try again"), folder)
+            time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _new(path: Path) -> Path:
+    return path.with_name(f".{path.name}{_SUFFIX}")
+
+
+def _litter_removed(path: Path) -> None:
+    """What one of us left that was killed in the middle: whoever holds the lock may say so."""
+    with contextlib.suppress(FileNotFoundError):
+        _new(path).unlink()
+
+
+def _replaced(path: Path, content: bytes, seen: Seen) -> bool:
+    """Whether nobody was faster."""
+    new = _new(path)
+    try:
+        _written(new, content, seen)
+        now = look(path)
+        if now.content != seen.content:
+            return False
+        new.replace(path)
+        _synced(path.parent)
+    except OSError as problem:
+        raise refused(Refusal(what="the file cannot be written", why=str(problem)), path) from None
+    finally:
+        new.unlink(missing_ok=True)
+    return True
+
+
+def _written(new: Path, content: bytes, seen: Seen) -> None:
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _NEW_FILE)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+        file.flush()
+        if seen.found is not None:
+            if (seen.found.st_uid, seen.found.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(fd, seen.found.st_uid, seen.found.st_gid)
+            os.fchmod(fd, stat.S_IMODE(seen.found.st_mode))
+        os.fsync(fd)
+
+
+def _synced(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,56 @@
+"""What the user's own words would make of a policy: some void it without a word from Codex.
+
+Measured with real Codexes: `default_permissions` beats `sandbox_mode` in the same file, `profile` changes the root
+policy up to 0.130 and stops newer ones, and a trusted project's own file comes after the user's.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pytest_codexsandbox.config_writer.request import VOIDING, WORKSPACE, Refusal, Wanted
+
+_POLICY_KEYS: Final = ("sandbox_mode", WORKSPACE, "default_permissions", "approval_policy")
+
+
+def obstacle(data: Mapping[str, Any], wanted: Wanted) -> Refusal | None:
+    """Why the policy would not be in force if it stood in a file that means `data`."""
+    if not isinstance(data.get(WORKSPACE, {}), dict):
+        return Refusal(what=f"{WORKSPACE} is no table in this file", next_step="take it out: no Codex reads it")
+    voiding = next((key for key in VOIDING if key in data and (key,) not in wanted.more), None)
+    if voiding is None or wanted.take_over or not wanted.sandbox:
+        return None
+    if voiding == "profile":
+        return Refusal(
+            what=f"the file says profile = {data['profile']!r}",
+            why="up to 0.130 the profile's sandbox is in force instead; newer Codexes do not start with it",
+            next_step="take it out, or say take_over to have it set aside as a comment",
+        )
+    return Refusal(
+        what=f"the file says default_permissions = {data['default_permissions']!r}",
+        why="beside it sandbox_mode and its roots are without effect: https://github.com/openai/codex/issues/36448",
+        next_step="take it out, or say take_over to have it set aside as a comment",
+    )
+
+
+def project_obstacle(user: Mapping[str, Any], project: Mapping[str, Any], folder: str) -> tuple[str, bool]:
+    """What a project's own file would change, and whether the user trusts the project, so that it does now."""
+    said = [key for key in _POLICY_KEYS if key in project]
+    if not said:
+        return "", False
+    return f"{folder}/.codex/config.toml says {', '.join(said)}", _trusted(user, folder)
+
+
+def _trusted(user: Mapping[str, Any], folder: str) -> bool:
+    """Codex looks at the folder itself and at the repository that it is in: any of them will do here."""
+    projects = user.get("projects")
+    if not isinstance(projects, dict):
+        return False
+    return any(
+        isinstance(entry, dict) and entry.get("trust_level") == "trusted" and _related(os.path.normpath(path), folder)
+        for path, entry in projects.items()
+    )
+
+
+def _related(one: str, other: str) -> bool:
+    return one == other or other.startswith(one.rstrip("/") + "/")

@@ -1,0 +1,170 @@
+"""Changes of single places in a text: a value where it stands, a line below a header, a key in an inline table."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.config_writer.managed_block import Marks
+from pytest_codexsandbox.config_writer.request import VOIDING, WORKSPACE, Path, Value, as_key, as_toml
+from pytest_codexsandbox.config_writer.toml_statements import NotToml, Pair, Piece, comments_in, cut, inner
+
+MISSING: Final = object()
+
+
+class NoPlace(Exception):
+    """A key that was asked for cannot be changed where it stands."""
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands between `begin` and `end` becomes `text`."""
+
+    begin: int
+    end: int
+    text: str
+    key: str = ""  # of the user's: its value is replaced
+    notes: tuple[str, ...] = ()  # the lines that remember what was there
+
+
+class Edits(msgspec.Struct, frozen=True, kw_only=True):
+    edits: tuple[Edit, ...]
+    left: dict[Path, Value]  # what has no place in the user's words, and goes into the block
+
+
+def edits(text: str, data: dict[str, Any], values: dict[Path, Value], marks: Marks, *, eol: str) -> Edits:
+    """`text` without anything of ours in it, and `data`, what it means."""
+    pieces = cut(text)
+    made: list[Edit] = []
+    missing: dict[Path, Value] = {}
+    for path, value in values.items():
+        there = at(data, path)
+        if there is MISSING:
+            missing[path] = value
+        elif not same(there, plain(value)):
+            made.append(_replaced(text, pieces, path, value, there, marks, eol=eol))
+    inside = {path[1]: value for path, value in missing.items() if path[0] == WORKSPACE}
+    added = _added(text, pieces, inside, marks, eol=eol) if inside else None
+    if added is None:
+        return Edits(edits=tuple(made), left=missing)
+    return Edits(edits=(*made, added), left={path: v for path, v in missing.items() if path[0] != WORKSPACE})
+
+
+def set_aside(text: str, marks: Marks) -> tuple[Edit, ...]:
+    """Statements that would void the policy become comments, as they are."""
+    return tuple(
+        Edit(
+            begin=piece.start, end=piece.stop, key=piece.pair.key[0],
+            text="".join(marks.aside + line for line in text[piece.start : piece.stop].splitlines(keepends=True)),
+        )
+        for piece in cut(text)
+        if piece.pair and not piece.table and piece.pair.key[0] in VOIDING
+    )  # fmt: skip
+
+
+def applied(text: str, changes: Iterable[Edit]) -> str:
+    done: list[str] = []
+    reached = 0
+    for edit in sorted(changes, key=lambda edit: edit.begin):
+        done += (text[reached : edit.begin], edit.text)
+        reached = edit.end
+    return "".join((*done, text[reached:]))
+
+
+def at(data: dict[str, Any], path: Path) -> Any:
+    """The value at a path, MISSING where there is none."""
+    here: Any = data
+    for word in path:
+        if not isinstance(here, dict) or word not in here:
+            return MISSING
+        here = here[word]
+    return here
+
+
+def line_end(text: str) -> str:
+    """As the first line ends."""
+    first = text.find("\n")
+    return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
+
+
+def plain(value: Value) -> Any:
+    """As a parser gives it."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal in value and type; `nan` is itself, and -0.0 is not 0.0."""
+    if type(one) is not type(other) or one is MISSING:
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return repr(one) == repr(other)
+
+
+def _replaced(
+    text: str, pieces: tuple[Piece, ...], path: Path, value: Value, old: Any, marks: Marks, *, eol: str
+) -> Edit:
+    pair = _spot(text, pieces, path)
+    was = text[pair.begin : pair.end]
+    comments = comments_in(was)
+    new = as_toml(value)
+    if comments and not isinstance(value, tuple):
+        raise NotToml(f"{'.'.join(path)} is no value that Codex knows, and has comments in it")
+    if comments:  # they stay with their key
+        head = new[:-1] + ("," if new != "[]" else "")
+        new = head + "".join(f"{eol}  {comment}" for comment in comments) + f"{eol}]"
+    key = as_key(path)
+    note = f"{marks.was}{key} = {_on_one_line(was, old)}"
+    return Edit(begin=pair.begin, end=pair.end, text=new, key=key, notes=(note,))
+
+
+def _on_one_line(was: str, value: Any) -> str:
+    if "\n" not in was:
+        return was
+    return as_toml(tuple(value)) if isinstance(value, list) and all(isinstance(v, str) for v in value) else repr(value)
+
+
+def _spot(text: str, pieces: tuple[Piece, ...], path: Path) -> Pair:
+    """Find a value: as a key of a table, in dotted words, or in inline tables."""
+    pairs = ((piece.table, piece.pair) for piece in pieces if piece.pair and not piece.array)
+    found = next(filter(None, (_within(text, table, pair, path) for table, pair in pairs)), None)
+    if found is None:
+        raise NoPlace(f"{as_key(path)} is a table in this file, and no value")
+    return found
+
+
+def _within(text: str, table: Path, pair: Pair, path: Path) -> Pair | None:
+    """Returns `pair`, or the pair at `path` in the braces of its value."""
+    here = (*table, *pair.key)
+    if here == path:
+        return pair
+    if path[: len(here)] != here or text[pair.begin] != "{":
+        return None
+    return next(filter(None, (_within(text, here, one, path) for one in inner(text, pair.begin))), None)
+
+
+def _inline(text: str, pieces: tuple[Piece, ...]) -> Pair:
+    pairs = (piece.pair for piece in pieces if piece.pair and not piece.table)
+    return next(pair for pair in pairs if pair.key == (WORKSPACE,) and text[pair.begin] == "{")
+
+
+def _added(text: str, pieces: tuple[Piece, ...], values: dict[str, Value], marks: Marks, *, eol: str) -> Edit | None:
+    """Keys for a table that the user has opened with a header or in braces. None: it is open at the root."""
+    lines = [f"{name} = {as_toml(value)}" for name, value in values.items()]
+    for piece in pieces:
+        if piece.kind == "header" and piece.table == (WORKSPACE,):
+            return _below(text, piece, [f"{line}  {marks.line}" for line in lines], eol=eol)
+    try:
+        begin = _inline(text, pieces).begin + 1
+    except StopIteration:
+        return None
+    more = "," if inner(text, begin - 1) else " "
+    notes = tuple(f"{marks.was}{WORKSPACE}.{name} = nothing" for name in values)
+    return Edit(begin=begin, end=begin, text=f" {', '.join(lines)}{more}", notes=notes)
+
+
+def _below(text: str, header: Piece, lines: list[str], *, eol: str) -> Edit:
+    joined = eol.join(lines)
+    last = header.stop == len(text) and not text.endswith("\n")
+    return Edit(begin=header.stop, end=header.stop, text=eol + joined if last else joined + eol)

@@ -1,0 +1,150 @@
+"""A policy put into a file: what is asked for, what was done, and a generator in a request's words."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import tomli
+
+from pytest_codexsandbox.config_writer.atomic_write import refused, rewrite, where
+from pytest_codexsandbox.config_writer.conflicts import project_obstacle
+from pytest_codexsandbox.config_writer.edit_plan import Planned, plan
+from pytest_codexsandbox.config_writer.request import Refusal, Refused, Wanted, impossible
+from pytest_codexsandbox.model.generator import Mode, Request
+
+
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
+    """The policy stands in the file."""
+
+    path: str  # the file itself, behind all links
+    changed: bool  # False: it stood there already, and nothing was written
+    replaced: tuple[str, ...] = ()  # keys to which the user had given another value
+    set_aside: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def apply(
+    config_path: str | os.PathLike[str],
+    *,
+    roots: Iterable[str | os.PathLike[str]] = (),
+    network: bool | None = False,
+    sandbox: Mode = "workspace-write",
+    approval: str | None = None,
+    owner: str = "codexsandbox",
+    workspace: str | os.PathLike[str] | None = None,
+    home: str | os.PathLike[str] | None = None,
+    conflicts: Literal["replace", "refuse"] = "replace",
+    take_over: bool = False,
+    platform: str = sys.platform,
+    patience: float = 10.0,
+) -> Applied:
+    """Put a policy into Codex's config.toml and leave everything else in it as it is.
+
+    Refused is raised, and no byte is changed, where the policy would not be in force afterwards or the file could not
+    be changed without loss. `workspace`: its own `.codex/config.toml` is looked at too. `home`: no root may hold it.
+    """
+    path = where(config_path)
+    given = tuple(os.fspath(root) for root in roots)
+    guarded = _guarded(config_path, home or Path.home())
+    wanted = Wanted(
+        sandbox=sandbox, roots=given, network=network, approval=approval or "", owner=owner, guarded=guarded,
+        conflicts=conflicts, take_over=take_over, platform=platform,
+    )  # fmt: skip
+    _beforehand(wanted, path)
+    done: list[Planned] = []
+    warnings: list[str] = []
+
+    def change(content: bytes | None) -> bytes | None:
+        planned = plan(content, wanted)
+        if isinstance(planned, Refusal):
+            raise refused(planned, path)
+        warnings[:] = of_project(planned.content, workspace, path)
+        done[:] = [planned]
+        return planned.content if planned.changed else None
+
+    changed = rewrite(path, change, patience=patience)
+    return Applied(
+        path=str(path),
+        changed=changed,
+        replaced=done[0].replaced,
+        set_aside=done[0].set_aside,
+        warnings=tuple(warnings),
+    )
+
+
+def generate(request: Request | Mapping[str, Any]) -> dict[str, Any]:
+    """The same as a generator: a request of the harness in, a result out."""
+    told = request_of(request)
+    refusal = _cannot_start(told)
+    if refusal:
+        return {"refused": True, "reason": refusal}
+    try:
+        done = apply(
+            told.config, roots=told.roots, network=told.network, approval=told.approval, workspace=told.workspace,
+            home=told.home, platform=told.platform, owner=told.params.get("owner", "codexsandbox"),
+            sandbox=told.params.get("sandbox", "workspace-write"),  # type: ignore[arg-type]  # `plan` looks at it
+            take_over=told.params.get("take_over") == "yes",
+        )  # fmt: skip
+    except Refused as problem:
+        return {"refused": True, "reason": str(problem)}
+    return {"files": [told.config] if done.changed else [], "warnings": list(done.warnings)}
+
+
+def request_of(given: Request | Mapping[str, Any]) -> Request:
+    return given if isinstance(given, Request) else msgspec.convert(dict(given), Request)
+
+
+def _cannot_start(told: Request) -> str:
+    """A policy that Codex cannot start a sandbox for helps nobody: whoever confines it otherwise must say so."""
+    if told.params.get("sandbox") == "danger-full-access":
+        return ""
+    needed = ("userns", "uid_map", "seccomp", *(() if told.network else ("netns",)))
+    missing = [name for name in needed if not told.capabilities.get(name, True)]
+    return f"no sandbox of Codex starts here: {', '.join(missing)} cannot be had" if missing else ""
+
+
+def _guarded(config: str | os.PathLike[str], home: str | os.PathLike[str]) -> tuple[str, ...]:
+    folders = (Path(home).absolute(), Path(config).expanduser().absolute().parent)
+    return tuple(dict.fromkeys(str(folder) for given in folders for folder in (given, Path(os.path.realpath(given)))))
+
+
+def _beforehand(wanted: Wanted, path: Path) -> None:
+    """Refused before a folder is made or locked. A root that is a link to the home is the home."""
+    refusal = impossible(wanted)
+    if refusal is None:
+        behind = tuple(os.path.realpath(root) for root in wanted.roots)
+        refusal = impossible(msgspec.structs.replace(wanted, roots=behind))
+    if refusal:
+        raise refused(refusal, path)
+
+
+def of_project(content: bytes, workspace: str | os.PathLike[str] | None, path: Path) -> list[str]:
+    """Warnings; Refused where a project that the user trusts says something about the same keys."""
+    user = tomli.loads(content.decode().removeprefix("\ufeff"))
+    warnings = []
+    for folder, project in _projects(workspace, path):
+        said, now = project_obstacle(user, project, folder)
+        if said and now:
+            why = "the user trusts this project, and a project's own file comes after the user's"
+            raise refused(Refusal(what=said, why=why, next_step="take it out there"), path)
+        if said:
+            warnings.append(f"{said}: in force as soon as the user trusts the project")
+    return warnings
+
+
+def _projects(workspace: str | os.PathLike[str] | None, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The workspace's own file and those of the folders that it is in."""
+    if workspace is None:
+        return
+    folder = Path(os.path.realpath(workspace))
+    for here in (folder, *folder.parents):
+        file = here / ".codex" / "config.toml"
+        if os.path.realpath(file) == str(path):
+            continue
+        with contextlib.suppress(OSError, UnicodeDecodeError, tomli.TOMLDecodeError):  # Codex does not read it either
+            if file.is_file():
+                yield str(here), tomli.loads(file.read_bytes().decode().removeprefix("\ufeff"))

@@ -1,0 +1,35 @@
+"""What was tried in an environment without Codex (guest/bare.py), and the fingerprints that fit the words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pytest_codexsandbox.diagnosis.fact_conditions import flat
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
+from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
+from pytest_codexsandbox.diagnosis.match import match
+from pytest_codexsandbox.diagnosis.syscall_causes import told_of
+from pytest_codexsandbox.guest.bare import ASKED
+from pytest_codexsandbox.model.bare_tools import HELD, Alone, Tried
+
+_FACT: Final = "bare"
+
+
+def alone(facts: Mapping[str, Any], *, fingerprints: Sequence[Fingerprint] | None = None) -> Alone | None:
+    """None where nobody tried, as in journals of an earlier version or of another's backend."""
+    said = facts.get(_FACT)
+    if not isinstance(said, Mapping):
+        return None
+    known = [one for one in (shipped() if fingerprints is None else fingerprints) if not one.note]
+    clues = flat(facts)
+    names = {**ASKED, **{str(name): str(name) for name in said if name not in ASKED}}
+    tried = (_tried(name, command, str(said.get(name, "")), clues, known) for name, command in names.items())
+    return Alone(tried=tuple(tried), asked=told_of(clues))
+
+
+def _tried(name: str, command: str, said: str, clues: Mapping[str, str], known: Sequence[Fingerprint]) -> Tried:
+    found = match(said, facts=clues, fingerprints=known) if said not in ("", HELD) else None
+    if found is None:
+        return Tried(name=name, command=command, said=said)
+    return Tried(
+        name=name, command=command, said=said, quote=found.quote, fingerprint=found.fingerprint, cause=found.cause
+    )

@@ -1,0 +1,218 @@
+"""A record and what its calls showed → why. Pure: an old journal is explained again with today's fingerprints."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.diagnosis.bare_tools import alone
+from pytest_codexsandbox.diagnosis.builtin_causes import (
+    ANOTHER_BWRAP,
+    ETC_CODEX,
+    FAILS_OUTSIDE,
+    HALF_A_SANDBOX,
+    HARNESS,
+    KILLED,
+    LET_THROUGH,
+    NEVER_RAN,
+    NO_DIRECTION,
+    NO_SANDBOX,
+    TEST_IS_WRONG,
+    TIMED_OUT,
+    UNKNOWN,
+)
+from pytest_codexsandbox.diagnosis.fact_conditions import flat
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
+from pytest_codexsandbox.diagnosis.judge import START
+from pytest_codexsandbox.diagnosis.match import QUOTE, match
+from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
+from pytest_codexsandbox.diagnosis.sandbox_state import proof_of
+from pytest_codexsandbox.diagnosis.syscall_causes import with_measured
+from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.private_paths import PrivatePaths
+from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
+from pytest_codexsandbox.model.verdict import Verdict
+
+CANARIES: Final = ("allow-all", "good")  # acts of rows that are about the harness
+SIGKILLED: Final = 128 + 9
+FOUND: Final = "generator found: {}."  # how fingerprints know the word that a check of a generator has for a cause
+_FOUND: Final = FOUND.partition("{")[0]
+ENFORCES: Final = "effective.does-what-was-asked"
+_ENFORCED: Final = {"leak": "more-than-asked", "denied": "less-than-asked"}  # what the acts of a policy showed
+EXPLAINED: Final = (Verdict.VIOLATES, Verdict.BLOCKED, Verdict.BROKEN)
+
+
+def diagnose(
+    record: Record,
+    observations: Sequence[Observation],
+    facts: Mapping[str, Any],
+    *,
+    fingerprints: Sequence[Fingerprint] | None = None,
+) -> Diagnosis | None:
+    """Why a record is red or grey; None for one that is neither.
+
+    `observations` are the calls of the subject, not of the controls; `facts` those of the environment, and `codex`
+    (the release). Without a fingerprint the diagnosis says so, and its `fingerprint` is "".
+    """
+    if record.verdict not in EXPLAINED:
+        return None
+    if record.diagnosis is not None and record.diagnosis.fingerprint == TEST_IS_WRONG.fingerprint:
+        return record.diagnosis  # what to type is known to the run alone
+    record, observations = _without_paths(record, observations)
+    if record.attempt == 0:  # the reader made it of a plan that has no result
+        return NEVER_RAN
+    if record.blocked_by == BLOCKED_BY:
+        file = record.reason.partition(": ")[2].partition(" (sha256")[0]  # each release brings another file
+        return msgspec.structs.replace(ANOTHER_BWRAP, quote=file)
+    known = [known for known in (shipped() if fingerprints is None else fingerprints) if not known.note]
+    clues = flat(facts)
+    found = _found(record, observations, facts, clues, known)
+    start = record.key.promise.partition(".")[0] == START
+    return with_measured(found, clues) if start and record.direction == "denied" else found
+
+
+def with_alone(journal: Journal, *, fingerprints: Sequence[Fingerprint] | None = None) -> Journal:
+    """The same, and of each environment what it is without Codex: its facts hold the words, not what they mean."""
+    found = {line.spec: alone(line.facts, fingerprints=fingerprints) for line in journal.environments}
+    return msgspec.structs.replace(journal, alone={spec: told for spec, told in found.items() if told is not None})
+
+
+def _without_paths(record: Record, observations: Sequence[Observation]) -> tuple[Record, list[Observation]]:
+    """A world lies below the user's cache folder: real paths would look like the state of some program."""
+    shown = [PrivatePaths([seen.world]).of(seen) for seen in observations]
+    return PrivatePaths(seen.world for seen in observations).of(record), shown
+
+
+def _found(
+    record: Record,
+    observations: Sequence[Observation],
+    facts: Mapping[str, Any],
+    told: Mapping[str, str],
+    known: Sequence[Fingerprint],
+) -> Diagnosis:
+    if any(row.reason == FAILS_OUTSIDE.fingerprint and not row.control_held for row in record.evidence):
+        return _quoted(FAILS_OUTSIDE, record)
+    particular = [known for known in known if not _bare(known)]
+    by_word = _by_word(record, told, known)
+    if by_word is not None:
+        return by_word
+    text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
+    return (
+        match(text, facts=told, fingerprints=particular if _of_harness(record) else known)
+        or _no_sandbox(record, observations)
+        or _by_etc_codex(record, facts)
+        or _let_through(record)
+        or _ended(record, observations)
+        or match(_said_aside(observations), facts=told, fingerprints=particular)
+        or _quoted(_not_known(record), record)
+    )
+
+
+def _not_known(record: Record) -> Diagnosis:
+    if record.verdict is Verdict.BROKEN:
+        return HARNESS
+    return NO_DIRECTION if record.verdict is Verdict.VIOLATES and not record.direction else UNKNOWN
+
+
+def _by_word(record: Record, told: Mapping[str, str], known: Sequence[Fingerprint]) -> Diagnosis | None:
+    """Of a generator: its check has a word for what it found, and that word comes before any text."""
+    row = record.deciding
+    if record.key.policy != AS_ASKED or record.verdict is not Verdict.VIOLATES or row is None:
+        return None
+    named = [one for one in known if one.id == row.reason]  # how a sandbox started is told by a fingerprint's own id
+    if named:
+        found = match(named[0].texts[0], facts=told, fingerprints=named)
+    else:
+        own = [one for one in known if one.texts[0].startswith(_FOUND)]
+        words = (row.reason, _ENFORCED.get(record.direction, "") if record.key.promise == ENFORCES else "")
+        tried = (match(FOUND.format(word), facts=told, fingerprints=own) for word in words if word)
+        found = next((one for one in tried if one is not None), None)
+    return None if found is None else msgspec.structs.replace(found, quote=row.saw[:QUOTE])
+
+
+def _lines(record: Record, observations: Sequence[Observation]) -> Iterator[str]:
+    """What bears on this record itself: its own rows, and all that a call said which never came to the probe."""
+    yield _promise_line(record)
+    failing = _failing(record)
+    if not failing:
+        yield record.reason  # with rows it repeats the claim, whose errno is what was promised, not what was seen
+    for row in failing:
+        if row.act in CANARIES:
+            continue  # it speaks of a fake Codex: its words are no finding about the real one
+        if not row.control_held:
+            yield row.control
+            continue
+        yield from (row.reason, row.saw)
+        yield from (seen.rows[row.act].detail for seen in observations if row.act in seen.rows)
+    for seen in observations:
+        yield seen.error
+        if not seen.ready:
+            yield from (seen.stderr, seen.stdout)
+
+
+def _leak_lines(record: Record) -> Iterator[str]:
+    """A leak has no error text: only what is known of the release explains it."""
+    yield _promise_line(record)
+
+
+def _promise_line(record: Record) -> str:
+    return f"promise {record.key.promise}: {record.direction or record.verdict.value}"
+
+
+def _failing(record: Record) -> list[Evidence]:
+    return [row for row in record.evidence if not (row.held and row.control_held)]
+
+
+def _said_aside(observations: Sequence[Observation]) -> str:
+    return "\n".join(seen.stderr for seen in observations if seen.ready)
+
+
+def _of_harness(record: Record) -> bool:
+    """Broken, and no row says by what: the reason is in the harness's own words, whose errno is not Codex's."""
+    return record.verdict is Verdict.BROKEN and not _failing(record)
+
+
+def _bare(known: Fingerprint) -> bool:
+    """Only errno words: among all that a battery printed they belong to anything."""
+    return not known.when and known.id in ("permission-denied", "not-permitted", "write-outside-roots")
+
+
+def _no_sandbox(record: Record, observations: Sequence[Observation]) -> Diagnosis | None:
+    start = record.key.promise.partition(".")[0] == START
+    if not record.reason.startswith("no sandbox was on") and not (start and record.direction == "leak"):
+        return None
+    marked = any(proof_of(reading, "") for seen in observations for reading in seen.readings)
+    return HALF_A_SANDBOX if marked else NO_SANDBOX
+
+
+def _by_etc_codex(record: Record, facts: Mapping[str, Any]) -> Diagnosis | None:
+    """The machine's own configuration comes before any word about a hole in Codex."""
+    files = facts.get("etc_codex")
+    if record.verdict is not Verdict.VIOLATES or not isinstance(files, Mapping) or not files:
+        return None
+    found = _quoted(ETC_CODEX, record)
+    return msgspec.structs.replace(found, remedy=found.remedy.format(names=", ".join(sorted(files))))
+
+
+def _let_through(record: Record) -> Diagnosis | None:
+    return _quoted(LET_THROUGH, record) if record.direction == "leak" else None
+
+
+def _ended(record: Record, observations: Sequence[Observation]) -> Diagnosis | None:
+    """What ended the call that a failing row speaks of (without rows: any call), where its end explains it."""
+    calls = {row.call for row in _failing(record)} or {seen.id for seen in observations}
+    ends = [seen for seen in observations if seen.id in calls]
+    if any(seen.ended == "timeout" for seen in ends):
+        return _quoted(TIMED_OUT, record)
+    probed = [seen for seen in ends if seen.nonce in seen.argv]  # in another command, silence says nothing
+    if any(seen.ended == "signal" and seen.code == SIGKILLED and not seen.ready for seen in probed):
+        return _quoted(KILLED, record)
+    return None
+
+
+def _quoted(diagnosis: Diagnosis, record: Record) -> Diagnosis:
+    failing = _failing(record)
+    return msgspec.structs.replace(diagnosis, quote=(failing[0].saw if failing else record.reason)[:300])

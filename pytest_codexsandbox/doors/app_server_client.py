@@ -1,0 +1,101 @@
+"""A live `codex app-server` that is asked: newline-delimited JSON-RPC through an environment's own pipes."""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.protocols import Environment
+
+CLIENT: Final = {"name": "codexsandbox", "title": "codexsandbox", "version": "1"}
+CAPABLE: Final = {"experimentalApi": True}
+_CHUNK: Final = 1 << 16
+_LONGEST_LINE: Final = 16 << 20
+_TO_END: Final = 5.0
+
+
+class Refused(Exception):
+    """Codex answered with an error: its own words."""
+
+
+class Ended(Exception):
+    """Codex has ended instead of answering."""
+
+    def __init__(self, finished: Finished) -> None:
+        self.finished = finished
+        super().__init__(_last_words(finished))
+
+
+class AskingServer:
+    """Started by its first question; to be closed."""
+
+    def __init__(self, environment: Environment, command: Command, *, patience: float) -> None:
+        self._process = environment.spawn(command)
+        self._patience, self._where = patience, environment.spec.id
+        self._buffer = bytearray()
+        self._number = 0
+        self.notices: list[dict[str, Any]] = []  # what it said without being asked
+        try:
+            self.ask("initialize", {"clientInfo": CLIENT, "capabilities": CAPABLE})
+            self._write({"method": "initialized"})
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The result; Refused, Ended, or a MachineFault where no answer came in time."""
+        self._number += 1
+        until = time.monotonic() + self._patience
+        self._write({"id": self._number, "method": method, "params": params})
+        while True:
+            message = self._message(method, until)
+            if "method" in message:
+                self.notices.append(message)
+            elif message.get("id") == self._number:
+                break
+        if "error" in message:
+            raise Refused(str((message["error"] or {}).get("message", message["error"])))
+        return dict(message["result"])
+
+    def close(self) -> None:
+        self._process.close()
+
+    def _write(self, message: Mapping[str, Any]) -> None:
+        self._process.write(json.dumps(message).encode() + b"\n")
+
+    def _message(self, method: str, until: float) -> dict[str, Any]:
+        """The next line that is one."""
+        while True:
+            line, end, rest = self._buffer.partition(b"\n")
+            if not end:
+                self._read_on(method, until)
+                continue
+            self._buffer = rest
+            try:
+                return msgspec.json.decode(line, type=dict[str, Any])
+            except msgspec.MsgspecError:
+                continue
+
+    def _read_on(self, method: str, until: float) -> None:
+        try:
+            data = self._process.read(_CHUNK, max(0.01, until - time.monotonic()))
+        except TimeoutError:
+            data = None
+        if data is None or len(self._buffer) > _LONGEST_LINE:
+            raise MachineFault(
+                f"codex app-server did not answer {method} in {self._patience:.0f} s", where=self._where,
+                why="it hangs, or the machine is overloaded", next_step="--codex-timeout-scale 3",
+            )  # fmt: skip
+        if not data:
+            raise Ended(self._process.wait(_TO_END))
+        self._buffer += data
+
+
+def _last_words(finished: Finished) -> str:
+    how = f"signal {finished.signal}" if finished.ended == "signal" else f"exit code {finished.exit}"
+    said = finished.stderr.decode("utf-8", "replace").strip()
+    return f"Codex ended ({how}){': ' + said[-2000:] if said else ' without a word'}"

@@ -1,0 +1,82 @@
+"""What may stand behind any of Codex's subcommands, of the words that a generator starts Codex with. Pure.
+
+`-s read-only` is a word of the TUI and of `codex exec`; there it beats every `-c`. Where it is not taken, the setting
+that it stands for says the same. What stands for no setting cannot be asked there.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.model.option_words import cut
+
+SETTINGS: Final = ("-c", "--config", "--enable", "--disable")
+_STANDS_FOR: Final = {
+    "-s": "sandbox_mode", "--sandbox": "sandbox_mode", "-a": "approval_policy", "--ask-for-approval": "approval_policy",
+}  # fmt: skip
+_APPROVAL: Final = ("-a", "--ask-for-approval")
+_VALUED: Final = ("-p", "--profile", "--add-dir")
+_BYPASS: Final = ("--dangerously-bypass-approvals-and-sandbox", "--yolo")
+_EVERYTHING: Final = ("-c", 'sandbox_mode="danger-full-access"', "-c", 'approval_policy="never"')
+
+
+def settings_of(words: Sequence[str], *, door: str) -> tuple[str, ...]:
+    """NotHad names the first word that stands for no setting."""
+    rest = list(words)
+    taken: list[str] = []
+    last: list[str] = []
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = cut(word)
+        if word in _BYPASS:
+            last += _EVERYTHING
+        elif name not in (*SETTINGS, *_STANDS_FOR) or not (rest or equals):
+            raise NotHad(
+                f"the door {door} takes settings ({', '.join(SETTINGS)}), and was given {word!r}",
+                next_step="the door exec takes every option of `codex exec`",
+            )
+        elif name in SETTINGS:
+            taken += [word] if equals else [word, rest.pop(0)]
+        else:
+            last += ["-c", f"{_STANDS_FOR[name]}={_string(value if equals else rest.pop(0))}"]
+    return (*taken, *last)
+
+
+def exec_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Behind `codex exec`, which takes every word that says what Codex may do but the one about approvals: that stands
+    before the subcommand."""
+    told: list[str] = []
+    for name, taken in _taken(words):
+        valued = len(taken) > 1 or name != taken[0]
+        told += settings_of(taken, door="exec") if name in _APPROVAL and valued else taken
+    return tuple(told)
+
+
+def settings_alone(words: Sequence[str]) -> tuple[str, ...]:
+    """Those that may stand behind any subcommand; the others are left out."""
+    known = (*SETTINGS, *_STANDS_FOR, *_BYPASS)
+    return settings_of([word for name, taken in _taken(words) if name in known for word in taken], door="")
+
+
+def _taken(words: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each option by its name, with its value."""
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, _ = cut(word)
+        valued = name in (*SETTINGS, *_STANDS_FOR, *_VALUED) and not equals and bool(rest)
+        yield name, (word, rest.pop(0)) if valued else (word,)
+
+
+def no_settings(words: Sequence[str], *, door: str) -> str:
+    """Why they cannot be asked there; "" where they can."""
+    try:
+        settings_of(words, door=door)
+    except NotHad as problem:
+        return f"{problem.what}: {problem.next_step}"
+    return ""
+
+
+def _string(word: str) -> str:
+    """What is no plain word cannot be a mode: Codex refuses it in its own words."""
+    return "'" + word.replace("'", "") + "'"

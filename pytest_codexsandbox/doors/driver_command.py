@@ -1,0 +1,63 @@
+"""Doors behind which a program of ours converses with Codex: guest/app_server_driver.py, guest/exec_turn_driver.py.
+
+    PYTHON -I -S DRIVER CHANNEL COUNT CODEX … COMMAND…
+
+The driver is started like any command, ends with the exit code that Codex told, and relays the command's words, which
+do not go through Codex (guest/channel.py). Settings that keep a call from the network and from what differs from run
+to run are overrides, so that a configuration file under test stays what it is to the byte.
+"""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.doors.call_environ import surroundings
+from pytest_codexsandbox.doors.sandbox_cli import details_of
+from pytest_codexsandbox.model.act import Call
+from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import Policy
+from pytest_codexsandbox.model.world import World
+
+FAULT: Final = 97  # of the driver (guest/driving.py): it could not converse with Codex
+CHANNEL: Final = "@WORLD@/channel"
+_SAID: Final = "codexsandbox: "
+QUIET: Final = (
+    "check_for_update_on_startup=false", "analytics.enabled=false", "features.plugins=false", "features.apps=false",
+    "features.shell_snapshot=false", "features.unbounded_connection_retries=false", "features.daemon_auto_start=false",
+)  # fmt: skip
+
+
+def driven(
+    driver: str, codex: Sequence[str], inner: Sequence[str], world: World, call: Call, *, why: str
+) -> Command:  # fmt: skip
+    """The command that starts a driver; `codex`: the words that it starts Codex with."""
+    channel = world.fill(CHANNEL)
+    program = posixpath.join(posixpath.dirname(world.values["PROBE"]), driver)
+    return Command(
+        argv=(world.values["PYTHON"], "-I", "-S", program, channel, str(len(codex)), *codex, *inner),
+        cwd=world.fill(call.cwd), env=surroundings(world, call), stdin=call.stdin, timeout=call.timeout,
+        interrupt_after=call.interrupt_after, channel=channel, why=why,
+    )  # fmt: skip
+
+
+def as_words(overrides: Sequence[str] | Iterator[str]) -> tuple[str, ...]:
+    return tuple(word for override in overrides for word in ("-c", override))
+
+
+def policy_of(policy: Policy, world: World, call: Call) -> Iterator[str]:
+    """A policy as overrides: these doors take all of it there, in every release."""
+    yield f'sandbox_mode="{policy.mode}"'
+    if policy.mode == "workspace-write":
+        yield from details_of(policy, world, call)
+
+
+def understood(observation: Observation) -> Observation:
+    """A driver that could not converse says nothing about Codex: its words are the call's error."""
+    if (observation.ended, observation.code) != ("exit", FAULT) or observation.ready or observation.error:
+        return observation
+    ours = [line for line in observation.stderr.splitlines() if line.startswith(_SAID)]
+    told = ours[-1].removeprefix(_SAID) if ours else "the driver of this door could not converse with Codex"
+    return msgspec.structs.replace(observation, error=told)

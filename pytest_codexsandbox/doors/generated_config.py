@@ -1,0 +1,77 @@
+"""A door at which a policy is not asked for by our overrides, but by what a generator wrote for it.
+
+Each call is a process of its own that is started after the files are there: what it enforces is what they say, and not
+what an older server remembers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.model.generator import Written
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import Policy
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.protocols import Environment, Subject
+
+Write = Callable[[World, Policy], Written]
+"""What a generator wrote for a policy, with the paths of this world."""
+
+
+class Asking(Protocol):
+    """A door that can be asked in somebody else's words."""
+
+    name: str
+
+    def asked(
+        self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
+    ) -> Command: ...
+    def lacks(self, able: Capabilities) -> str: ...
+    def understood(self, observation: Observation) -> Observation: ...
+
+
+class ConfiguredDoor:
+    """Satisfies ports.Door, by the name of the door that it leads through. `write` is asked once for each world."""
+
+    is_control = False
+
+    def __init__(self, door: Asking, write: Write) -> None:
+        self.name = door.name
+        self.needs: tuple[str, ...] = getattr(door, "needs", ())
+        self._door, self._write = door, write
+        self._written: dict[str, Written] = {}
+
+    def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
+        written = self._of(world, policy)
+        made = self._door.asked(subject, written.argv, world, inner, call, why=policy.id)
+        env = {name: value for name, value in (made.env | written.env).items() if name not in written.unset}
+        return msgspec.structs.replace(made, env=env)
+
+    def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[Given, ...]:
+        """Put the files where Codex finds them."""
+        files = {world.fill(path): file for path, file in self._of(world, policy).files.items()}
+        for path, file in files.items():
+            environment.put(path, file.content, file.mode)
+        self._written.pop(world.id, None)
+        return tuple(
+            Given(kind="file", path=path, content=file.content.decode("utf-8", "replace"), mode=file.mode)
+            for path, file in files.items()
+        )
+
+    def observe(
+        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
+    ) -> tuple[Observation, ...]:
+        return tuple(map(self._door.understood, observe(self, environment, subject, policy, acts, call)))
+
+    def lacks(self, able: Capabilities) -> str:
+        return self._door.lacks(able)
+
+    def _of(self, world: World, policy: Policy) -> Written:
+        if world.id not in self._written:
+            self._written[world.id] = self._write(world, policy)
+        return self._written[world.id]

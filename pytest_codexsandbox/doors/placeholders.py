@@ -1,0 +1,95 @@
+"""Acts with their placeholders filled for one world, and as the PLAN that the probe is given. Pure."""
+
+import base64
+import zlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN
+from pytest_codexsandbox.model.world import World
+
+ENDING: Final = ("exit", "signal", "become")  # after these verbs there is no probe left
+ONE_WORD: Final = 128 * 1024 - 1  # the kernel's limit for one word of an argv (MAX_ARG_STRLEN), its NUL included
+
+
+def name_word(act_id: str) -> str:
+    """An act id as a part of a file name: what `@NAME@` ends with."""
+    return act_id.replace("/", "-").replace(".", "-")
+
+
+def look_key(act: str, path: str) -> str:
+    """Where Observation.before and .after keep the look of `act` at `path` (with its placeholders)."""
+    return f"{act}|{path}"
+
+
+def looked_at(act: Act) -> tuple[str, ...]:
+    """The paths of an act that are seen from outside, with their placeholders."""
+    to = act.params.get("to") if act.verb in ("rename", "link") else None
+    paths = (act.path, *(path for path in (to,) if isinstance(path, str)))
+    return tuple(dict.fromkeys((*(path for path in paths if path.startswith(("@", "/"))), *act.looks)))
+
+
+def in_order(acts: Mapping[str, Act], call: Call) -> dict[str, Act]:
+    """The acts of one call as they are performed: the base acts first, the one that ends the probe last.
+
+    A call with a command of its own performs none. What that command did outside, where it was told to, is looked at.
+    """
+    if call.argv:
+        return {FORBIDDEN: BASE_ACTS[FORBIDDEN], **acts}
+    every = {**BASE_ACTS, **acts}
+    ending = [act_id for act_id, act in every.items() if act.verb in ENDING]
+    if len(ending) > 1:
+        raise WrongInput("one call can end only once", why=f"these acts end the probe: {', '.join(ending)}")
+    return {act_id: every[act_id] for act_id in sorted(every, key=lambda act_id: act_id in ending)}
+
+
+def fill(world: World, value: Any, act_id: str = "") -> Any:
+    """`value` with every text in it filled, however deep it lies."""
+    if isinstance(value, str):
+        return _fill_text(world, value, act_id)
+    if isinstance(value, Mapping):
+        return {key: fill(world, held, act_id) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(fill(world, held, act_id) for held in value)
+    return value
+
+
+def _fill_text(world: World, text: str, act_id: str) -> str:
+    try:
+        return world.fill(text, act=name_word(act_id))
+    except KeyError as unknown:
+        raise WrongInput(f"{text!r}: {unknown.args[0]}", where=act_id or "the call") from None
+
+
+def fill_act(world: World, act_id: str, act: Act) -> Act:
+    return Act(
+        verb=act.verb, path=fill(world, act.path, act_id), params=fill(world, act.params, act_id),
+        given=tuple(fill_given(world, act_id, given) for given in act.given), looks=fill(world, act.looks, act_id),
+    )  # fmt: skip
+
+
+def fill_given(world: World, act_id: str, given: Given) -> Given:
+    path, content = fill(world, given.path, act_id), fill(world, given.content, act_id)
+    return Given(kind=given.kind, path=path, content=content, mode=given.mode)
+
+
+def plan_word(filled: Mapping[str, Act]) -> str:
+    """The PLAN argument of the probe."""
+    acts = [{"id": act_id, "verb": a.verb, "path": a.path, "params": a.params} for act_id, a in filled.items()]
+    word = base64.b64encode(zlib.compress(msgspec.json.encode({"acts": acts}), 9)).decode()
+    if len(word) >= ONE_WORD:
+        raise WrongInput(
+            f"the plan of {len(acts)} acts is {len(word)} bytes long; one word of a command may have {ONE_WORD - 1}",
+            next_step="give some promises a call of their own, or make what they write shorter",
+        )
+    return word
+
+
+def read_plan_word(word: str) -> list[dict[str, Any]]:
+    """The acts of a PLAN argument."""
+    acts: list[dict[str, Any]] = msgspec.json.decode(zlib.decompress(base64.b64decode(word)))["acts"]
+    return acts

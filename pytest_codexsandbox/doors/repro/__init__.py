@@ -1,0 +1,1 @@
+"""Repro scripts: a recorded call as a shell script."""

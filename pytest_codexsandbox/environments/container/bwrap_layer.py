@@ -1,0 +1,86 @@
+"""The bubblewrap of a container: laid there before it starts, and what is really there held against what was asked."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import INSIDE, have
+from pytest_codexsandbox.environments.bubblewrap.install_layer import packed, wrong
+from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.errors import MachineFault, NotAsAsked, NotHad
+from pytest_codexsandbox.guest.worlds import new_word
+from pytest_codexsandbox.model.container import ContainerSpec
+
+_LARGEST: Final = 64 << 20
+_NAME: Final = "codexsandbox/with-bwrap"
+
+
+class Layer:
+    """Of one container, from its creation to what its hand says of itself."""
+
+    def __init__(self, engine: Engine, asked: ContainerSpec, cache: Path) -> None:
+        self._engine, self._spec = engine, asked.bwrap
+        self._found = have(asked.bwrap, cache) if asked.bwrap.ours else None
+        self._archive = packed(self._found, asked.bwrap) if self._found else b""
+        self._read_only = asked.profile.read_only
+
+    def image(self, image: str) -> str:
+        """A container whose file system is read-only takes nothing: there it is in the image already."""
+        return self._baked(image) if self._archive and self._read_only else image
+
+    def lay(self, container: str) -> None:
+        """Before it is started."""
+        if self._archive and not self._read_only:
+            self._put(container)
+
+    def archive(self) -> str:
+        """What was laid, as a file that stays: "" where nothing was."""
+        if not self._found or self._read_only:
+            return ""
+        file = Path(self._found.folder) / f"laid-{hashlib.sha256(self._archive).hexdigest()[:16]}.tar"
+        if not file.is_file():
+            staging = file.with_name(f"{file.name}.{new_word()}")
+            staging.write_bytes(self._archive)
+            staging.replace(file)
+        return str(file)
+
+    def facts(self, told: Mapping[str, Any], container: str) -> dict[str, Any]:
+        """What is there, and what was asked for; a fault of the machine when the one is not the other."""
+        there = dict(told.get("bwrap") or {})
+        if there.get("sha256") == "unreadable":  # by the user: the engine can
+            there["sha256"] = self._digest(container, str(there["real"]))
+        differs = wrong(self._spec, self._found, there)
+        if differs:
+            what = f"bubblewrap {self._spec.name} was asked for, and is not there"
+            raise NotAsAsked(what, where=INSIDE, why=differs)
+        asked = {
+            "name": self._spec.name, "source": self._spec.source, "free": self._spec.free,
+            "sha256": there.get("sha256", ""), "version": there.get("version", ""),
+        }  # fmt: skip
+        return {"bwrap": there, "bwrap_asked": asked}
+
+    # ---- by way of the engine
+    def _put(self, container: str) -> None:
+        with self._engine.asked(f"take the bubblewrap for {INSIDE}"):
+            if not self._engine.api.put_archive(container, "/", self._archive):
+                raise MachineFault(f"the container engine did not take the bubblewrap for {INSIDE}")
+
+    def _baked(self, image: str) -> str:
+        """Named by what is in it, so that it is made once."""
+        tag = hashlib.sha256(image.encode() + self._archive).hexdigest()[:24]
+        found = self._engine.image_id(f"{_NAME}:{tag}")
+        if found:
+            return found
+        with self._engine.helper(image) as helper:
+            self._put(helper)
+            with self._engine.asked("keep an image with the bubblewrap in it"):
+                self._engine.api.commit(helper, repository=_NAME, tag=tag, changes=labels.derived())
+        return self._engine.image_id(f"{_NAME}:{tag}")
+
+    def _digest(self, container: str, path: str) -> str:
+        try:
+            return hashlib.sha256(self._engine.read_file(container, path, limit=_LARGEST)).hexdigest()
+        except NotHad:
+            return "unreadable"

@@ -1,0 +1,110 @@
+"""The words of `docker create` for what the API is told. Pure, and made from that very telling (recipe.host_config):
+what has no word here cannot be told to the API either, without a test that fails.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from pytest_codexsandbox.environments.container.host_config import WORLDS
+from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, Entrance
+
+Words = list[str]
+FILTER: Final = "seccomp.json"
+# What the command does by itself: a value beside these has no word.
+_BY_ITSELF: Final[Mapping[str, object]] = {
+    "Privileged": False, "OomScoreAdj": 0, "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
+}  # fmt: skip
+
+
+def entrance(
+    image: str, told: Mapping[str, Any], *, user: str, hostname: str, archive: str = "", host: str = "",
+    made_by: str = "",
+) -> Entrance:  # fmt: skip
+    """`told`: what the API was told of the host's side (recipe.host_config)."""
+    filter = _filter(told["SecurityOpt"])
+    words = ["--user", user, "--hostname", hostname, "--workdir", "/", "--env", "LC_ALL=C.UTF-8", *words_of(told)]
+    return Entrance(
+        image=image, words=tuple(words), home=WORLDS, files={FILTER: filter} if filter else {}, archive=archive,
+        host=host, made_by=made_by, neighbour="" if told["NetworkMode"] == "none" else NEIGHBOUR,
+    )  # fmt: skip
+
+
+def words_of(told: Mapping[str, Any]) -> Words:
+    words: Words = []
+    for name, value in told.items():
+        if name in _BY_ITSELF:
+            if value != _BY_ITSELF[name]:
+                raise _no_word(name, value)
+        elif name not in _WORDS:
+            raise _no_word(name, value)
+        else:
+            words += _WORDS[name](value)
+    return words
+
+
+def _no_word(name: str, value: object) -> MachineFault:
+    return MachineFault("the docker command has no word for this", where=f"{name}: {value}")
+
+
+def _each(option: str) -> Callable[[Iterable[str]], Words]:
+    return lambda values: [word for value in values for word in (option, str(value))]
+
+
+def _pairs(option: str, between: str) -> Callable[[Mapping[str, str]], Words]:
+    return lambda values: _each(option)(f"{name}{between}{value}" for name, value in values.items())
+
+
+def _mounts(mounts: Iterable[Mapping[str, Any]]) -> Words:
+    return _each("--mount")(map(_mount, mounts))
+
+
+def _mount(mount: Mapping[str, Any]) -> str:
+    """One line of CSV, as the command reads it: a folder's name may hold a comma."""
+    line = io.StringIO()
+    fields = [f"type={mount['Type']}", f"source={mount['Source']}", f"target={mount['Target']}"]
+    csv.writer(line, lineterminator="").writerow([*fields, *(["readonly"] if mount["ReadOnly"] else [])])
+    return line.getvalue()
+
+
+def _security(options: Iterable[str]) -> Words:
+    """The command wants a filter's file where the API wants its text."""
+    return _each("--security-opt")(
+        f"seccomp={FILES}/{FILTER}" if option.startswith("seccomp={") else option for option in options
+    )
+
+
+def _filter(options: Iterable[str]) -> str:
+    found = (option.removeprefix("seccomp=") for option in options if option.startswith("seccomp={"))
+    return next(found, "")
+
+
+def _nothing_hidden(paths: list[str]) -> Words:
+    if paths:
+        raise _no_word("MaskedPaths", paths)
+    return ["--security-opt", "systempaths=unconfined"]
+
+
+_WORDS: Final[Mapping[str, Callable[[Any], Words]]] = {
+    "NetworkMode": lambda mode: ["--network", mode if mode == "none" else NETWORK],
+    "Mounts": _mounts,
+    "Tmpfs": _pairs("--tmpfs", ":"),
+    "SecurityOpt": _security,
+    "CapAdd": _each("--cap-add"),
+    "CapDrop": _each("--cap-drop"),
+    "ReadonlyRootfs": lambda yes: ["--read-only"] if yes else [],
+    "AutoRemove": lambda yes: ["--rm"] if yes else [],
+    "LogConfig": lambda config: ["--log-driver", config["Type"]],
+    "UsernsMode": lambda mode: ["--userns", mode] if mode else [],
+    "Dns": _each("--dns"),
+    "DnsSearch": _each("--dns-search"),
+    "Sysctls": _pairs("--sysctl", "="),
+    "MaskedPaths": _nothing_hidden,
+    "ReadonlyPaths": lambda paths: [] if not paths else _nothing_hidden(paths),  # one word says both
+    "PidsLimit": lambda most: ["--pids-limit", str(most)],
+    "Memory": lambda most: ["--memory", str(most)],
+    "MemorySwap": lambda most: ["--memory-swap", str(most)],
+}

@@ -1,0 +1,201 @@
+"""What a container is given to read: the hand with its Python, and the Codexes that will be called in it.
+
+A folder of this machine is bound only where the engine was seen to read the very files of it; else its content is
+sent, once, into a volume that is named by its digest.
+"""
+
+import hashlib
+import io
+import secrets
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.environments.container import codex_files as subjects
+from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.file_lock import alone
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+
+SUBJECTS: Final = "/opt/codexsandbox/codex"
+_NEAR: Final = "/opt/codexsandbox/near"
+_COMPLETE: Final = ".codexsandbox-complete"
+
+
+class Supply(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of this machine that is seen at `inside`."""
+
+    folder: str
+    inside: str
+    digest: str  # of all that is in it
+    sample: str  # a file in it, by which it is known again
+
+
+Sample = tuple[int, int, int]
+"""Which file it is, and how large. Its time says when it was last used."""
+
+
+def of_subject(binary: str, digest: str, cache: Path) -> tuple[Supply, str]:
+    """The folder that a Codex needs with its neighbours, and where its program is found inside."""
+    folder, program = subjects.place_of(binary, digest, cache)
+    whole = subjects.contents(binary, digest)
+    inside = f"{SUBJECTS}/{whole[:16]}"
+    return Supply(folder=str(folder), inside=inside, digest=whole, sample=program), f"{inside}/{program}"
+
+
+class Seen:
+    """What was proved of engines by this process, and need not be proved for each environment: of which folders they
+    read the very files, as long as those are the same, and which volumes are filled, as long as those are there. An
+    engine that has been gone proves all of it again."""
+
+    def __init__(self) -> None:
+        self._near: dict[str, dict[Supply, tuple[Sample, bool]]] = {}
+        self._filled: dict[tuple[str, str], str] = {}
+
+    def forget(self, host: str) -> None:
+        self._near.pop(host, None)
+        self._filled = {key: made for key, made in self._filled.items() if key[0] != host}
+
+    def near(self, host: str, supply: Supply) -> bool | None:
+        """None: nothing is known, or it is not the same folder any more."""
+        sample, near = self._near.get(host, {}).get(supply, (None, False))
+        return near if sample is not None and sample == _sample(supply) else None
+
+    def keep_near(self, host: str, supply: Supply, near: bool) -> None:
+        self._near.setdefault(host, {})[supply] = (_sample(supply), near)
+
+    def filled(self, host: str, volume: str, made: str) -> bool:
+        """`made`: when, as the engine says; of one that was removed and made anew that is another moment."""
+        return bool(made) and self._filled.get((host, volume)) == made
+
+    def keep_filled(self, host: str, volume: str, made: str) -> None:
+        self._filled[host, volume] = made
+
+
+class Supplier:
+    """For one engine."""
+
+    def __init__(self, engine: Engine, cache: Path, seen: Seen | None = None) -> None:
+        self._engine, self._cache, self._known = engine, cache, seen or Seen()
+
+    def mounts(self, supplies: tuple[Supply, ...], image: str) -> list[dict[str, Any]]:
+        host = self._engine.host
+        told = {supply: self._known.near(host, supply) for supply in supplies}
+        if None in told.values():
+            near = self._near(supplies, image)
+            for supply in supplies:
+                told[supply] = supply in near
+                self._known.keep_near(host, supply, supply in near)
+        return [_bind(supply) if told[supply] else self._sent(supply, image) for supply in supplies]
+
+    def near(self, image: str) -> bool:
+        """Whether the engine sees our cache."""
+        with self._word() as (word, mount):
+            return self._seen([], image, mount, word) is not None
+
+    def _sent(self, supply: Supply, image: str) -> dict[str, Any]:
+        return {"Type": "volume", "Source": self._volume(supply, image), "Target": supply.inside, "ReadOnly": True}
+
+    # ---- does the engine see our files?
+    def _near(self, supplies: tuple[Supply, ...], image: str) -> set[Supply]:
+        """Those whose folder it sees as we do. That it sees our cache is proved by a word that we write and read back
+        through it. Of what lies elsewhere that proves nothing: there it may see another file of the same name."""
+        kept = [supply for supply in supplies if Path(supply.folder).is_relative_to(self._cache)]
+        with self._word() as (word, mount):
+            near = self._seen(kept, image, mount, word)
+            if near is None:
+                return set()
+            for supply in supplies:
+                if supply not in kept:
+                    near |= self._seen([supply], image, mount, word) or set()
+        return near
+
+    @contextmanager
+    def _word(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        folder = self._cache / "hands" / f"near-{secrets.token_hex(6)}"
+        folder.mkdir(parents=True)
+        word = secrets.token_hex(16)
+        try:
+            (folder / "word").write_text(word, encoding="ascii")
+            yield word, {"Type": "bind", "Source": str(folder), "Target": _NEAR, "ReadOnly": True}
+        finally:
+            (folder / "word").unlink(missing_ok=True)
+            folder.rmdir()
+
+    def _seen(self, supplies: list[Supply], image: str, mount: dict[str, Any], word: str) -> set[Supply] | None:
+        """None where it does not read our word, or knows no such folder."""
+        try:
+            with self._engine.helper(image, [mount, *map(_bind, supplies)]) as helper:
+                if self._engine.read_file(helper, f"{_NEAR}/word", limit=4096) != word.encode():
+                    return None
+                return {one for one in supplies if self._is_the_same(helper, one)}
+        except CodexSandboxError:
+            return None  # it is elsewhere
+
+    def _is_the_same(self, helper: str, supply: Supply) -> bool:
+        ours = (Path(supply.folder) / supply.sample).lstat()
+        return self._engine.file_status(helper, f"{supply.inside}/{supply.sample}") == (
+            ours.st_size, ours.st_mtime_ns // 10**9,
+        )  # fmt: skip
+
+    # ---- volumes
+    def _volume(self, supply: Supply, image: str) -> str:
+        name = f"codexsandbox-{hashlib.sha256(f'{supply.inside} {supply.digest}'.encode()).hexdigest()[:24]}"
+        mount = {"Type": "volume", "Source": name, "Target": "/opt/codexsandbox/volume"}
+        with self._engine.asked(f"make the volume {name}"):
+            made = str(self._engine.api.create_volume(name, labels=labels.kept("supply")).get("CreatedAt", ""))
+        if self._known.filled(self._engine.host, name, made):
+            return name
+        with self._engine.helper(image, [mount]) as helper:
+            if not self._is_complete(helper):
+                # Whoever fills it a second time takes files away, for a moment, from those who run in it already.
+                here = hashlib.sha256(f"{self._engine.host} {name}".encode()).hexdigest()[:16]
+                with alone(self._cache / "locks" / f"volume-{here}.lock", "a volume of our files"):
+                    if not self._is_complete(helper):
+                        self._fill(helper, Path(supply.folder))
+        self._known.keep_filled(self._engine.host, name, made)
+        return name
+
+    def _is_complete(self, helper: str) -> bool:
+        try:
+            return self._engine.read_file(helper, f"/opt/codexsandbox/volume/{_COMPLETE}", limit=4096) == b"complete"
+        except NotHad:
+            return False
+
+    def _fill(self, helper: str, folder: Path) -> None:
+        """The mark goes in last: what was only half sent is sent again."""
+        for pack in (lambda archive: archive.add(folder, arcname="."), _mark):
+            with self._engine.asked("take our files"):
+                if not self._engine.api.put_archive(helper, "/opt/codexsandbox/volume", _packed(pack)):
+                    raise MachineFault("the container engine did not take our files", where=str(folder))
+
+
+def _sample(supply: Supply) -> Sample:
+    there = (Path(supply.folder) / supply.sample).lstat()
+    return there.st_dev, there.st_ino, there.st_size
+
+
+def _bind(supply: Supply) -> dict[str, Any]:
+    return {"Type": "bind", "Source": supply.folder, "Target": supply.inside, "ReadOnly": True}
+
+
+def _mark(archive: tarfile.TarFile) -> None:
+    member = tarfile.TarInfo(_COMPLETE)
+    member.size, member.mode = len(b"complete"), 0o444
+    archive.addfile(member, io.BytesIO(b"complete"))
+
+
+def _packed(pack: Any) -> Iterator[bytes]:
+    """The tar, piece by piece, through an anonymous file: never whole in memory."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            pack(archive)
+        file.seek(0)
+        while piece := file.read(1 << 20):
+            yield piece

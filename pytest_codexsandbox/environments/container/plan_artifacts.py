@@ -1,0 +1,43 @@
+"""What a plan's containers are made of, and what of it has to be made first. Nobody is asked here."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.environments.bubblewrap import bwrap_provider as having
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
+from pytest_codexsandbox.model.artifact_status import Stock
+from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.container import BwrapSpec
+from pytest_codexsandbox.model.plan_queries import Asked
+
+# Packed, as seen with Debian and Ubuntu; nobody knows before it is there.
+_BASE: Final = 50
+_PACKAGES: Final = 10
+
+
+def stock(specs: Iterable[EnvironmentSpec], cache: Path, told: Iterable[Asked] = ()) -> tuple[Stock, ...]:
+    """`told`: by engines; where none answered, the lock file is believed."""
+    asked = [spec.container for spec in specs if spec.container is not None]
+    images = dict.fromkeys(wanted.wanted(one) for one in asked if not one.image.reference)
+    bwraps = {one.bwrap.name: one.bwrap for one in asked if one.bwrap.ours}
+    engines = [one for one in told if one.kind == "engine" and one.answer == "yes"]
+    there = frozenset(what for one in engines for what in one.has) if engines else None
+    return (*_images(images, cache, there), *(_bwrap(spec, cache) for spec in bwraps.values()))
+
+
+def _images(wants: Iterable[Wanted], cache: Path, there: frozenset[str] | None) -> Iterable[Stock]:
+    locked = LockFile(cache).read()
+    begun = set(locked.bases)
+    for want in wants:
+        base = wanted.base_digest(want.image)
+        ready = bool(locked.images.get(wanted.digest(want))) if there is None else want.what in there
+        size = 0 if ready else _PACKAGES if base in begun else _BASE + _PACKAGES
+        yield Stock(kind="image", name=want.what, ready=ready, megabytes=size)
+        begun.add(base)  # the second variant takes the base of the first
+
+
+def _bwrap(spec: BwrapSpec, cache: Path) -> Stock:
+    return Stock(kind="bubblewrap", name=spec.name, ready=having.there(spec, cache))

@@ -1,0 +1,159 @@
+"""What cannot be had on this machine, as far as that is known before it is tried: for plans, which start nothing.
+
+Known are the data, the tools that are installed, what the engine has (without one, what the lock file says), why the
+last try failed, and what registries and archives said when they were asked. Nobody is asked here (inquiry.py).
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.environments.container.provision import availability_questions as questions
+from pytest_codexsandbox.environments.container.provision import bootstrap
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.availability_questions import Question
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.lockfile import Answer, Failure, Locked, LockFile
+from pytest_codexsandbox.model.container import ImageSpec
+from pytest_codexsandbox.registry import shipped
+
+BELIEVED: Final = 24 * 3600.0  # seconds: after that a failed try says nothing about today
+_A_NO: Final = 3600.0  # asking is cheap, and networks come back
+_A_YES: Final = 600.0  # and what nobody said
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """By engines that were asked. `engines`: those that would make images; () where none answered."""
+
+    engines: tuple[str, ...] = ()
+    standing: dict[str, str] = {}  # by Wanted.what: `ready`, `begun` (its base is there), or nothing
+    arch: str = ""
+
+
+class Foresight:
+    """As things stand at its making. `seen`: None where no engine was asked."""
+
+    def __init__(self, cache: Path, *, now: float = 0.0, seen: Seen | None = None) -> None:
+        self._cache, self._now, self._seen = cache, now or time.time(), seen or Seen()
+        self._engines = self._seen.engines or (() if seen else (_usual_engine(),))
+        self._locked: Locked = LockFile(cache).read()
+        self._answers = {key: one for key, one in self._locked.answers.items() if self._is_fresh(one)}
+        self._told: dict[Wanted, str] = {}
+
+    def why_not(self, want: Wanted) -> str:
+        """ "" where it is there, or may be had when it is tried."""
+        if want not in self._told:
+            self._told[want] = self._why_not(want)
+        return self._told[want]
+
+    def answered(self, question: Question) -> Answer | None:
+        return self._answers.get(question.key)
+
+    def learn(self, answers: Mapping[str, Answer]) -> None:
+        """What was said since."""
+        self._answers.update(answers)
+        self._told.clear()
+
+    def questions(self, want: Wanted) -> Iterator[Question]:
+        """Whose answers decide whether it can be had: none where that is known already."""
+        if self._known(want) is None:
+            image = want.image
+            if image.pull:
+                yield from (questions.of_registry(image, engine) for engine in self._engines)
+            if image.suite and self._lack(image) is None and (asked := questions.of_archive(image)):
+                yield asked
+
+    def is_settled(self, want: Wanted) -> bool:
+        """Whoever answers, and however: it is there, or it is known why it is not."""
+        return self._known(want) is not None
+
+    def words(self, question: Question) -> str:
+        """Why not, of what hangs on one question."""
+        answer = self._answers.get(question.key)
+        return self._words(answer) if answer and not answer.ok else ""
+
+    def ago(self, when: float) -> str:
+        minutes = int(self._now - when) // 60
+        return (
+            f"{minutes // 60} hours ago" if minutes >= 120 else f"{minutes} minutes ago" if minutes > 1 else "just now"
+        )
+
+    # ---- inside
+    def _why_not(self, want: Wanted) -> str:
+        known = self._known(want)
+        if known is not None:
+            return known
+        image = want.image
+        pulled = self._not_pulled(image) if image.pull else None
+        if pulled == "":
+            return ""
+        lack = self._lack(image) if image.suite or not pulled else None
+        asked = questions.of_archive(image) if image.suite and lack is None else None
+        refused = self._answers.get(asked.key) if asked else None
+        if image.suite and lack is None and (refused is None or refused.ok):
+            return ""
+        told = [pulled or "", str(lack or ""), self._words(refused) if refused else ""]
+        return "; ".join(filter(None, told)) + (_again(image, "NAME") if pulled or refused else "")
+
+    def _known(self, want: Wanted) -> str | None:
+        """Without asking anybody; None where it hangs on somebody's answer."""
+        image = want.image
+        if not image.reference:
+            if want.bubblewrap and not image.bubblewrap:
+                return f"{image.name} has no bubblewrap of its own"
+            if self._is_there(want, "ready"):
+                return ""
+            begun = self._is_there(want, "begun")
+            failed = self._locked.failures.get(wanted.base_digest(image))
+            if failed is not None and self._is_believed(failed, image) and not (begun and not failed.on_base):
+                return f"{failed.short}, {self.ago(failed.when)}{_again(image, image.name)}"
+            return "" if begun or self._is_kept(image) else None
+        return None if self._engines and not self._is_there(want, "ready") else ""
+
+    def _is_there(self, want: Wanted, how: str) -> bool:
+        if self._seen.engines:
+            return self._seen.standing.get(want.what) == how
+        if how == "begun":
+            return wanted.base_digest(want.image) in self._locked.bases
+        return wanted.digest(want) in self._locked.images
+
+    def _is_kept(self, image: ImageSpec) -> bool:
+        return bool(image.suite) and bootstrap.archive(image, self._cache) is not None and self._lack(image) is None
+
+    def _lack(self, image: ImageSpec) -> object:
+        return bootstrap.lacking(image, self._cache, arch=self._seen.arch)
+
+    def _not_pulled(self, image: ImageSpec) -> str:
+        """ "" unless every engine that would pull it was told that it cannot."""
+        found = [self._no(image, engine) for engine in self._engines]
+        return self._words(found[0]) if found and found[0] and all(found) else ""
+
+    def _no(self, image: ImageSpec, engine: str) -> Answer | None:
+        keys = (questions.of_registry(image, engine).key, questions.image_key(image, engine))
+        return next((one for key in keys if (one := self._answers.get(key)) and not one.ok), None)
+
+    def _words(self, no: Answer) -> str:
+        return f"{no.short} when asked {self.ago(no.when)}"
+
+    def _is_believed(self, failed: Failure, image: ImageSpec) -> bool:
+        """Where nobody can be told how to try it again, a run does so soon."""
+        return 0 <= self._now - failed.when < (BELIEVED if _again(image, "") else _A_YES)
+
+    def _is_fresh(self, one: Answer) -> bool:
+        return 0 <= self._now - one.when < (_A_YES if one.ok or one.hung else _A_NO)
+
+
+def _again(image: ImageSpec, name: str) -> str:
+    """What a person can do to try it: our command knows the distributions that are shipped."""
+    if image.reference or not (shipped("matrix") / "distros" / f"{image.name}.toml").is_file():
+        return f" (docker pull {image.pull})" if image.pull else ""
+    return f" (try again: codexsandbox images build {name})"
+
+
+def _usual_engine() -> str:
+    from pytest_codexsandbox.environments.container.engine import default_host  # its package may be missing
+
+    return default_host()

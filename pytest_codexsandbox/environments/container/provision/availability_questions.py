@@ -1,0 +1,80 @@
+"""What is asked of whom before a plan says what can be had. Pure, but for looking where this machine's tools would."""
+
+import hashlib
+import urllib.request
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.environments.container.provision import registry_ping as reach
+from pytest_codexsandbox.environments.container.provision.registry_ping import Heard
+from pytest_codexsandbox.model.container import ImageSpec
+from pytest_codexsandbox.model.plan_queries import Kind
+from pytest_codexsandbox.system import environ
+
+_SILENT_REGISTRY: Final = "no registry answered in time"
+_SILENT_ARCHIVE: Final = "its archive did not answer in time"
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """`key`: whose answer it is, by which it is remembered."""
+
+    key: str
+    kind: Kind
+    name: str
+    where: str
+    engine: str = ""
+    reference: str = ""  # of an image
+    addresses: tuple[str, ...] = ()  # of an archive
+    suite: str = ""  # "": the addresses are of sources, and one that has them is enough
+    of_image: str = ""  # the key of an answer that is about the image alone
+    kept: bool = True  # the answer, for other plans
+    silence: str = ""  # what it means that nobody answers; "" nothing
+
+    def asked(self, patience: float) -> Heard:
+        if self.reference:
+            return reach.registry(self.engine, self.reference, patience=patience)
+        if self.suite:
+            return reach.archive(self.addresses, suite=self.suite, patience=patience)
+        return reach.sources(self.addresses, patience=patience)
+
+
+def of_registry(image: ImageSpec, engine: str) -> Question:
+    """One for all that we take from a registry, by the first image of it; a user's own is asked for by its own name:
+    nobody may have it."""
+    host, of_image = reach.host_of(image.pull), image_key(image, engine)
+    if image.reference:
+        return Question(
+            key=of_image, kind="image", name=image.pull, where=engine, engine=engine, reference=image.pull, kept=False,
+            silence=_SILENT_REGISTRY,
+        )  # fmt: skip
+    return Question(
+        key=f"registry {host} through {engine}", kind="registry", name=host, where=engine, engine=engine,
+        reference=image.pull, of_image=of_image, silence=_SILENT_REGISTRY,
+    )  # fmt: skip
+
+
+def image_key(image: ImageSpec, engine: str) -> str:
+    return f"image {image.pull} through {engine}"
+
+
+def of_archive(image: ImageSpec) -> Question | None:
+    """None where nobody here knows its address."""
+    addresses = reach.archives(image)
+    if not addresses:
+        return None
+    return Question(
+        key=_key("archive", addresses), kind="archive", name=image.name, where=addresses[0], addresses=addresses,
+        suite=image.suite, silence=_SILENT_ARCHIVE,
+    )  # fmt: skip
+
+
+def of_sources(version: str, addresses: tuple[str, ...]) -> Question:
+    """Several archives after each other: that they are slow together says nothing about any of them."""
+    return Question(key=_key("sources", addresses), kind="sources", name=version, where="", addresses=addresses)
+
+
+def _key(kind: str, addresses: tuple[str, ...]) -> str:
+    """Other proxies, other answers."""
+    told = [*addresses, *sorted(environ.settled(urllib.request.getproxies).items())]
+    return f"{kind} {addresses[0].partition('://')[2]} {hashlib.sha256(repr(told).encode()).hexdigest()[:12]}"

@@ -1,0 +1,111 @@
+"""What of ours an engine holds, by our labels and names; and its removal. What a user made or pulled is let alone."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.provision import bootstrap
+from pytest_codexsandbox.environments.container.provision import build_turns as turns
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
+from pytest_codexsandbox.errors import MachineFault, NotHad
+
+_BASE: Final = f"{wanted.REPOSITORY}/base-"
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """`name`: of the distribution. What is derived from an image of ours has its name and its digest too."""
+
+    id: str
+    tag: str
+    name: str
+    digest: str  # of what it was made of; "" for bases and what was derived
+    size: int
+    is_base: bool = False
+
+    @property
+    def what(self) -> str:
+        return self.tag or self.id[:19]
+
+
+class Gone(msgspec.Struct, frozen=True, kw_only=True):
+    what: str
+    size: int
+    why_not: str = ""  # it stays
+
+
+def held(engine: Engine) -> tuple[Held, ...]:
+    with engine.asked("list its images"):
+        labelled = engine.api.images(filters={"label": f"{labels.KIND}=image"})
+        bases = engine.api.images(filters={"reference": f"{_BASE}*"})
+    found = {one.tag or one.id: one for image in (*labelled, *bases) for one in _held(image)}
+    return tuple(found.values())
+
+
+def _held(image: dict[str, Any]) -> Iterator[Held]:
+    marks = image.get("Labels") or {}
+    ours = marks.get(labels.KIND) == "image"
+    for tag in image.get("RepoTags") or [""]:
+        plain = "" if tag == "<none>:<none>" else tag.removeprefix("localhost/")
+        is_base = plain.startswith(_BASE)
+        if not ours and not is_base:
+            continue  # a registry's own name for what we have named too
+        digest = "" if is_base else str(marks.get(wanted.DIGEST, ""))
+        name = plain.removeprefix(_BASE).partition(":")[0] if is_base else str(marks.get(wanted.NAME, ""))
+        yield Held(
+            id=str(image["Id"]), tag=plain, name=name, digest=digest, size=int(image.get("Size", 0)), is_base=is_base
+        )
+
+
+def prune(engine: Engine, cache: Path, is_wanted: Callable[[Held], bool], *, dry_run: bool = False) -> Iterator[Gone]:
+    """Images first, then what they stand on. `dry_run`: only tell what would go."""
+    if busy := turns.held(cache):
+        raise NotHad(
+            "images are being made at the moment", why=f"{len(busy)} of them", next_step="wait for that, or end it"
+        )
+    away = [one for one in held(engine) if not is_wanted(one)]
+    removed: set[str] = set()
+    for one in sorted(away, key=lambda one: (one.is_base, bool(one.name))):
+        why = "" if dry_run else _remove(engine, one)
+        removed |= set() if why or dry_run else {one.id}
+        yield Gone(what=one.what, size=one.size, why_not=why)
+    if removed:
+        LockFile(cache).forget(removed)
+
+
+def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool], *, dry_run: bool = False) -> Iterator[Gone]:
+    """`is_wanted` is asked with the distribution's name and the digest of what a base is made of."""
+    folder = cache / bootstrap.FOLDER
+    for told in sorted(folder.glob("*.json")):
+        archive = told.with_suffix(".tar")
+        try:
+            name = str(json.loads(told.read_bytes())["name"])
+        except (OSError, ValueError, KeyError, TypeError):
+            name = ""
+        if not is_wanted(name, told.stem.rpartition("-")[2]):
+            size = archive.stat().st_size if archive.is_file() else 0
+            if not dry_run:
+                told.unlink(missing_ok=True)
+                archive.unlink(missing_ok=True)
+            yield Gone(what=str(archive), size=size)
+    for left in folder.glob("making-*"):  # of a run that was killed
+        stays = [] if dry_run else folders.give_back(left)
+        yield Gone(what=str(left), size=0, why_not="; ".join(stays[:3]))
+
+
+def _remove(engine: Engine, one: Held) -> str:
+    """ "" or why it stays."""
+    try:
+        with engine.asked(f"remove the image {one.what}"):
+            engine.api.remove_image(one.tag or one.id)
+    except NotHad:
+        return ""
+    except MachineFault as problem:
+        return problem.why
+    return ""

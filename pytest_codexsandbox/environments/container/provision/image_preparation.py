@@ -1,0 +1,39 @@
+"""The images of a whole plan, made before its first item runs: in sight, several at once, each one once."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.container.images import Images
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted, wanted
+from pytest_codexsandbox.environments.container.provision.parallel_build import Make, make_all
+from pytest_codexsandbox.environments.container.provision.progress import Watch, watching
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.model.container import ContainerSpec
+
+
+def prepare(specs: Iterable[ContainerSpec], cache: Path, stream: TextIO) -> None:
+    """What cannot be had is told by the environments that lack it, as is an engine that does not answer."""
+    wants = tuple(dict.fromkeys(map(wanted, specs)))
+    try:
+        with Engine() as engine:
+            images = Images(engine, cache)
+            missing = [want for want in wants if not (want.image.reference or images.had(want))]
+        if missing:
+            with watching(stream) as watch:
+                make_all(missing, lambda: one_by_one(cache, watch))
+    except CodexSandboxError:
+        return
+
+
+def one_by_one(
+    cache: Path, watch: Watch, *, providers: tuple[str, ...] = ("pull", "bootstrap"), update: bool = False
+) -> Make:
+    """Each with its own way to the engine: one is not for several threads."""
+
+    def make(want: Wanted) -> str:
+        with Engine() as engine:
+            return Images(engine, cache, watch=watch, providers=providers, update=update).make(want)
+
+    return make

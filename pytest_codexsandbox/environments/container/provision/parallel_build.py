@@ -1,0 +1,56 @@
+"""Several images made at once, each base once: its variants follow each other, different bases stand side by side."""
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+
+MOST: Final = 4
+Make = Callable[[Wanted], str]
+
+
+def make_all(
+    wants: Iterable[Wanted], make: Callable[[], Make], *, jobs: int = 0
+) -> dict[Wanted, str | CodexSandboxError]:
+    """For each the id, or why not. `make` gives each thread its own way to an engine."""
+    rows: dict[str, list[Wanted]] = {}
+    for want in dict.fromkeys(wants):
+        rows.setdefault(wanted.base_digest(want.image), []).append(want)
+    waiting: queue.SimpleQueue[list[Wanted]] = queue.SimpleQueue()
+    for row in rows.values():
+        waiting.put(row)
+    found: dict[Wanted, str | CodexSandboxError] = {}
+    count = min(len(rows), jobs or min(MOST, os.cpu_count() or 1))
+    # Daemons: whoever interrupts us does not wait for downloads; what they started ends with them.
+    threads = [threading.Thread(target=_work, args=(waiting, make, found), daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {want: found[want] for row in rows.values() for want in row}
+
+
+def _work(
+    waiting: "queue.SimpleQueue[list[Wanted]]", make: Callable[[], Make], found: dict[Wanted, str | CodexSandboxError]
+) -> None:
+    while True:
+        try:
+            row = waiting.get_nowait()
+        except queue.Empty:
+            return
+        for want in row:
+            found[want] = _tried(make, want)
+
+
+def _tried(make: Callable[[], Make], want: Wanted) -> str | CodexSandboxError:
+    try:
+        return make()(want)
+    except CodexSandboxError as problem:
+        return problem
+    except Exception as problem:  # noqa: BLE001  (told to who asked, in his own thread)
+        return MachineFault(f"the image {want.what} was not made", why=f"{type(problem).__name__}: {problem}")

@@ -1,0 +1,129 @@
+"""A socket here that is an engine's socket there: one `ssh` command carries it, with the user's own configuration.
+
+The client's own way over ssh cannot be attached to, or wants another library that reads that configuration in its own
+manner. This ssh ends with us, however we end: it runs a program there that lives as long as our end of its stdin.
+"""
+
+import os
+import re
+import secrets
+import select
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Final
+
+from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault, NotHad, WrongInput
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system import process as proc
+
+_THERE: Final = "/var/run/docker.sock"
+_READY: Final = b"codexsandbox-is-there"
+_ADDRESS: Final = re.compile(
+    r"ssh://(?:(?P<user>[A-Za-z0-9_.][A-Za-z0-9_.+-]*)@)?(?P<host>[A-Za-z0-9_.][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])"
+    r"(?::(?P<port>[0-9]{1,5}))?(?P<there>/[A-Za-z0-9_./@+-]*)?"
+)
+_NEW: Final = 60.0
+_LONGEST: Final = 107  # of the name of a socket
+_OPTIONS: Final = (
+    "BatchMode=yes",  # nobody is there to be asked
+    "ControlMaster=no", "ControlPath=none",  # a connection of its own: it ends when we do
+    "ExitOnForwardFailure=yes", "StreamLocalBindMask=0177", "ServerAliveInterval=15", "ServerAliveCountMax=4",
+)  # fmt: skip
+
+
+def is_far(host: str) -> bool:
+    return host.startswith("ssh://")
+
+
+def words(host: str, here: Path, timeout: float) -> tuple[str, ...]:
+    """`ssh://[user@]host[:port][/path/of/its/socket]` as arguments of ssh. Pure."""
+    found = _ADDRESS.fullmatch(host)
+    if found is None:
+        raise WrongInput(f"{host!r} is no address of an engine", why="as in ssh://user@host:22/var/run/docker.sock")
+    there = _THERE if found["there"] in (None, "/") else found["there"]
+    options = [word for option in (*_OPTIONS, f"ConnectTimeout={max(1, int(timeout))}") for word in ("-o", option)]
+    options += ["-l", found["user"]] if found["user"] else []
+    options += ["-p", found["port"]] if found["port"] else []
+    name = found["host"].strip("[]")
+    return ("-T", *options, "-L", f"{here}:{there}", "--", name, f"echo {_READY.decode()}; exec cat > /dev/null")
+
+
+@contextmanager
+def through(host: str, timeout: float) -> Iterator[str]:
+    """The address of the socket here."""
+    program = shutil.which("ssh")
+    if program is None:
+        raise NotHad(
+            "the ssh command is missing", where=host, next_step="apt install openssh-client, or an engine at unix://"
+        )
+    here = _place()
+    argv = (program, *words(host, here, timeout))
+    try:
+        with tempfile.TemporaryFile() as said, proc.running(argv, cwd="/", env=environ.copied(), stderr=said) as ssh:
+            assert ssh.stdout is not None
+            if not _ready(ssh.stdout, time.monotonic() + timeout):
+                raise _fault(host, said)
+            try:
+                yield f"unix://{here}"
+            except CodexSandboxError:
+                raise
+            except OSError as problem:  # it does not answer: ssh may know why
+                raise _fault(host, said) from problem
+    finally:
+        here.unlink(missing_ok=True)
+
+
+def _fault(host: str, said: IO[bytes]) -> MachineFault:
+    said.seek(0)
+    told = " ".join(said.read(4096).decode("utf-8", "replace").split())
+    kind = MachineFault if told else Hangs
+    return kind(
+        "the container engine does not answer", where=host, why=f"ssh: {told or 'it hangs'}",
+        next_step="these have to work by themselves: ssh -o BatchMode=yes HOST true; ssh HOST docker version",
+    )  # fmt: skip
+
+
+def _ready(stdout: IO[bytes], limit: float) -> bool:
+    """What a login says beside is read over."""
+    heard = b""
+    while _READY not in heard.split():
+        rest = limit - time.monotonic()
+        if rest <= 0 or not select.select([stdout], [], [], rest)[0]:
+            return False
+        data = stdout.read(4096)
+        if not data:
+            return False
+        heard = (heard + data)[-65536:]
+    return True
+
+
+def _place() -> Path:
+    """For a socket that only we may speak to."""
+    folder = cache_folder() / "ssh"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    _forget(folder)
+    place = folder / secrets.token_hex(4)
+    if len(os.fsencode(place)) > _LONGEST:
+        raise MachineFault("no socket has so long a name", where=str(place), next_step="a shorter CODEXSANDBOX_CACHE")
+    return place
+
+
+def _forget(folder: Path) -> None:
+    """Sockets of those who were killed: nobody listens there. A new one is let alone, somebody may be about to."""
+    for left in folder.iterdir():
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime < _NEW:
+                continue
+        with socket.socket(socket.AF_UNIX) as asking, suppress(OSError):
+            asking.settimeout(1)
+            try:
+                asking.connect(str(left))
+            except ConnectionRefusedError:
+                left.unlink(missing_ok=True)

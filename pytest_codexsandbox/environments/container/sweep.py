@@ -1,0 +1,88 @@
+"""What killed runs left in an engine, found by the labels on it; removed when its owner is surely dead."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container.engine import Engine
+from pytest_codexsandbox.environments.host_facts import boot_id
+from pytest_codexsandbox.environments.sweep import Remnant
+from pytest_codexsandbox.errors import CodexSandboxError
+
+_GOING: Final = 2.0  # seconds for the containers of a network to go
+
+
+def remnants(host: str = "") -> tuple[Remnant, ...]:
+    """Everything of ours in one engine, whoever it belongs to. MachineFault when nobody answers there."""
+    engine = Engine(host, timeout=20)
+    try:
+        return tuple(find(engine))
+    finally:
+        engine.close()
+
+
+def find(engine: Engine) -> Iterator[Remnant]:
+    """Everything labelled as ours."""
+    with engine.asked("list its containers"):
+        containers = engine.api.containers(all=True, filters={"label": [labels.OWNER]})
+    with engine.asked("list its networks"):
+        networks = engine.api.networks(filters={"label": [labels.OWNER]})
+    for found in containers:
+        names = found.get("Names") or ()
+        # Docker takes a container back into its list, without a name, when the news of its end comes after its removal
+        # (an engine that was killed and started again): listed for as long as the engine lives, and not to be removed.
+        if not names and not engine.state(found["Id"]):
+            continue
+        yield from _remnant(engine, "container", found, names[0].lstrip("/") if names else found["Id"][:12])
+    for found in networks:
+        yield from _remnant(engine, "network", found, found["Name"])
+
+
+def _remnant(
+    engine: Engine, kind: Literal["container", "network"], found: dict[str, Any], name: str
+) -> Iterator[Remnant]:
+    owner = labels.owner(found.get("Labels"))
+    if owner is not None:  # a label like ours that is none is let alone
+        yield Remnant(kind=kind, id=found["Id"], name=name, state=owner.state, owner=owner, host=engine.host)
+
+
+def clear_dead(engine: Engine) -> tuple[str, ...]:
+    """Removes what runs left whose processes were all killed; names what it removed. Another run may be at it too."""
+    gone: list[str] = []
+    for left in find(engine):
+        if _is_surely_dead(left, engine.host) and _went(engine, left):
+            gone.append(left.what)
+    return tuple(gone)
+
+
+def _went(engine: Engine, left: Remnant) -> bool:
+    """A network is in use until its last container has gone, which may take a moment."""
+    limit = time.monotonic() + _GOING
+    while True:
+        try:
+            engine.remove(left.id) if left.kind == "container" else engine.remove_network(left.id)
+        except CodexSandboxError:
+            if time.monotonic() > limit:
+                return False
+            time.sleep(0.1)
+        else:
+            return True
+
+
+def _is_surely_dead(left: Remnant, host: str) -> bool:
+    """An engine on another machine may serve a namesake of this one: only the same boot tells them apart."""
+    return left.state == "dead" and (host.startswith("unix://") or left.owner.boot == boot_id())
+
+
+def remove(left: Remnant) -> Remnant:
+    """The same, with what could not be done."""
+    try:
+        engine = Engine(left.host, timeout=20)
+        engine.remove(left.id) if left.kind == "container" else engine.remove_network(left.id)
+        engine.close()
+    except CodexSandboxError as problem:
+        return msgspec.structs.replace(left, left=(problem.why or problem.what,))
+    return left

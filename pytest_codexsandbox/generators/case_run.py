@@ -1,0 +1,265 @@
+"""A generator and a case: laid, run up to three times on the same files, and looked at before and after each run."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.generators import case_blocks as block_cases
+from pytest_codexsandbox.generators import managed_block as blocks
+from pytest_codexsandbox.generators import placeholders
+from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement
+from pytest_codexsandbox.generators.environment_dirs import Inside
+from pytest_codexsandbox.generators.environment_runner import Elsewhere
+from pytest_codexsandbox.generators.local_dirs import Stage, place
+from pytest_codexsandbox.generators.managed_block import Block, Unaskable
+from pytest_codexsandbox.generators.private_dirs import Folders
+from pytest_codexsandbox.generators.runner import Asked, Runner
+from pytest_codexsandbox.generators.server_names import asks_for_a_name, named, server_names
+from pytest_codexsandbox.model.generator import (
+    CONFIG,
+    Case,
+    Files,
+    Laid,
+    Outcome,
+    Row,
+    Story,
+    Wish,
+    Written,
+)
+from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
+from pytest_codexsandbox.protocols import Environment
+
+RUNS: Final = 3
+TICK: Final = 12_000_000  # nanoseconds
+ALONE: Final = Case(id="nothing", why="there is no file", config=None)
+EMPTY: Final = Case(id="empty", why="the file is empty", config=b"")
+
+
+class Workshop:
+    """Tells stories on one stage, one after the other. Not for several threads at once."""
+
+    def __init__(self, folder: Path, confinement: Confinement, *, environment: Environment | None = None) -> None:
+        """`environment`: where generators run instead of here (--codex-generator-in); it confines them."""
+        self.folder, self.confinement = folder, confinement
+        self._stage: Folders
+        self._runner: Runner
+        if environment is None:
+            self._stage = stage = Stage(place(folder))
+            self._runner = Runner(stage, confinement)
+        else:
+            self._stage = inside = Inside(environment)
+            self._runner = Elsewhere(environment, inside)
+        self._alone: dict[tuple[bytes, str], Outcome] = {}
+
+    @property
+    def confined(self) -> str:
+        """By what; "" it is not."""
+        return self._runner.by
+
+    def close(self) -> None:
+        self._runner.close()
+        self._stage.end()
+
+    def tell(
+        self, generator: Generator, case: Case, wish: Wish, *, version: str, codex: str = "", runs: int = RUNS,
+        row: Row | None = None,
+    ) -> Story:  # fmt: skip
+        """`version`: Codex's, in this cell; `codex`: its program. Unaskable where the case needs a block or markers
+        that this generator has not. The second and third run follow only on one that ended by itself. The third of a
+        tool as it was published is made where the second changed anything: it is told nothing of runs, so one that
+        begins with the very files that the second began with would only be the second again."""
+        asked = Asked(generator=generator, wish=case.wish or wish, version=version, codex=codex)
+        alone = self.alone(asked)
+        before = self._laid(asked, self._filled(asked, case))
+        told: list[Outcome] = []
+        for number in range(1, runs + 1):
+            _let_time_pass(told[-1].files if told else before)
+            told.append(self._once(msgspec.structs.replace(asked, run=number)))
+            if told[-1].ended != "exit" or (generator.declaration.real and unmoved(told)):
+                break
+        told[0] = _with_import(told[0], alone)
+        return Story(
+            generator=generator.name, case=case, wish=asked.wish, before=before, runs=tuple(told),
+            world=self.world(), confined=self.confined, row=row, alone=blocks.content(alone.files),
+            installed=installed(alone.files),
+        )  # fmt: skip
+
+    def together(self, case: Case, asked: Sequence[Asked]) -> tuple[Files, tuple[Outcome, ...]]:
+        """All at once on the files of one case: what was there before, and how each of them ended."""
+        if any(one.generator.spec.scheme == "chain" for one in asked):
+            raise NotHad("a chain is told one after the other", next_step="name its generators themselves")
+        before = self._laid(asked[0], self._filled(asked[0], case))
+        return before, self._runner.together(asked)
+
+    def after(self, case: Case, asked: Sequence[Asked]) -> tuple[Files, tuple[Outcome, ...]]:
+        """One after the other on the files of one case, whoever they are."""
+        before = self._laid(asked[0], self._filled(asked[0], case))
+        return before, tuple(self._once(one) for one in asked)
+
+    def alone(self, asked: Asked) -> Outcome:
+        """What it does where there is no file; asked once for each wish."""
+        return self._of(asked, ALONE)
+
+    def block(self, asked: Asked) -> Block:
+        """What it writes into an empty file, and the lines around it."""
+        return blocks.block(self._of(asked, EMPTY), asked.generator)
+
+    def world(self) -> dict[str, str]:
+        """Placeholder name → the folder."""
+        return {name: path for name, path in self._stage.paths.items() if name in FOLDERS}
+
+    # ---- parts
+    def _of(self, asked: Asked, case: Case) -> Outcome:
+        key = (msgspec.json.encode(asked), case.id)
+        if key not in self._alone:
+            self._laid(asked, case)
+            self._alone[key] = self._once(asked)
+        return self._alone[key]
+
+    def server_names(self, asked: Asked) -> tuple[str, ...]:
+        """Returns the MCP servers that it writes into an empty file, or else where there is no file."""
+        found = (blocks.content(self._of(asked, case).files) for case in (EMPTY, ALONE))
+        return next(filter(None, (server_names(content or b"") for content in found)), ())
+
+    def _filled(self, asked: Asked, case: Case) -> Case:
+        if asks_for_a_name(case):
+            case = named(case, self.server_names(asked))
+        if case.config is None or not case.needs_block:
+            return case
+        found = self.block(asked)
+        if not found.text:
+            raise Unaskable(f"the case {case.id} begins with a block of the generator's own", why=found.why)
+        return block_cases.filled(case, found.text, (found.marker,) if found.marker else ())
+
+    def _laid(self, asked: Asked, case: Case) -> Files:
+        self._stage.fresh()
+        self._stage.lay(case, self._runner.values(asked), asked.generator.declaration)
+        return self._stage.files()
+
+    def _once(self, asked: Asked) -> Outcome:
+        parts = asked.generator.spec.parts
+        if not parts:
+            return self._runner.run(asked)
+        told = []
+        for part in parts:
+            told.append(self._runner.run(msgspec.structs.replace(asked, generator=part)))
+            if told[-1].ended != "exit" or told[-1].code:
+                break
+        return _joined(told)
+
+
+def _let_time_pass(files: Files) -> None:
+    """Waits until a write gets another time than the last one: the kernel counts in ticks of up to 10 ms."""
+    newest = max((state.modified for state in files.values() if state.kind == "file"), default=0)
+    left = newest + TICK - time.time_ns()
+    if 0 < left <= TICK:
+        time.sleep(left / 1e9)
+
+
+def installed(files: Files) -> tuple[str, ...]:
+    """Returns the names that a generator leaves where there was nothing: what it installs for itself is among them."""
+    there = {path: state.kind for path, state in files.items() if state.kind != "missing"}
+    return tuple(f"{path}/" if kind == "dir" else path for path, kind in sorted(there.items()))
+
+
+def unmoved(told: Sequence[Outcome]) -> bool:
+    """Whether the last of several runs left all as it found it; a file written anew with the same bytes is the same."""
+    seen = [
+        {path: msgspec.structs.replace(state, inode=0, modified=0) for path, state in one.files.items()}
+        for one in told[-2:]
+    ]
+    return len(seen) == 2 and seen[0] == seen[1]
+
+
+def _with_import(first: Outcome, alone: Outcome) -> Outcome:
+    """What a module does while it is imported happens once, in the first call of all: that was on no file."""
+    return msgspec.structs.replace(
+        first,
+        strayed=tuple(dict.fromkeys((*alone.strayed, *first.strayed))),
+        survivors=first.survivors or alone.survivors,
+    )
+
+
+def _joined(told: Sequence[Outcome]) -> Outcome:
+    """Of a chain: it ends as its last did, says what all of them said, and is as wrong as each of them was."""
+    last = told[-1]
+    return msgspec.structs.replace(
+        last,
+        seconds=sum(one.seconds for one in told),
+        error="; ".join(one.error for one in told if one.error),
+        argv=tuple(word for one in told for word in one.argv),
+        env={name: value for one in told for name, value in one.env.items()},
+        unset=tuple(dict.fromkeys(name for one in told for name in one.unset)),
+        warnings=tuple(word for one in told for word in one.warnings),
+        launches=tuple(one for each in told for one in each.launches),
+        strayed=tuple(dict.fromkeys(name for one in told for name in one.strayed)),
+        survivors=tuple(name for one in told for name in one.survivors),
+    )
+
+
+@contextmanager
+def workshop(
+    folder: Path, confinement: Confinement = UNCONFINED, *, environment: Environment | None = None
+) -> Iterator[Workshop]:
+    """`folder`: of the run, outside the temp directory. Leaving ends whatever runs and removes what was laid."""
+    opened = Workshop(folder, confinement, environment=environment)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def tell(
+    generator: Generator, case: Case, wish: Wish, *, folder: Path, version: str, confinement: Confinement,
+    codex: str = "", runs: int = RUNS,
+) -> Story:  # fmt: skip
+    """One story alone; for many of them a workshop is faster."""
+    with workshop(folder, confinement) as shop:
+        return shop.tell(generator, case, wish, version=version, codex=codex, runs=runs)
+
+
+def generated(
+    generator: Generator, wish: Wish, values: Mapping[str, str], *, folder: Path, version: str,
+    confinement: Confinement, codex: str = "", case: Case = ALONE,
+) -> Written:  # fmt: skip
+    """What it writes for a world whose folders are called `values` (placeholder → path): to be laid into that world,
+    on this machine or in a container, before Codex is called. MachineFault where it did not end well."""
+    inside = {name: values[name] for name in FOLDERS if name in values}
+    stage = Stage(place(folder), inside)
+    runner = Runner(stage, confinement)
+    try:
+        if stage.is_elsewhere and not confinement.bwrap:
+            raise NotHad("folders cannot be shown by other names where nothing confines",
+                         why="a generator that runs unconfined sees this machine's own")  # fmt: skip
+        asked = Asked(generator=generator, wish=case.wish or wish, version=version, codex=codex)
+        stage.lay(case, runner.values(asked), generator.declaration)
+        before = stage.files()
+        outcome = runner.run(asked)
+    finally:
+        runner.close()
+        stage.end()
+    return written(before, outcome, generator.name)
+
+
+def written(before: Files, outcome: Outcome, name: str) -> Written:
+    if outcome.ended != "exit" or outcome.error:
+        raise MachineFault(f"{name} wrote nothing that could be asked for", where=f"{outcome.ended} {outcome.code}",
+                           why=outcome.error or outcome.stderr.strip()[-500:])  # fmt: skip
+    files = {
+        path: Laid(content=state.content, mode=state.mode)
+        for path, state in outcome.files.items()
+        if state.kind == "file" and (path == CONFIG or not _is_same(before.get(path), state))
+    }
+    return Written(files=files, argv=outcome.argv, env=outcome.env, unset=outcome.unset)
+
+
+def _is_same(before: object, after: object) -> bool:
+    return before is not None and before == after
+
+
+__all__ = ("RUNS", "Asked", "Workshop", "generated", "placeholders", "tell", "workshop", "written")

@@ -1,0 +1,173 @@
+"""P1: the exit code matches what the generator did."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, leaves, read
+from pytest_codexsandbox.generators.checks.findings import (
+    Control,
+    Fault,
+    all_hold,
+    difference,
+    findings,
+    listed,
+    skipped,
+)
+from pytest_codexsandbox.generators.checks.idempotence import configurations
+from pytest_codexsandbox.generators.checks.ownership import written_alone
+from pytest_codexsandbox.generators.launches import answered, work
+from pytest_codexsandbox.model.generator import (
+    CONFIG,
+    Declaration,
+    Expect,
+    Files,
+    Finding,
+    Outcome,
+    Story,
+    expected,
+    is_silent,
+)
+
+CLAIM = "exit 0 means that it was done, and declined means that nothing was touched, with the reason told"
+_LONGEST: Final = 120  # characters of one call of Codex
+
+
+def agrees(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    if story.first.ended != "exit":
+        return skipped(CLAIM, seen.not_asked(story))
+    saw = _told(story, declaration)
+    return findings(
+        CLAIM, discord(story, declaration), control=_control(story, declaration), saw=saw, direction="wrong-claim"
+    )
+
+
+def _told(story: Story, declaration: Declaration) -> str:
+    run = story.first
+    if seen.refused(run):
+        return f"it declined with {run.code}, {seen.left(story)}, and said: {_reason(run)[:160]}"
+    return f"exit 0, and {_done(story, run, declaration) or 'everything was already as asked'}"
+
+
+def discord(story: Story, declaration: Declaration) -> Iterator[Fault]:
+    run = story.first
+    if run.error:
+        yield Fault(reason="result-malformed", saw=run.error)
+    yield from _refusal(story, run, declaration) if seen.refused(run) else _success(story, run, declaration)
+
+
+def _refusal(story: Story, run: Outcome, declaration: Declaration) -> Iterator[Fault]:
+    touched = changed(story.before, run.files, story.world)
+    if touched:
+        diff = difference(seen.text_before(story), seen.config(run.files, story.world).content)
+        yield Fault(reason="declined-and-wrote", saw=f"exit {run.code}, and {listed(touched)} was touched", diff=diff)
+    if declaration.refuse_exit and run.code not in declaration.refuse_exit and not (run.told and run.refused):
+        declared = listed([str(code) for code in declaration.refuse_exit])
+        yield Fault(reason="undeclared-exit", saw=f"exit {run.code}; it declares {declared} for declining")
+    if not _reason(run):
+        yield Fault(reason="no-reason", saw=f"exit {run.code}, and not a word why")
+    if _is_ordinary(story) and not wanted(story, declaration).refuses:
+        saw = f"nothing of the user's is in its way, and it declined: {_reason(run)[:160]}"
+        yield Fault(reason="declines-nothing", saw=saw)
+
+
+def _is_ordinary(story: Story) -> bool:
+    """Nothing is written there, or what everybody writes."""
+    return story.case.ordinary or (not seen.text_before(story).strip() and not story.case.link)
+
+
+def _reason(run: Outcome) -> str:
+    return run.reason or run.stderr.strip() or run.stdout.strip()
+
+
+def _success(story: Story, run: Outcome, declaration: Declaration) -> Iterator[Fault]:
+    if wanted(story, declaration).refuses and not is_silent(declaration, story.wish, story.row):
+        saw = f"exit 0 on {story.wish.platform!r}, where it declares that it declines"
+        yield Fault(reason="should-have-declined", saw=saw)
+    if not _done(story, run, declaration) and not already(story):
+        yield Fault(reason="did-nothing", saw=f"exit 0; {_nothing(story, run)}")
+
+
+def _nothing(story: Story, run: Outcome) -> str:
+    """The places that were looked at, and what the generator did in them."""
+    other = seen.other_files(story.before, run.files)
+    only = f"no configuration of Codex was changed, only {listed(other)} was written"
+    files = only if other else "no file was changed"
+    calls = [shlex.join(("codex", *one.argv))[:_LONGEST] for one in answered(run.launches)]
+    called = f"; the real Codex was called ({listed(calls)}), and changed nothing either" if calls else ""
+    return f"{files}, and no argument was given{called}"
+
+
+def wanted(story: Story, declaration: Declaration) -> Expect:
+    return expected(declaration, story.wish, story.row)
+
+
+def _done(story: Story, run: Outcome, declaration: Declaration) -> str:
+    """What it did, in a few words."""
+    touched = changed(story.before, run.files, story.world)
+    if touched:
+        return f"{listed(touched)} was written"
+    if run.argv:
+        return f"arguments were given: {shlex.join(run.argv)[:_LONGEST]}"
+    started = work(run.launches)
+    for launch in started:
+        if launch.argv[1:]:
+            return f"Codex was started: {shlex.join(('codex', *launch.argv))[:_LONGEST]}"
+    if run.env or run.unset:
+        return "an environment was given"
+    # A launcher that sets no policy has nothing else to give.
+    return "Codex was started" if started and "sandbox" in wanted(story, declaration).kept else ""
+
+
+def changed(before: Files, after: Files, world: dict[str, str]) -> list[str]:
+    """Configuration files with other bytes, another mode, another kind, or another target."""
+    one, other = configurations(before, world), configurations(after, world)
+    return [
+        path
+        for path in sorted(one.keys() | other.keys())
+        if _facts(one.get(path)) != _facts(other.get(path))
+    ]  # fmt: skip
+
+
+def _facts(state: object) -> tuple[object, ...]:
+    return tuple(getattr(state, name, None) for name in ("kind", "content", "size", "mode", "target", "uid", "links"))
+
+
+def already(story: Story) -> bool:
+    """Every key that it writes where there is no file stands in the user's already, with the same value."""
+    asked = leaves(read(written_alone(story) or b"").data)
+    there = leaves(read(seen.text_before(story)).data)
+    return bool(asked) and all(_alike(path, value, there) for path, value in asked.items())
+
+
+def _alike(path: Path, value: object, there: dict[Path, object]) -> bool:
+    return path in there and comparable(there[path]) == comparable(value)
+
+
+def _control(story: Story, declaration: Declaration) -> Control:
+    """The same run with one byte more in a file that it says it left, or with nothing done where it says it did."""
+    quiet = msgspec.structs.replace(story.first, files=story.before, argv=(), env={}, unset=(), launches=(), error="")
+    path = seen.resolved(story.before, CONFIG, story.world)
+    state = story.before.get(path, seen.MISSING)
+    more = msgspec.structs.replace(state, kind="file", content=state.content + b"\n", size=state.size + 1)
+    declined = msgspec.structs.replace(quiet, refused=True, code=quiet.code or 1, reason="because")
+    wrote = msgspec.structs.replace(declined, files={**story.before, path: more})
+    idle = msgspec.structs.replace(quiet, refused=False, code=0)
+    tries = [
+        ("one byte more under a refusal", "declined-and-wrote", wrote),
+        ("a refusal without a word", "no-reason", _mute(declined)),
+        *([] if already(story) else [("exit 0 with nothing done", "did-nothing", idle)]),
+    ]
+    return all_hold(Control(f"{what} is noticed", word in _words(story, run, declaration)) for what, word, run in tries)
+
+
+def _mute(run: Outcome) -> Outcome:
+    return msgspec.structs.replace(run, reason="", stdout="", stderr="")
+
+
+def _words(story: Story, run: Outcome, declaration: Declaration) -> set[str]:
+    other = msgspec.structs.replace(story, runs=(run,))
+    return {fault.reason for fault in discord(other, declaration)}

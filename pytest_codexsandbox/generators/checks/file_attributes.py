@@ -1,0 +1,172 @@
+"""P8: mode, owner and links stay, and nothing is left behind."""
+
+import posixpath
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.findings import (
+    Control,
+    Fault,
+    all_hold,
+    findings,
+    listed,
+    of_first_run,
+    skipped,
+)
+from pytest_codexsandbox.model.contents import OF_CODEX
+from pytest_codexsandbox.model.generator import CONFIG, Declaration, Files, FileState, Finding, Story
+
+STAY = "the mode, the owner and the links of the user's file stay as they are"
+NOTHING = "nothing is left behind but what was asked for"
+_OF_CODEX: Final = f"{OF_CODEX}*"
+_WATCHED: Final = ("@HOME@", "@CODEX_HOME@", "@WORKSPACE@")
+
+
+def mode_owner_links(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    if story.first.ended != "exit":
+        return skipped(STAY, seen.not_asked(story))
+    if _entry(story.before).kind == "missing" and not _home_link(story.before):
+        return skipped(STAY, "the user has no file here")
+    faults = of_first_run(
+        altered(story.before, run.files, story.world, f"run {number}") for number, run in enumerate(story.runs, start=1)
+    )
+    return findings(STAY, faults, control=_altered(story), saw=_told(story.before, story.world), direction="")
+
+
+def _entry(files: Files) -> FileState:
+    return files.get(CONFIG, seen.MISSING)
+
+
+def _home_link(files: Files) -> str:
+    """Where CODEX_HOME itself is a link."""
+    names = ("@CODEX_HOME@", "@HOME@/.codex")
+    return next((path for path in names if files.get(path, seen.MISSING).kind == "symlink"), "")
+
+
+def _told(files: Files, world: dict[str, str]) -> str:
+    entry, real = _entry(files), seen.config(files, world)
+    link = f"a link to {seen.placeholder(entry.target, world)}, " if entry.kind == "symlink" else ""
+    return f"{link}mode {real.mode & 0o7777:04o}, uid {real.uid}, {real.links} name{'s' if real.links > 1 else ''}"
+
+
+def altered(before: Files, after: Files, world: dict[str, str], name: str = "afterwards") -> Iterator[Fault]:
+    linked = _home_link(before)
+    for path in (CONFIG, *((linked,) if linked else ())):
+        yield from _link(path, before.get(path, seen.MISSING), after.get(path, seen.MISSING), name)
+    real = seen.resolved(before, CONFIG, world)
+    one, other = before.get(real, seen.MISSING), after.get(real, seen.MISSING)
+    if one.kind in ("missing", "symlink"):
+        return  # a link that led nowhere: what it leads to now was made by the generator
+    if one.kind != other.kind:
+        yield Fault(reason="file-replaced", saw=f"{name}: {real} was a {one.kind}, and is {other.kind} now")
+        return
+    if one.mode & 0o7777 != other.mode & 0o7777:
+        saw = f"{name}: the mode was {one.mode & 0o7777:04o}, and is {other.mode & 0o7777:04o}"
+        yield Fault(reason="mode-changed", saw=saw, direction="leak" if other.mode & ~one.mode & 0o077 else "denied")
+    if one.uid != other.uid:
+        yield Fault(reason="owner-changed", saw=f"{name}: it belonged to {one.uid}, and belongs to {other.uid}")
+    if one.links > 1 and other.links < one.links:
+        saw = f"{name}: the file had {one.links} names, and has {other.links}: the other name keeps the old text"
+        yield Fault(reason="hard-link-broken", saw=saw)
+
+
+def _link(path: str, one: FileState, other: FileState, name: str) -> Iterator[Fault]:
+    if one.kind != "symlink":
+        return
+    if other.kind != "symlink":
+        yield Fault(reason="link-replaced", saw=f"{name}: {path} was a link to {one.target}, and is a {other.kind} now")
+    elif one.target != other.target:
+        yield Fault(reason="link-changed", saw=f"{name}: {path} led to {one.target}, and leads to {other.target}")
+
+
+def _altered(story: Story) -> Control:
+    """This very file with another mode, another owner, without its link, under one name less."""
+    world, files = story.world, story.before
+    real = seen.resolved(files, CONFIG, world)
+    controls = [Control("the same files pass", not any(altered(files, files, world)))]
+    state = files.get(real, seen.MISSING)
+    if state.kind not in ("missing", "symlink"):
+        changes: tuple[dict[str, int], ...] = ({"mode": state.mode ^ 0o020}, {"uid": state.uid + 1})
+        changes += ({"links": 1},) if state.links > 1 else ()
+        for change in changes:
+            other = {**files, real: msgspec.structs.replace(state, **change)}
+            controls.append(Control(f"another {next(iter(change))} is noticed", any(altered(files, other, world))))
+    for path in (CONFIG, _home_link(files)):
+        if files.get(path, seen.MISSING).kind == "symlink":
+            plain = {**files, path: FileState(kind="file", mode=0o100644)}
+            controls.append(Control("a file in place of the link is noticed", any(altered(files, plain, world))))
+    return all_hold(controls)
+
+
+def no_leftovers(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    runs = enumerate(story.runs, start=1)
+    faults = of_first_run(left(story, run.files, declaration, number) for number, run in runs)
+    trace = {"@CODEX_HOME@/.config.toml.codexsandbox": FileState(kind="file")}
+    controls = [
+        Control("a name beside the file is noticed", any(left(story, {**story.before, **trace}, declaration, 1))),
+        Control("the same names pass", not any(left(story, story.before, declaration, 1))),
+    ]
+    count, own = len(story.runs[-1].files), _installed_here(story)
+    also = f"; on an empty home it leaves as well: {listed(own)}" if own else ""
+    saw = f"{count} names, each of them explained{also}"
+    return findings(NOTHING, faults, control=all_hold(controls), saw=saw, direction="litter")
+
+
+def left(story: Story, files: Files, declaration: Declaration, number: int) -> Iterator[Fault]:
+    """New names that neither the user nor the declaration explains; those below another one count as one."""
+    explained = _explained(files, story, declaration)
+    new = sorted(path for path in files.keys() - story.before.keys() if _is_stray(path, files, story, explained))
+    tops = [path for path in new if not any(path.startswith(other + "/") for other in new)]
+    if tops:
+        yield Fault(reason="left-behind", saw=f"run {number} left {listed(tops)}")
+
+
+def _explained(files: Files, story: Story, declaration: Declaration) -> set[str]:
+    """What may be there, by its own name and by the one that it has behind links: CODEX_HOME may be one."""
+    patterns = (CONFIG, _OF_CODEX, *declaration.setup, *declaration.keeps)
+    every = {*patterns, *(seen.resolved(files, one, story.world) for one in patterns)}
+    return {seen.real_path(one, story.world) for one in every}
+
+
+def _is_stray(path: str, files: Files, story: Story, explained: set[str]) -> bool:
+    if not path.startswith(_WATCHED) or files[path].kind == "missing":
+        return False
+    real = seen.real_path(path, story.world)
+    return not (any(_explains(one, real) for one in explained) or is_installed(path, story))
+
+
+def is_installed(path: str, story: Story) -> bool:
+    """Checks whether the generator leaves this name, or its folder, on an empty home too: skills, hooks, a cache.
+
+    A copy or a temporary file of the configuration is left behind in any case, and so is a file in the workspace.
+    """
+    world = story.world
+    real, config = seen.real_path(path, world), seen.real_path(CONFIG, world)
+    if posixpath.basename(config) in posixpath.basename(real) or seen.is_inside(real, world.get("WORKSPACE", "")):
+        return False
+    own = [one for one in _real_names(story) if not config.startswith(one)]
+    return any(real == one.rstrip("/") or (one.endswith("/") and real.startswith(one)) for one in own)
+
+
+def _real_names(story: Story) -> Iterator[str]:
+    """Returns each installed name, and the one that it has behind the links of this case: CODEX_HOME may be one."""
+    for one in story.installed:
+        name, end = one.rstrip("/"), "/" if one.endswith("/") else ""
+        for either in (name, seen.resolved(story.before, name, story.world)):
+            yield seen.real_path(either, story.world) + end
+
+
+def _installed_here(story: Story) -> list[str]:
+    new = story.runs[-1].files.keys() - story.before.keys()
+    own = sorted(path for path in new if path.startswith(_WATCHED) and is_installed(path, story))
+    return [path for path in own if posixpath.dirname(path) not in own]
+
+
+def _explains(pattern: str, path: str) -> bool:
+    """Itself, what lies below it where it ends with /**, and the folders that lead to it."""
+    below = pattern.endswith("/**") and path.startswith(pattern.removesuffix("**"))
+    return below or fnmatchcase(path, pattern) or pattern.removesuffix("**").startswith(path.rstrip("/") + "/")

@@ -1,0 +1,135 @@
+"""P12: what is granted covers what was asked, and no more."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.argv import speaks
+from pytest_codexsandbox.generators.checks.codex_toml import comparable, read
+from pytest_codexsandbox.generators.checks.exit_status import wanted
+from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, findings, listed, skipped
+from pytest_codexsandbox.generators.checks.granted_policy import (
+    SPEAKS,
+    Grants,
+    Layer,
+    as_kept,
+    granted,
+    layers,
+    place,
+    said,
+)
+from pytest_codexsandbox.generators.checks.ownership import written_alone
+from pytest_codexsandbox.model.generator import Declaration, Expect, Finding, Story
+
+CLAIM = "what is granted covers what was asked, and no more"
+
+
+def grants_no_more(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    why = seen.not_asked(story)
+    broken = next((one for one in seen.results(story) if not read(one.content).loads), None)
+    why = why or (f"after {broken.name} the file is no TOML: generator.parses tells of that" if broken else "")
+    if why:
+        return skipped(CLAIM, why)
+    run = story.runs[-1]
+    before, found = layers(story.before, None, story.world), layers(run.files, run, story.world)
+    expect = as_kept(wanted(story, declaration), before, story.world)
+    now, faults = granted(found, story.world), list(exceeded(before, found, expect, story))
+    if not faults and _is_void(now, expect) and manages(before, found, story):
+        decides = f"{now.by or 'nothing'} in the {now.layer or 'defaults'} makes it {now.mode or 'unknown'}"
+        return skipped(CLAIM, f"{decides}, whatever was written: effective.says-what-was-asked tells of that")
+    return findings(
+        CLAIM,
+        faults,
+        control=_control(before, found, expect, story),
+        saw=f"{now.mode}, network {'on' if now.network else 'off'}, roots: {listed(now.roots) or 'none'}",
+        direction="leak",
+    )
+
+
+def exceeded(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: Expect, story: Story) -> Iterator[Fault]:
+    world = story.world
+    was, now = granted(before, world), granted(after, world)
+    speaking = manages(before, after, story)
+    if now.mode == "danger-full-access" != expect.sandbox and was.mode != "danger-full-access":
+        yield Fault(reason="no-sandbox", saw=f"the sandbox is off; {expect.sandbox} was asked")
+        return
+    if now.mode == "workspace-write" and expect.sandbox == "read-only" and (speaking or was.mode == "read-only"):
+        yield Fault(reason="another-mode", saw=f"{now.by} in the {now.layer} lets the workspace be written")
+    users = said(before)
+    to_be_off = expect.network if "network" in expect.kept else story.wish.network
+    if now.network and expect.network is not True and (not users.network or (speaking and to_be_off is False)):
+        word = "network-left-on" if users.network else "network-added"
+        yield Fault(reason=word, saw=f"the network is on ({now.by} in the {now.layer}); it was not asked for")
+    yield from _wider(users, now, expect, world)
+    if speaking and expect.sandbox == "workspace-write" and not _is_void(now, expect):
+        yield from _missing(now, expect, world)
+
+
+def _is_void(now: Grants, expect: Expect) -> bool:
+    """Somebody else's word decides: nothing of what was written is in force."""
+    return expect.sandbox == "workspace-write" != now.mode
+
+
+def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: Story) -> bool:
+    """Whether a policy is this generator's business: it writes one, or has changed one."""
+    if speaks(story.runs[-1]) or any(key in read(written_alone(story) or b"").data for key in SPEAKS):
+        return True
+    one, other = before[0].data, after[0].data
+    return any(comparable(one.get(key, "")) != comparable(other.get(key, "")) for key in SPEAKS)
+
+
+def _wider(users: Grants, now: Grants, expect: Expect, world: Mapping[str, str]) -> Iterator[Fault]:
+    """A root that is neither the user's own, nor asked for, nor inside of one that is."""
+    asked = [place(root, world) for root in _asked(expect, world)]
+    workspace = [] if expect.sandbox == "read-only" else [world.get("WORKSPACE", "/")]
+    known = [*asked, *workspace, *(place(root, world) for root in users.roots)]
+    for root in now.roots:
+        at = place(root, world)
+        if not any(seen.is_inside(at, one) for one in known):
+            reason = _how_wide(at, asked, world)
+            yield Fault(reason=reason, saw=f"{root!r} is granted; asked: {listed(asked) or 'nothing'}"[:400])
+
+
+def _asked(expect: Expect, world: Mapping[str, str]) -> list[str]:
+    return [seen.filled(root, dict(world)) for root in expect.roots or ()]
+
+
+def _how_wide(at: str, asked: list[str], world: Mapping[str, str]) -> str:
+    if at == "/":
+        return "whole-machine"
+    if seen.is_inside(world.get("HOME", "/"), at):
+        return "whole-home"
+    if seen.is_inside(world.get("CODEX_HOME", "/"), at) or seen.is_inside(at, world.get("CODEX_HOME", "/")):
+        return "own-configuration"
+    return "parent-granted" if any(seen.is_inside(one, at) for one in asked) else "not-asked"
+
+
+def _missing(now: Grants, expect: Expect, world: Mapping[str, str]) -> Iterator[Fault]:
+    """Relative roots and empty ones may be declined: what they mean depends on where Codex is started."""
+    there = [world.get("WORKSPACE", "/"), *(place(root, world) for root in now.roots)]
+    for root in _asked(expect, world):
+        if root.startswith("/") and not any(seen.is_inside(place(root, world), one) for one in there):
+            yield Fault(reason="root-missing", saw=f"{root!r} is not granted"[:400], direction="denied")
+
+
+def _control(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: Expect, story: Story) -> Control:
+    """One layer more, that grants a folder nobody asked for, the whole machine, or everything."""
+
+    def reasons(data: dict[str, Any]) -> set[str]:
+        more = (*after, Layer(name="control", data=data))
+        bare = msgspec.structs.replace(expect, roots=(), network=False, sandbox="workspace-write")
+        plain = tuple(msgspec.structs.replace(one, data={}) for one in before)
+        return {fault.reason for fault in exceeded(plain, more, bare, story)}
+
+    def mode(**words: Any) -> dict[str, Any]:
+        return {"sandbox_mode": "workspace-write", "sandbox_workspace_write": words}
+
+    tries = (
+        ("a folder that nobody asked for", "not-asked", mode(writable_roots=["/codexsandbox"])),
+        ("the whole machine", "whole-machine", mode(writable_roots=["/"])),
+        ("a network", "network-added", mode(network_access=True)),
+        ("no sandbox", "no-sandbox", {"sandbox_mode": "danger-full-access"}),
+    )
+    return all_hold(Control(f"{what} is noticed", word in reasons(data)) for what, word, data in tries)

@@ -1,0 +1,150 @@
+"""P4: each key of the generator's stands at its own path: no table has captured it, no string has swallowed it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.codex_toml import Path, everywhere, kind, leaves, read, written
+from pytest_codexsandbox.generators.checks.findings import (
+    Control,
+    Fault,
+    difference,
+    findings,
+    listed,
+    of_first_run,
+    skipped,
+)
+from pytest_codexsandbox.generators.checks.ownership import Own, own, written_alone
+from pytest_codexsandbox.generators.checks.toml_lexer import Statement, bytes_of, document
+from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+
+CLAIM = "each key of the generator's stands at its own path"
+
+
+def own_place(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    ownership, asked = own(story, declaration), asked_keys(story)
+    why = seen.not_asked(story) or _cannot(asked, story, ownership)
+    if why:
+        return skipped(CLAIM, why)
+    before = seen.text_before(story)
+    if not read(before).loads and any(not read(after.content).loads for after in seen.results(story)):
+        return skipped(CLAIM, "the user's file was no TOML, and it is none now: generator.parses tells of that")
+    faults = of_first_run(
+        (*misplaced(asked, before, after.content, after.name), *_undeclared(before, after, ownership))
+        for after in seen.results(story)
+    )
+    return findings(
+        CLAIM, faults, control=_control(asked, ownership), saw=f"all there: {listed([written(one) for one in asked])}"
+    )
+
+
+def asked_keys(story: Story) -> dict[Path, Any]:
+    """What it writes where nothing is in its way: that is what it was asked for."""
+    return leaves(read(written_alone(story) or b"").data)
+
+
+def _cannot(asked: dict[Path, Any], story: Story, ownership: Own) -> str:
+    alone = written_alone(story)
+    if alone is None:
+        return "nobody has seen what this generator writes where there is no file"
+    if not read(alone).loads:
+        return "what it writes where there is no file is no TOML: generator.parses tells of that"
+    if not asked and seen.before(story).kind == "missing" and seen.results(story)[-1].state.kind == "missing":
+        return "it writes no file"
+    return "" if asked else "it writes no keys where there is no file"
+
+
+def misplaced(asked: dict[Path, Any], before: bytes, after: bytes, name: str = "afterwards") -> Iterator[Fault]:
+    reading = read(after)
+    if not reading.loads:
+        saw = f"{name}: no key is anywhere: {reading.fault} ({reading.place})"
+        yield Fault(reason=reading.reason, saw=saw, diff=difference(before, after))
+        return
+    for path, value in asked.items():
+        here = _at(reading.data, path)
+        if here is None:
+            reason, where = _found_elsewhere(path, reading.data, before, after)
+            yield Fault(reason=reason, saw=f"{name}: {written(path)} is {where}", diff=difference(before, after))
+        elif kind(here) != kind(value):
+            saw = f"{name}: {written(path)} is of the type {kind(here)}, and should be {kind(value)}"
+            yield Fault(reason="type-changed", saw=saw, diff=difference(before, after))
+
+
+def _at(data: Any, path: Path) -> Any:
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def misplaced_keys(story: Story) -> dict[Path, str]:
+    """Returns the keys that are not at their own place after the last run, each with the word for what became of it."""
+    before, after = seen.text_before(story), seen.results(story)[-1].content
+    reading = read(after)
+    if not reading.loads:
+        return {}
+    missing = (path for path in asked_keys(story) if _at(reading.data, path) is None)
+    return {path: _found_elsewhere(path, reading.data, before, after)[0] for path in missing}
+
+
+def _found_elsewhere(path: Path, data: dict[str, Any], before: bytes, after: bytes) -> tuple[str, str]:
+    known = {at for at, _ in everywhere(read(before).data)}
+    for at, _ in everywhere(data):
+        if at not in known and at != path and at[-len(path) :] == path:
+            return "captured", f"captured by a table: it is {written(at)}"
+    if _count_in_strings(after, path[-1]) > _count_in_strings(before, path[-1]):
+        return "inside-a-string", "swallowed by a string of many lines"
+    tail = next((at for at, _ in everywhere(data) if at not in known and at != path and at[-1] == path[-1]), None)
+    return ("captured", f"found at {written(tail)}") if tail else ("not-there", "not there")
+
+
+def _count_in_strings(content: bytes, word: str) -> int:
+    found = document(content)
+    return sum(found.text.count(word, one.start, one.end) for one in found.strings)
+
+
+def _undeclared(before: bytes, after: seen.After, ownership: Own) -> Iterator[Fault]:
+    """What the declaration does not speak of, the generator may not write: a captured key shows itself here too."""
+    if ownership.how != "declared":
+        return
+    # Of statements and not of a parser: what the user wrote is known in a file too that no parser reads.
+    known = document(before)
+    for path in leaves(read(after.content).data):
+        if ownership.owns(path) or any(_is_of(one, path) for one in known.statements):
+            continue
+        if not read(before).loads and path[-1] in known.text:
+            continue  # repaired: where its statements began is for nobody to say
+        captured = next((path[cut:] for cut in range(1, len(path)) if ownership.owns(path[cut:])), None)
+        word = "captured" if captured else "not-declared"
+        what = f"{written(captured)} captured by a table" if captured else "not among the keys that it declares"
+        saw = f"{after.name}: it wrote {written(path)}: {what}"
+        yield Fault(reason=word, saw=saw, diff=difference(before, after.content))
+
+
+def _is_of(statement: Statement, path: Path) -> bool:
+    """Whether it set this path: an array of tables by its headers, an inline table by one key for all."""
+    inside = statement.kind == "key" and path[: len(statement.path)] == statement.path
+    return inside or statement.path[: len(path)] == path
+
+
+def _control(asked: dict[Path, Any], ownership: Own) -> Control:
+    """What was asked for is put below a table, and into a string: neither may pass."""
+    text = "".join(f"{written(path)} = {_literal(value)}\n" for path, value in asked.items() if _literal(value))
+    if not text:
+        held = any(misplaced(asked, b"", b"")) and bool(asked)
+        return Control("a file without its keys is not taken for one with them", held)
+    good, captured = bytes_of(text), bytes_of("[codexsandbox-other]\n" + text)
+    swallowed = bytes_of(f"codexsandbox = '''\n{text}'''\n")
+    mine = {path: value for path, value in asked.items() if _literal(value)}
+    held = (
+        not any(misplaced(mine, b"", good))
+        and all(fault.reason == "captured" for fault in misplaced(mine, b"", captured))
+        and any(misplaced(mine, b"", captured))
+        and "inside-a-string" in {fault.reason for fault in misplaced(mine, b"", swallowed)}
+    )
+    return Control("the same keys below a table, and inside a string, are not taken for them", held)
+
+
+def _literal(value: Any) -> str:
+    """Enough to stand where it stood: its value is not compared, its type is."""
+    examples = {"bool": "true", "int": "1", "float": "1.5", "string": '"x"', "array": "[]", "table": "{}"}
+    return examples.get(kind(value), "")

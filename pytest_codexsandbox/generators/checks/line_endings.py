@@ -1,0 +1,132 @@
+"""P6: line ends, the mark of byte order and the end of the last line stay as the user has them."""
+
+import codecs
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Final
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.findings import (
+    Control,
+    Fault,
+    all_hold,
+    difference,
+    findings,
+    of_first_run,
+    skipped,
+)
+from pytest_codexsandbox.generators.checks.ownership import Own, own
+from pytest_codexsandbox.generators.checks.toml_lexer import document, text_of
+from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+
+CLAIM = "line ends, the mark of byte order and the end of the last line stay as the user has them"
+Line = tuple[bytes, bytes]  # what it says, how it ends
+_LINE: Final = re.compile(rb"(?P<text>[^\n]*?)(?P<end>\r?\n|\Z)", re.DOTALL)
+_NAMES: Final = {b"\r\n": "CRLF", b"\n": "LF", b"": "no line end"}
+_LOST: Final = {b"\r\n": "crlf-lost", b"\n": "lf-lost", b"": "final-newline-added"}
+
+
+def line_ends_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    text = seen.text_before(story)
+    block = own_lines(text, own(story, declaration))
+    users = len(lines(text)) > len(block) or text.startswith(codecs.BOM_UTF8)
+    why = seen.not_asked(story) or ("" if users else "the user has written nothing here")
+    if why:
+        return skipped(CLAIM, why)
+    faults = of_first_run(changed(text, after.content, block, after.name) for after in seen.results(story))
+    return findings(CLAIM, faults, control=_control(text, block), saw=f"as before: {_told(text)}")
+
+
+def own_lines(content: bytes, ownership: Own) -> frozenset[int]:
+    """The numbers of the lines between the generator's marks: how they end is its own affair."""
+    found = document(content)
+    spans, at, numbers = ownership.inside(found), len(found.text) - len(found.text.removeprefix("\ufeff")), set()
+    for number, (text, end) in enumerate(lines(content)):
+        if any(start <= at < stop for start, stop in spans):
+            numbers.add(number)
+        at += len(text_of(text)) + len(end)
+    return frozenset(numbers)
+
+
+def lines(content: bytes) -> list[Line]:
+    found = [(one["text"], one["end"]) for one in _LINE.finditer(content.removeprefix(codecs.BOM_UTF8))]
+    return [line for line in found if line != (b"", b"")]
+
+
+def _told(text: bytes) -> str:
+    ends = [end for _, end in lines(text)]
+    counts = ", ".join(f"{ends.count(end)} {name}" for end, name in _NAMES.items() if end in ends)
+    return ("a mark of byte order, " if text.startswith(codecs.BOM_UTF8) else "") + (counts or "no lines")
+
+
+def changed(
+    before: bytes, after: bytes, block: frozenset[int] = frozenset(), name: str = "afterwards"
+) -> Iterator[Fault]:
+    """`block`: lines of `before` that are not the user's."""
+    diff = difference(before, after)
+    yield from _mark(before, after, name, diff)
+    whole = lines(after)
+    for number, one, other in pairs(lines(before), whole):
+        if number in block:
+            continue
+        if one[1] == other[1] or (not one[1] and other is not whole[-1]):
+            continue  # the last line had no end: it needs one where something of the generator's follows
+        reason = "final-newline-lost" if not other[1] else _LOST[one[1]]
+        saw = f"{name}: {_text(one[0])} ended with {_NAMES[one[1]]}, and now with {_NAMES[other[1]]}"
+        yield Fault(reason=reason, saw=saw, diff=diff)
+        return
+    ends = {end for number, (_, end) in enumerate(lines(before)) if end and number not in block}
+    now = {end for _, end in whole if end}
+    if len(ends) == len(now) == 1 and ends != now:  # though none of the user's lines is there as it was
+        (was,), (made,) = ends, now
+        saw = f"{name}: every line ended with {_NAMES[was]}, and each with {_NAMES[made]} now"
+        yield Fault(reason=_LOST[was], saw=saw, diff=diff)
+
+
+def _mark(before: bytes, after: bytes, name: str, diff: str) -> Iterator[Fault]:
+    first, now = before.startswith(codecs.BOM_UTF8), after.startswith(codecs.BOM_UTF8)
+    inner = after.count(codecs.BOM_UTF8) - now > before.count(codecs.BOM_UTF8) - first
+    if inner:
+        saw = f"{name}: the mark of byte order stands in the middle of the file"
+        yield Fault(reason="bom-moved", saw=saw, diff=diff)
+    elif first and not now:
+        yield Fault(reason="bom-lost", saw=f"{name}: the mark of byte order is gone", diff=diff)
+    elif now and not first:
+        yield Fault(reason="bom-added", saw=f"{name}: the file begins with a mark of byte order", diff=diff)
+
+
+def pairs(before: list[Line], after: list[Line]) -> list[tuple[int, Line, Line]]:
+    """Each line with its number and what it has become; those that are gone are left out."""
+    one, other = [text for text, _ in before], [text for text, _ in after]
+    head = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    rest = min(len(one), len(other)) - head
+    tail = next((n for n in range(rest) if one[-1 - n] != other[-1 - n]), rest)
+    middle = SequenceMatcher(None, one[head : len(one) - tail], other[head : len(other) - tail], autojunk=False)
+    blocks = [(head + block.a, head + block.b, block.size) for block in middle.get_matching_blocks()]
+    spans = [(0, 0, head), *blocks, (len(one) - tail, len(other) - tail, tail)]
+    return [(a + step, before[a + step], after[b + step]) for a, b, size in spans for step in range(size)]
+
+
+def _text(line: bytes) -> str:
+    return repr(line.decode("utf-8", "replace").strip()[:60]) if line.strip() else "an empty line"
+
+
+def _control(text: bytes, block: frozenset[int]) -> Control:
+    """Each end is turned into the other one, the mark and the last end are put there or taken away."""
+    kept = not any(changed(text, text, block))
+    ends = [end for _, end in lines(text)]
+    turned = _joined([(line, {b"\r\n": b"\n", b"\n": b"\r\n"}.get(end, end)) for line, end in lines(text)])
+    marked = text[3:] if text.startswith(codecs.BOM_UTF8) else codecs.BOM_UTF8 + text
+    controls = [Control("a mark of byte order more or less is noticed", kept and any(changed(text, marked, block)))]
+    if any(end for number, end in enumerate(ends) if number not in block):
+        mark = codecs.BOM_UTF8 if text.startswith(codecs.BOM_UTF8) else b""
+        controls.append(Control("CRLF for LF and LF for CRLF are noticed", any(changed(text, mark + turned, block))))
+    if len(ends) - 1 not in block and any(line for line, _ in lines(text)):
+        last = text.rstrip(b"\r\n") if ends[-1] else text + b"\n"
+        controls.append(Control("another end of the last line is noticed", any(changed(text, last, block))))
+    return all_hold(controls)
+
+
+def _joined(found: list[Line]) -> bytes:
+    return b"".join(line + end for line, end in found)

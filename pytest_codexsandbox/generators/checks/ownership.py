@@ -1,0 +1,104 @@
+"""What belongs to the generator, and what to the user.
+
+The author's declaration says it (`owns`, `authoritative`, `markers`); else it is inferred from what it writes where
+there is no file (`Story.alone`).
+"""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.codex_toml import Path, leaves, read
+from pytest_codexsandbox.generators.checks.toml_lexer import Comment, Document, document, key_path
+from pytest_codexsandbox.model.generator import Declaration, Marker, Story
+
+
+class Own(msgspec.Struct, frozen=True, kw_only=True):
+    patterns: tuple[Path, ...] = ()
+    markers: tuple[Marker, ...] = ()
+    how: str = ""  # declared, inferred; "": nobody knows
+    authoritative: tuple[Path, ...] = ()
+    anywhere: bool = False  # it takes over what an older release has put into the wrong place
+
+    def owns(self, path: Path) -> bool:
+        """Itself, or a table that it lies in."""
+        return any(_fits(pattern, path) for pattern in (*self.patterns, *self.authoritative))
+
+    def owns_here(self, path: Path) -> bool:
+        """Also below a table that has captured it."""
+        return any(self.owns(path[cut:]) for cut in range(len(path)))
+
+    def shares(self, table: Path) -> bool:
+        """Whether some of its keys lie in this table."""
+        return any(_fits(table, pattern) for pattern in self.patterns) or self.owns(table)
+
+    def may_delete(self, path: Path) -> bool:
+        return any(_fits(pattern, path) for pattern in self.authoritative)
+
+    def inside(self, found: Document) -> tuple[tuple[int, int], ...]:
+        """From where to where the managed blocks go, their markers included."""
+        return tuple(span for marker in self.markers for span in _spans(found, marker))
+
+
+def _fits(pattern: Path, path: Path) -> bool:
+    return len(path) >= len(pattern) and all(
+        fnmatchcase(word, one) if one == "*" else word == one for one, word in zip(pattern, path, strict=False)
+    )
+
+
+def own(story: Story, declaration: Declaration) -> Own:
+    markers = declaration.markers or _inferred_markers(story)
+    authoritative = tuple(key_path(one) for one in declaration.authoritative)
+    if declaration.owns is not None:
+        patterns, how = tuple(key_path(one) for one in declaration.owns), "declared"
+    else:
+        alone = written_alone(story)
+        known = alone is not None and read(alone).loads
+        patterns, how = tuple(leaves(read(alone or b"").data)) if known else (), "inferred" if known else ""
+    migrates = story.case.group in ("migration", "together") and bool(declaration.migrates_from)
+    return Own(patterns=patterns, markers=markers, how=how, authoritative=authoritative, anywhere=migrates)
+
+
+def written_alone(story: Story) -> bytes | None:
+    """What it writes where there is nothing of the user's; None where nobody has seen that."""
+    if story.alone is not None:
+        return story.alone
+    if seen.text_before(story).strip() or seen.refused(story.first) or story.first.ended != "exit":
+        return None
+    return seen.results(story)[0].content
+
+
+def _inferred_markers(story: Story) -> tuple[Marker, ...]:
+    """Two comments that stand alone around everything that it writes."""
+    found = document(written_alone(story) or b"")
+    lone = [comment for comment in found.comments if found.alone(comment)]
+    if len(lone) < 2 or not found.statements:
+        return ()
+    first, last = lone[0], lone[-1]
+    around = first.start < found.statements[0].start and last.start >= found.statements[-1].end
+    return (Marker(begin=first.text, end=last.text),) if around and first.text != last.text else ()
+
+
+def marker_lines(found: Document, text: str) -> tuple[Comment, ...]:
+    """Comments that say just this, on lines of their own: not in strings, not in arrays."""
+    return tuple(one for one in found.comments if found.alone(one) and one.text.strip() == text.strip())
+
+
+def _spans(found: Document, marker: Marker) -> Iterator[tuple[int, int]]:
+    ends = marker_lines(found, marker.end) if marker.end else ()
+    for begin in marker_lines(found, marker.begin):
+        closing = next((one for one in ends if one.start > begin.start), None)
+        if closing is not None:
+            yield begin.start, closing.end
+
+
+def users_comments(found: Document, ownership: Own) -> tuple[Comment, ...]:
+    spans = ownership.inside(found)
+    marks = {text.strip() for marker in ownership.markers for text in (marker.begin, marker.end) if text}
+    return tuple(
+        one
+        for one in found.comments
+        if one.text.strip() not in marks and not any(start <= one.start < end for start, end in spans)
+    )

@@ -1,0 +1,50 @@
+"""It ends by itself, and stays inside of its folders."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, findings, listed, skipped
+from pytest_codexsandbox.model.generator import Declaration, Finding, Outcome, Story
+
+ENDS = "it ends by itself, and leaves no process behind"
+INSIDE = "it stays inside of the folders that it was given"
+WALLS = "bubblewrap"  # behind them it is seen what was written elsewhere
+
+
+def ends_by_itself(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    faults = [fault for number, run in enumerate(story.runs, start=1) for fault in unended(run, f"run {number}")]
+    clean = msgspec.structs.replace(story.first, ended="exit", survivors=())
+    controls = [
+        Control("a run that is ended for it is noticed", any(unended(msgspec.structs.replace(clean, ended="timeout")))),
+        Control("a process that stays is noticed", any(unended(msgspec.structs.replace(clean, survivors=("sleep",))))),
+        Control("one that ends passes", not any(unended(clean))),
+    ]
+    codes = ", ".join(str(run.code) for run in story.runs)
+    return findings(ENDS, faults, control=all_hold(controls), saw=f"{len(story.runs)} runs ended with {codes}")
+
+
+def unended(run: Outcome, name: str = "the run") -> Iterator[Fault]:
+    if run.ended != "exit":
+        what = {"timeout": "used up its time", "signal": f"was ended by a signal ({run.code})"}
+        saw = f"{name}: it {what.get(run.ended, 'did not start')}{': ' + run.error if run.error else ''}"
+        yield Fault(reason=run.ended, saw=saw)
+    if run.survivors:
+        yield Fault(reason="processes-stay", saw=f"{name}: it left {listed(run.survivors)} running", direction="litter")
+
+
+def stays_inside(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    if not story.confined.startswith(WALLS):
+        where = f"it ran in {story.confined}" if story.confined else "it was not confined"
+        return skipped(INSIDE, f"{where}: nobody saw what it touched besides")
+    faults = [fault for number, run in enumerate(story.runs, start=1) for fault in outside(run, f"run {number}")]
+    clean = msgspec.structs.replace(story.first, strayed=())
+    strayed = msgspec.structs.replace(clean, strayed=("/home/somebody/.codex",))
+    held = any(outside(strayed)) and not any(outside(clean))
+    saw = f"nothing outside was touched (confined by {story.confined})"
+    return findings(INSIDE, faults, control=Control("what is reached for outside is noticed", held), saw=saw)
+
+
+def outside(run: Outcome, name: str = "the run") -> Iterator[Fault]:
+    if run.strayed:
+        yield Fault(reason="reached-outside", saw=f"{name}: it reached for {listed(run.strayed)}", direction="leak")

@@ -1,0 +1,139 @@
+"""P2, the half that needs no Codex: what was written is TOML 1.1."""
+
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.codex_toml import Path, Reading, at_fault, read, written
+from pytest_codexsandbox.generators.checks.findings import (
+    Control,
+    Fault,
+    all_hold,
+    difference,
+    findings,
+    listed,
+    of_first_run,
+    skipped,
+)
+from pytest_codexsandbox.generators.checks.ownership import Own, own, written_alone
+from pytest_codexsandbox.generators.checks.toml_lexer import Statement, bytes_of, document, text_of
+from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story
+
+CLAIM = "what was written is TOML 1.1"
+DECLINED = "a file that is no TOML is left alone, or repaired"
+
+
+def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    before = seen.text_before(story)
+    claim = CLAIM if read(before).loads else DECLINED
+    why = _cannot(story, loads=read(before).loads)
+    if why:
+        return skipped(claim, why)
+    markers = own(story, declaration).markers
+    after = seen.results(story)
+    faults = of_first_run(_broken(story, one, markers) for one in after)
+    controls = [_control(after[-1].content, markers, before)]
+    if not read(before).loads:
+        ownership = own(story, declaration)
+        faults = faults or of_first_run(wiped(before, one.content, ownership, one.name) for one in after)
+        noticed = any(wiped(before, b"# empty\n", ownership)) or not _users(_as_utf_8(before), ownership)
+        controls.append(Control("an emptied file is noticed", noticed))
+    return findings(
+        claim,
+        faults,
+        control=all_hold(controls),
+        saw="left as it was" if seen.untouched(story) else f"{len(read(after[-1].content).data)} keys at the root",
+    )
+
+
+def _cannot(story: Story, *, loads: bool) -> str:
+    if not loads and not written_alone(story) and seen.untouched(story):
+        return "it writes no file, and has left the broken one alone"
+    if seen.before(story).kind == "missing" and all(one.state.kind == "missing" for one in seen.results(story)):
+        return "there is no file, and none was written"
+    why = seen.not_asked(story)
+    return "" if why and not loads and seen.refused(story.first) else why
+
+
+def _broken(story: Story, after: seen.After, markers: tuple[Marker, ...]) -> Iterator[Fault]:
+    before = seen.text_before(story)
+    if not read(before).loads and after.content == before:
+        if not seen.refused(story.runs[after.run - 1]):
+            saw = f"{after.name}: exit 0, and the file is still broken: {read(before).fault}"
+            yield Fault(reason="broken-and-accepted", saw=saw)
+        return
+    yield from spoilt(before, after.content, markers, after.name)
+
+
+def spoilt(before: bytes, after: bytes, markers: tuple[Marker, ...], name: str = "afterwards") -> Iterator[Fault]:
+    reading = read(after)
+    if not reading.loads:
+        reason = "spliced-into-array" if _in_array(after, markers) else reading.reason
+        what = f"{reading.fault} ({reading.place or 'whole file'})"
+        yield Fault(reason=reason, saw=f"{name}: {what}{_key_at(after, reading)}", diff=difference(before, after))
+
+
+def wiped(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
+    """Who repairs a broken file may drop what broke it; every other key of the user's is still written there, in its
+    table or, where another block had captured it, elsewhere."""
+    there = {one.path[-1:] for one in document(after).statements}
+    gone = [written(path) for path in _users(_as_utf_8(before), ownership) if path[-1:] not in there]
+    if gone and after != before:
+        saw = f"{name}: the file was broken, and of the user's is gone: {listed(gone)}"
+        yield Fault(reason="broken-and-wiped", saw=saw, diff=difference(before, after))
+
+
+def _users(broken: bytes, ownership: Own) -> list[Path]:
+    """The user's keys, but for the one at which the parser stopped."""
+    found = document(broken)
+    spared, blocks = _statement_at(broken, read(broken)), ownership.inside(found)
+    return [
+        one.path
+        for one in found.statements
+        if one.kind == "key" and one != spared and not ownership.owns(one.path)
+        and not any(start <= one.start < end for start, end in blocks)
+    ]  # fmt: skip
+
+
+def _as_utf_8(content: bytes) -> bytes:
+    """What Codex cannot read and a generator may have turned into what it can."""
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace").encode()
+    return content
+
+
+def _in_array(content: bytes, markers: tuple[Marker, ...]) -> bool:
+    """A comment inside of brackets that is the line of a marker: the block was put into somebody's array."""
+    found = document(content)
+    texts = {text.strip() for marker in markers for text in (marker.begin, marker.end)}
+    return any(one.place == "inside" and one.text.strip() in texts for one in found.comments)
+
+
+def _key_at(content: bytes, reading: Reading) -> str:
+    statement = _statement_at(content, reading)
+    return f" at {written(statement.path)}" if statement and statement.path else ""
+
+
+def _statement_at(content: bytes, reading: Reading) -> Statement | None:
+    """Where the parser stopped."""
+    return at_fault(text_of(content).removeprefix("\ufeff"), reading.place)
+
+
+def _control(after: bytes, markers: tuple[Marker, ...], before: bytes) -> Control:
+    """This file with a line that is none, and with one of its keys written twice."""
+    good = next(one for one in (after, before, b"a = 1\n") if read(one).loads)
+    return all_hold((
+        Control("a line without a key is noticed", any(spoilt(b"", good + b"\n= no key\n", markers))),
+        Control("a key that is written twice is noticed", any(spoilt(b"", _twice(good), markers))),
+        Control("a file that is in order passes", not any(spoilt(b"", good, markers))),
+    ))  # fmt: skip
+
+
+def _twice(content: bytes) -> bytes:
+    """The first key stands there again, in the same table."""
+    found = document(content)
+    key = next((one for one in found.statements if one.kind == "key"), None)
+    if key is None:
+        return b"a = 1\na = 1\n"
+    line = found.text[key.start : key.end].rstrip("\r\n")
+    return bytes_of(f"{found.text[: key.start]}{line}\n{line}\n{found.text[key.end :]}")

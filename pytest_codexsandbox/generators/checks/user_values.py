@@ -1,0 +1,175 @@
+"""P3: every key of the user's keeps its value and its type."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.codex_toml import (
+    Path,
+    Reading,
+    comparable,
+    everywhere,
+    kind,
+    leaves,
+    read,
+    written,
+)
+from pytest_codexsandbox.generators.checks.findings import (
+    Control,
+    Fault,
+    all_hold,
+    difference,
+    findings,
+    listed,
+    of_first_run,
+    skipped,
+)
+from pytest_codexsandbox.generators.checks.ownership import Own, own
+from pytest_codexsandbox.generators.checks.toml_lexer import bytes_of, document, without
+from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+
+CLAIM = "every key of the user's keeps its value and its type"
+
+
+def values_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    ownership, text = own(story, declaration), seen.text_before(story)
+    why = seen.not_asked(story) or _nothing_to_keep(text, ownership)
+    if why:
+        return skipped(CLAIM, why)
+    faults = of_first_run(lost(text, after.content, ownership, after.name) for after in seen.results(story))
+    unsure = [fault for fault in faults if fault.reason == "whose-is-it"]
+    if unsure and len(unsure) == len(faults):
+        return skipped(CLAIM, unsure[0].saw)
+    keys = users(text, ownership)
+    return findings(
+        CLAIM,
+        [fault for fault in faults if fault not in unsure],
+        control=_control(text, ownership),
+        saw=f"{len(keys)} of the user's are as they were: {listed([written(path) for path in keys])}",
+    )
+
+
+def users(content: bytes, ownership: Own) -> dict[Path, Any]:
+    """What the user has set, and the generator may not change."""
+    block = _in_the_block(content, ownership)
+    return {
+        path: value
+        for path, value in leaves(read(content).data).items()
+        if not ownership.owns(path)
+        and not (ownership.anywhere and ownership.owns_here(path))
+        and not any(path[: len(one)] == one for one in block)
+    }
+
+
+def _in_the_block(content: bytes, ownership: Own) -> list[Path]:
+    """Between its marks the generator's keys are its own in whatever table its block has come to stand."""
+    found = document(content)
+    spans = ownership.inside(found)
+    return [
+        one.path
+        for one in found.statements
+        if one.kind == "key" and any(start <= one.start < end for start, end in spans) and ownership.owns_here(one.path)
+    ]
+
+
+def _nothing_to_keep(text: bytes, ownership: Own) -> str:
+    reading = read(text)
+    if not reading.loads:
+        return f"the user's file is no TOML ({reading.fault}): no values can be read from it"
+    return "" if users(text, ownership) else "the user has no keys of their own here"
+
+
+def lost(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
+    """What of the user's is no longer what it was."""
+    reading = read(after)
+    if not reading.loads:
+        saw = f"{name}: no value can be read any more: {reading.fault} ({reading.place})"
+        yield Fault(reason=reading.reason, saw=saw, diff=difference(before, after))
+        return
+    now = leaves(reading.data)
+    for path, value in users(before, ownership).items():
+        if path in now and _same(value, now[path]):
+            continue
+        if path not in now and (not value and isinstance(value, dict)) and _is_table(reading.data, path):
+            continue
+        yield _fault(path, value, reading, ownership, f"{name}: ", difference(before, after))
+
+
+def _is_table(data: Any, path: Path) -> bool:
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return isinstance(data, dict)
+
+
+def _same(before: Any, after: Any) -> bool:
+    """An array of tables may have got further ones; any other value is the same, or it is not."""
+    if _is_tables(before) and _is_tables(after):
+        rest = iter([comparable(one) for one in after])
+        return all(comparable(one) in rest for one in before)
+    return comparable(before) == comparable(after)
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def _fault(path: Path, value: Any, reading: Reading, ownership: Own, name: str, diff: str) -> Fault:
+    now = leaves(reading.data)
+    key = written(path)
+    if path in now and not ownership.how:
+        saw = f"{name}{key} was changed, and nobody says whether it is the generator's: the declaration has no `owns`"
+        return Fault(reason="whose-is-it", saw=saw)
+    if path in now:
+        here = now[path]
+        reason = "value-changed" if kind(here) == kind(value) else "type-changed"
+        return Fault(reason=reason, saw=f"{name}{key} was {_shown(value)}, now it is {_shown(here)}", diff=diff)
+    alike = (at for at, one in everywhere(reading.data) if at[-1] == path[-1] and _same(value, one))
+    # What the generator wrote itself is not what has become of the user's; but one that a table swallowed whole is.
+    moved = next((at for at in alike if at != path and (at[-len(path) :] == path or not ownership.owns(at))), None)
+    if moved is None:
+        return Fault(reason="key-lost", saw=f"{name}{key} = {_shown(value)} is gone", diff=diff)
+    return Fault(reason="captured", saw=f"{name}{key} is gone, and is found as {written(moved)}", diff=diff)
+
+
+def _shown(value: Any) -> str:
+    return f"{kind(value)} {value!r}"[:120]
+
+
+def _control(text: bytes, ownership: Own) -> Control:
+    return all_hold((_taken_away(text, ownership), _retyped(text, ownership)))
+
+
+def _taken_away(text: bytes, ownership: Own) -> Control:
+    """The last of the user's keys is taken out of this very file."""
+    keys = users(text, ownership)
+    found = document(text)
+    above = {path[:count] for path in keys for count in range(1, len(path) + 1)}
+    mine = [one for one in found.statements if one.kind == "key" and one.path in above]
+    if not mine:
+        return Control("an emptied file is missed", _emptied(text, ownership))
+    cut = without(text, mine[-1].start, mine[-1].end)
+    return Control(f"{written(mine[-1].path)} is taken out of this file, and it is missed", _only(text, cut, ownership))
+
+
+def _emptied(text: bytes, ownership: Own) -> bool:
+    """For a file that has nothing but empty tables."""
+    return any(lost(text, b"", ownership)) and not any(lost(text, text, ownership))
+
+
+def _retyped(text: bytes, ownership: Own) -> Control:
+    """The value of one of the user's keys becomes one of another type."""
+    keys = users(text, ownership)
+    found = document(text)
+    mine = next((one for one in found.statements if one.kind == "key" and one.path in keys), None)
+    if mine is None:
+        return Control("an emptied file is missed", _emptied(text, ownership))
+    other = " 6.25\n" if not isinstance(keys[mine.path], float) else ' "6.25"\n'
+    begin, end = mine.value
+    changed = bytes_of(found.text[:begin] + other + found.text[end:])
+    return Control(f"{written(mine.path)} becomes{other.rstrip()}, and it is noticed", _only(text, changed, ownership))
+
+
+def _only(text: bytes, changed: bytes, ownership: Own) -> bool:
+    """The check finds the change, and nothing where there is none."""
+    loads = read(changed).loads
+    return loads and any(lost(text, changed, ownership)) and not any(lost(text, text, ownership))

@@ -1,0 +1,62 @@
+"""Where a generator starts Codex: that is the workspace, which Codex may write whatever else is granted. Pure."""
+
+import posixpath
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.launches import work
+from pytest_codexsandbox.guest.subcommands import VALUED
+from pytest_codexsandbox.model.generator import Expect, Finding, Launch, Story
+
+CLAIM: Final = "Codex is started in the workspace that the generator was told"
+ELSEWHERE: Final = "started-elsewhere"
+_CHANGES: Final = ("-C", "--cd")
+
+
+def started(story: Story, expect: Expect) -> tuple[Finding, ...]:
+    """Nothing where it starts none, or where the folder decides nothing."""
+    launches = work(story.runs[-1].launches)
+    if not launches or expect.sandbox != "workspace-write":
+        return ()
+    last = launches[-1]
+    away = msgspec.structs.replace(last, argv=("-C", story.world.get("HOME", "/")))
+    place = folder(last, story.world)
+    held = _is_told(place, story.world)
+    return (
+        Finding(
+            claim=CLAIM, saw=f"it is started in {seen.placeholder(place, story.world) or 'a folder that is gone'}",
+            held=held, control="the same start in the home is noticed",
+            control_held=not _is_told(folder(away, story.world), story.world),
+            direction="" if held else _direction(place, story.world), reason="" if held else ELSEWHERE,
+        ),
+    )  # fmt: skip
+
+
+def folder(launch: Launch, world: Mapping[str, str]) -> str:
+    """With what `-C` says of it; the last one counts."""
+    place = launch.cwd or world.get("WORKSPACE", "")
+    rest = list(launch.argv)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            break
+        name, equals, value = word.partition("=")
+        if name in VALUED and not equals:
+            value = rest.pop(0) if rest else ""
+        elif word.startswith("-C") and not word.startswith("--") and len(word) > 2 and not equals:
+            name, value = "-C", word[2:]
+        if name in _CHANGES and value:
+            place = posixpath.join(place, value)
+    return posixpath.normpath(place) if place else ""
+
+
+def _is_told(place: str, world: Mapping[str, str]) -> bool:
+    return place == world.get("WORKSPACE", "")
+
+
+def _direction(place: str, world: Mapping[str, str]) -> Literal["denied", "leak"]:
+    """In a folder of the workspace it may write less than was asked for, everywhere else something that was not."""
+    return "denied" if place and seen.is_inside(place, world.get("WORKSPACE", "/")) else "leak"

@@ -1,0 +1,266 @@
+"""Whether the walls hold: a program of ours tries, inside and outside, what no generator may do.
+
+Before the first generator of a run. Each act must be done outside, in the same run: else nobody knows that it could
+have been done at all. What this user cannot do outside either, for a reason that is known, says nothing and is told so.
+"""
+
+import json
+import os
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import Lost
+from pytest_codexsandbox.generators import required_paths as readable
+from pytest_codexsandbox.generators.confinement import (
+    NEXT,
+    UNCONFINED,
+    CannotConfine,
+    Confinement,
+    bubblewraps,
+    confinement,
+    homes,
+)
+from pytest_codexsandbox.generators.local_dirs import Stage, place
+from pytest_codexsandbox.generators.required_paths import GUEST
+from pytest_codexsandbox.generators.run_init_client import Job, Limits, readable_by, warded
+from pytest_codexsandbox.guest import trespass
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.system import process as proc
+
+_PROGRAM: Final = (sys.executable, "-I", "-S", str(GUEST / "trespass.py"))
+_TYPE: Final = "type into the user's terminal"
+_TRACE: Final = "trace another's process"
+_GAIN: Final = "gain rights by a program"
+_LONGEST: Final = 30.0
+_NOT_OURS: Final = {
+    "have a capability": "this user has none",
+    "change the kernel's settings": "this user may not",
+    "read the machine's passwords": "this user may not",
+    _GAIN: "no program may here",
+}
+"""What an ordinary user cannot do anyway."""
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """One act. "" says that it was done."""
+
+    act: str
+    outside: str
+    inside: str
+    excuse: str = ""  # why it says nothing that it was not done outside
+
+    @property
+    def held(self) -> bool:
+        return self.inside != "" and (self.outside == "" or self.excuse != "")
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True):
+    """What was tried, and by what generators are confined."""
+
+    by: str
+    rows: tuple[Tried, ...] = ()
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        return tuple(
+            f"{row.act}: "
+            + ("it was done" if row.inside == "" else f"nobody can tell, outside it failed too ({row.outside})")
+            for row in self.rows
+            if not row.held
+        )
+
+
+def confined(
+    folder: Path, *, unconfined: bool = False, candidates: Sequence[str] | None = None
+) -> tuple[Confinement, Proof]:
+    """What a run starts with: the first bubblewrap whose walls hold, and the proof. CannotConfine where there is none.
+    `folder`: of the run."""
+    if unconfined:
+        return UNCONFINED, Proof(by="")
+    refused: list[str] = []
+    for candidate in bubblewraps() if candidates is None else candidates:
+        found = confinement(candidates=[candidate])
+        try:
+            return found, prove(found, folder)
+        except CannotConfine as problem:
+            refused.append(f"{candidate}: {problem.why}")
+    if not refused:
+        confinement(candidates=[])
+    raise CannotConfine("cannot confine generators here", why="; ".join(refused), next_step=NEXT)
+
+
+def prove(asked: Confinement, folder: Path) -> Proof:
+    """CannotConfine says which wall does not hold."""
+    stage = Stage(place(folder))
+    outside = place(folder).with_suffix(".outside")
+    outside.mkdir(mode=0o700)
+    try:
+        with _targets(outside) as targets:
+            spec = targets.spec
+            free = targets.after(lambda name: _said(_here(targets.words(spec, name))), "outside")
+            kept = targets.after(lambda name: _said(_behind(asked, stage, targets.words(spec, name))), "inside")
+        rows = [*_rows(free, kept), _typing(asked, stage)]
+    finally:
+        stage.end()
+        for path in outside.iterdir():
+            path.unlink()
+        outside.rmdir()
+    proof = Proof(by=asked.by, rows=tuple(rows))
+    if proof.faults:
+        raise CannotConfine(
+            "cannot confine generators here", where=asked.by, why="; ".join(proof.faults), next_step=NEXT
+        )
+    return proof
+
+
+def _rows(free: Mapping[str, str], kept: Mapping[str, str]) -> Iterator[Tried]:
+    for act, outside in free.items():
+        excuse = excuse_of(act, uid=os.getuid(), tracing=_setting("kernel/yama/ptrace_scope")) if outside else ""
+        yield Tried(act=act, outside=outside, inside=kept.get(act, ""), excuse=excuse)
+
+
+def excuse_of(act: str, *, uid: int, tracing: str) -> str:
+    """Why it says nothing that an act was not done outside; "" where it should have been."""
+    if act == _TRACE:
+        return "the kernel lets nobody (kernel.yama.ptrace_scope)" if tracing in ("2", "3") else ""
+    return _NOT_OURS.get(act, "") if uid or act == _GAIN else ""
+
+
+# ---- acts
+def _here(words: str) -> Finished:
+    return proc.run(_command((*_PROGRAM, words)))
+
+
+def _behind(asked: Confinement, stage: Stage, words: str) -> Finished:
+    """As a generator is run: by the warden."""
+    walls = asked.walls(stage, readable.python())
+    try:
+        with warded(walls, log=stage.folder / "warden.log", name=asked.by) as ward:
+            return ward.run([Job(command=_command((*_PROGRAM, words)))], Limits())[0]
+    except (Lost, OSError) as problem:
+        why = problem.why if isinstance(problem, Lost) else str(problem)
+        raise CannotConfine("cannot confine generators here", where=asked.by, why=why, next_step=NEXT) from problem
+
+
+def _command(argv: tuple[str, ...]) -> Command:
+    return Command(argv=argv, cwd="/", env={"PATH": os.defpath}, timeout=_LONGEST, why="the proof of the confinement")
+
+
+def _said(finished: Finished) -> dict[str, Any]:
+    if finished.ended != "exit" or finished.exit:
+        raise CannotConfine("cannot confine generators here", why=_why(finished), next_step=NEXT)
+    told: dict[str, Any] = json.loads(finished.stdout)
+    return told
+
+
+def _why(finished: Finished) -> str:
+    said = finished.stderr.decode("utf-8", "replace").strip()[-500:]
+    return "; ".join(filter(None, (finished.error, said))) or f"it ended with {finished.code}"
+
+
+def _typing(asked: Confinement, stage: Stage) -> Tried:
+    """Started from a terminal of ours; the kernel may refuse this to everybody."""
+    walls = asked.walls(stage, readable.python())
+    free, kept = (
+        _said(proc.run(_command((*_PROGRAM, "terminal", *before, *_PROGRAM, "type")))) for before in ((), walls)
+    )
+    return Tried(
+        act=_TYPE, outside="" if free["arrived"] else "refused", inside="" if kept["arrived"] else "refused",
+        excuse="the kernel lets nobody (dev.tty.legacy_tiocsti)"
+        if not free["arrived"] and _setting("dev/tty/legacy_tiocsti") == "0" else "",
+    )  # fmt: skip
+
+
+def _setting(name: str) -> str:
+    try:
+        return Path("/proc/sys", name).read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+# ---- what is reached for
+class _Targets:
+    def __init__(self, folder: Path, child: proc.Child, word: str, sockets: Mapping[str, socket.socket]) -> None:
+        self._folder, self._child, self._sockets = folder, child, sockets
+        half = len(word) // 2
+        self.spec: dict[str, Any] = {
+            "folders": {path: _identity(path) for path in (*homes(), "/tmp", "/run") if Path(path).is_dir()},
+            "canary": str(folder / "canary"), "socket": str(folder / "socket"), "abstract": word[::-1],
+            "port": sockets["reach a port on loopback"].getsockname()[1], "pid": child.pid,
+            "word": (word[:half], word[half:]), "spaces": trespass.spaces(),
+        }  # fmt: skip
+
+    def words(self, spec: Mapping[str, Any], name: str) -> str:
+        return json.dumps({**spec, "written": str(self._folder / f"written-{name}")})
+
+    def after(self, act: Callable[[str], dict[str, str]], name: str) -> dict[str, str]:
+        """What was told, and, where we can see it ourselves, what we saw instead."""
+        told = act(name)
+        arrived = {one: self._arrived(listening) for one, listening in self._sockets.items()}
+        arrived["write a file outside"] = (self._folder / f"written-{name}").exists()
+        arrived["signal another's process"] = self._hit()
+        return {
+            one: ("" if arrived[one] else word or "nothing arrived") if one in arrived else word
+            for one, word in told.items()
+        }
+
+    def _arrived(self, listening: socket.socket) -> bool:
+        try:
+            listening.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
+    def _hit(self) -> bool:
+        assert self._child.stdout is not None
+        return _heard(self._child, within=0.3) == b"hit\n"
+
+
+@contextmanager
+def _targets(folder: Path) -> Iterator[_Targets]:
+    word = f"cx-decoy-{secrets.token_hex(12)}"
+    (folder / "canary").write_bytes(b"here")
+    by_path, abstract, port = (socket.socket(kind) for kind in (socket.AF_UNIX, socket.AF_UNIX, socket.AF_INET))
+    argv = (*_PROGRAM, "decoy", word)
+    with closing(by_path), closing(abstract), closing(port), proc.running(argv, cwd="/", env={}) as child:
+        here = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            by_path.bind(f"/proc/self/fd/{here}/socket")
+        finally:
+            os.close(here)
+        abstract.bind("\0" + word[::-1])
+        port.bind(("127.0.0.1", 0))
+        for one in (by_path, abstract, port):
+            one.listen(4)
+            one.setblocking(False)
+        if _heard(child, within=_LONGEST) != b"ready\n":
+            raise CannotConfine("cannot confine generators here", why="the program that is reached for did not start")
+        sockets = {
+            "reach a socket by its path": by_path, "reach an abstract socket": abstract,
+            "reach a port on loopback": port,
+        }  # fmt: skip
+        yield _Targets(folder, child, word, sockets)
+
+
+def _heard(child: proc.Child, *, within: float) -> bytes:
+    assert child.stdout is not None
+    limit, heard = time.monotonic() + within, b""
+    while not heard.endswith(b"\n"):
+        data = os.read(child.stdout.fileno(), 100) if readable_by(child.stdout.fileno(), limit) else b""
+        if not data:
+            return heard
+        heard += data
+    return heard
+
+
+def _identity(path: str) -> tuple[int, int]:
+    status = Path(path).stat()
+    return status.st_dev, status.st_ino

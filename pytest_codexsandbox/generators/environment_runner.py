@@ -1,0 +1,67 @@
+"""Generators in an environment, such as a container: that is what confines them, and its programs are what they call.
+
+The folders lie in there, beside its worlds. A Python function of this machine is none of its programs.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pytest_codexsandbox.errors import NotHad, WrongInput
+from pytest_codexsandbox.generators import required_paths as readable
+from pytest_codexsandbox.generators.confinement import UNCONFINED
+from pytest_codexsandbox.generators.environment_dirs import Inside
+from pytest_codexsandbox.generators.required_paths import Made
+from pytest_codexsandbox.generators.run_init_client import Job
+from pytest_codexsandbox.generators.runner import Asked, Runner, stub
+from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.generator import Outcome
+from pytest_codexsandbox.protocols import Environment
+
+_ALSO: Final = "use a container's program (cmd:…), or run it here, confined"
+
+
+class Elsewhere(Runner):
+    """Runs in an environment. `folders` are in there."""
+
+    def __init__(self, environment: Environment, folders: Inside) -> None:
+        if environment.spec.backend == "local":
+            raise WrongInput("this machine as an environment confines nobody", next_step=_ALSO)
+        self.stage, self.confinement = folders, UNCONFINED
+        self._folders, self._environment = folders, environment
+
+    @property
+    def by(self) -> str:
+        return f"the environment {self._environment.spec.id}"
+
+    def close(self) -> None:
+        """Nothing of it lives on: a command's end is the end of its scope."""
+
+    def _before(self) -> None:
+        """What was written elsewhere in there is the environment's."""
+
+    def _made(self, asked: Asked) -> Made:
+        words = asked.generator.spec.words
+        if not words or asked.prefix:
+            raise NotHad(f"{asked.generator.spec} cannot be run in an environment", why=_WHY, next_step=_ALSO)
+        program = asked.codex if words[0] == readable.CODEX and asked.codex else words[0]
+        return Made(argv=(program, *words[1:]))
+
+    def _stubs_of(self, *, works: bool) -> str:
+        return f"{self.stage.own}/stub"
+
+    def _stub(self, words: tuple[str, ...], folder: str) -> None:
+        python, guest = self._environment.guest
+        self.stage.lay_own("stub/codex", stub(python, guest, self.stage.own, words).encode(), 0o755)
+
+    def _performed(self, prepared: Sequence[tuple[Job, Made]]) -> tuple[Finished, ...]:
+        self._folders.settle()
+        return self._environment.run_together([job.command for job, _ in prepared])
+
+    def _need_room(self, told: Sequence[Outcome]) -> None:
+        """Nobody has looked how much there is in there."""
+
+    def _strayed(self) -> tuple[str, ...]:
+        return ()
+
+
+_WHY: Final = "a function of this machine's Python is no program in there"

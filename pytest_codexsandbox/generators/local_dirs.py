@@ -1,0 +1,140 @@
+"""Private folders on this machine.
+
+The folders themselves stay, since they are shown to processes that live on. What was in them is put away and removed
+at the end: a file system that remembers removed files makes every new one dear.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.generators.private_dirs import PLACES, Folders
+from pytest_codexsandbox.guest import paths, staging
+
+_SHARED: Final = ("/tmp", "/dev/shm", "/run", "/var/run")
+_MOST_STRAYED: Final = 50
+
+
+class Stage(Folders):
+    """`folder` is made. `inside`: what the generator calls its folders, where that is not what we call them."""
+
+    def __init__(self, folder: Path, inside: Mapping[str, str] | None = None) -> None:
+        self.folder = Path(os.path.realpath(folder))
+        _refuse_shared(self.folder)
+        self.root, self.away, self._cleared = (self.folder / name for name in ("stage", "away", "cleared"))
+        try:
+            for path in (self.root, self.away, self._cleared):
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as problem:
+            raise MachineFault("no private folders can be made for generators", where=str(folder),
+                               why=problem.strerror or str(problem)) from problem  # fmt: skip
+        places = {name: str(self.root / place) for name, place in PLACES.items()}
+        super().__init__(places, str(self.root / "own"), inside)
+        self._base: set[str] = set()
+        self._count = 0
+        self.fresh()
+
+    def act(self, op: str, tops: Mapping[str, str], **words: Any) -> Any:
+        return staging.snapshot(tops) if op == "snapshot" else staging.lay(tops, words["entries"])
+
+    def fresh(self) -> None:
+        self._put_away(str(self.root))
+        for path in (*self.folders.values(), self.own):
+            Path(path).mkdir(mode=0o755, exist_ok=True)
+        Path(self.folders["TMPDIR"]).chmod(0o700)
+
+    def empty(self, tops: Mapping[str, str]) -> None:
+        for top in tops.values():
+            self._put_away(top)
+
+    # ---- the machine's own folders, as empty ones of ours
+    def private(self, path: str) -> str:
+        """The empty folder that is shown in the place of `path`."""
+        folder = self.away / path.strip("/").replace("/", "%")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return str(folder)
+
+    def settle(self) -> None:
+        """What is in them now belongs there: points to mount on."""
+        self._base = set(self._strays())
+
+    def strayed(self) -> tuple[str, ...]:
+        """What was written into them, by the machine's own names; it is removed."""
+        found = [name for name in self._strays() if name not in self._base]
+        tops = [name for name in found if name.rpartition("/")[0] not in found]
+        for name in tops:
+            folder, _, rest = name.partition("/")
+            self._removed(self.away / folder, rest)
+        leaves = [name for name in found if not any(other.startswith(f"{name}/") for other in found)]
+        return tuple(_real_name(name) for name in leaves[:_MOST_STRAYED])
+
+    def is_whole(self) -> bool:
+        """Whether every point to mount on is still where it was."""
+        return self._base <= set(self._strays())
+
+    def _strays(self) -> dict[str, Any]:
+        seen = staging.snapshot({"AWAY": str(self.away)})
+        names = {name.removeprefix("@AWAY@/"): state for name, state in seen.items() if name.startswith("@AWAY@/")}
+        return {name: state for name, state in names.items() if "/" in name}
+
+    def _removed(self, folder: Path, rest: str) -> None:
+        above, _, name = rest.rpartition("/")
+        try:
+            here = paths.folder(str(folder), f"{folder}/{above}".rstrip("/"))
+        except OSError:
+            return
+        try:
+            paths.remove(name, here)
+        finally:
+            os.close(here)
+
+    # ---- putting away
+    def _put_away(self, folder: str) -> None:
+        self._count += 1
+        grave = self._cleared / str(self._count)
+        for entry in tuple(Path(folder).iterdir()):
+            try:
+                grave.mkdir(exist_ok=True)
+                entry.rename(grave / entry.name)
+            except OSError:  # closed to us by who made it: removing opens it first
+                here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    left = paths.remove(entry.name, here)
+                finally:
+                    os.close(here)
+                if left:
+                    why = "; ".join(left[:3])
+                    raise MachineFault("private folders cannot be emptied", where=folder, why=why) from None
+
+    def end(self) -> None:
+        with suppress(OSError):
+            here = os.open(self.folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                paths.remove(self.folder.name, here)
+            finally:
+                os.close(here)
+
+
+def place(folder: Path) -> Path:
+    """A new name for a stage below a run's folder."""
+    return folder / f"stage-{secrets.token_hex(4)}"
+
+
+def _refuse_shared(folder: Path) -> None:
+    for top in (*_SHARED, *filter(None, (os.environ.get("CODEX_HOME"),))):
+        real = Path(os.path.realpath(top))
+        if folder == real or real in folder.parents:
+            raise WrongInput(
+                f"{folder} lies below {top}",
+                why="Codex refuses its helpers there, and every policy that may write lets it write there",
+                next_step="set CODEXSANDBOX_CACHE to a folder of yours that lies elsewhere",
+            )
+
+
+def _real_name(stray: str) -> str:
+    folder, _, rest = stray.partition("/")
+    return f"/{folder.replace('%', '/')}/{rest}"

@@ -1,0 +1,32 @@
+"""Others who write the same file: editors, installers, people. None of them knows of a managed block."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pytest_codexsandbox.model.generator import Declaration
+from pytest_codexsandbox.model.generator_spec import Generator, Spec
+
+NEEDS_MARKS: Final = ("table-inside", "key-inside", "uncomments-marks", "loses-end", "loses-marks")
+"""They are told the marks: `params` of their request, `begin` and `end`."""
+_HERE: Final = "pytest_codexsandbox.generators.other_writers"
+_OURS: Final = {
+    "reserialises": ("rewriting", "parses the file and prints it anew: no comment is left, no mark"),
+    "saves-crlf": ("rewriting", "an editor that ends every line with CRLF"),
+    "appends-a-server": ("adding", "appends [mcp_servers.theirs] at the end"),
+    "table-inside": ("adding", "puts a table of the user's right above the last mark"),
+    "key-inside": ("adding", "puts a key of the user's right below the first mark"),
+    "uncomments-marks": ("marks", "takes the `# ` off comments that look like marks"),
+    "loses-end": ("marks", "takes the last mark away"),
+    "loses-marks": ("marks", "takes all marks away"),
+}
+
+
+def _of(name: str, module: str, wrong: str) -> Generator:
+    text = f"{_HERE}.{module}:{name.replace('-', '_')}"
+    declaration = Declaration(run=f"py:{text}", name=name, description=wrong, kind="file")
+    return Generator(name=name, spec=Spec(scheme="py", text=text), declaration=declaration)
+
+
+WRITERS: Final[Mapping[str, Generator]] = {name: _of(name, *words) for name, words in _OURS.items()}
+"""By name."""
+TORN: Final = _of("torn", "torn", "empties the file, waits, and writes it: what a reader must be able to see")

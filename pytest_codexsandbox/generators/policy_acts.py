@@ -1,0 +1,71 @@
+"""The acts that show which policy is in force, whatever it is, and what each of them must do under one. Pure."""
+
+from typing import Final
+
+from pytest_codexsandbox.generators.effective_policy import lies_in
+from pytest_codexsandbox.model.act import Act, Given
+from pytest_codexsandbox.model.generator import Expect
+from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.promise import Promise
+
+INSERT: Final = ["INSERT INTO t VALUES('written inside')"]
+ROOT: Final = "@ROOT0@"
+SIBLING: Final = "@SIBLING@"
+HOME: Final = "@HOME@"
+WORLD: Final = "@WORLD@"  # a root of the user's may be a folder in which every other of a call lies
+BOARD: Final = f"{ROOT}/@NAME@.db"
+BESIDE: Final = f"{SIBLING}/@NAME@.db"
+
+
+def _write(place: str) -> Act:
+    return Act(verb="write", path=f"{place}/@NAME@", params={"data": "let through"})
+
+
+def _insert(database: str) -> Act:
+    given = (Given(kind="sqlite-wal", path=database),)
+    return Act(verb="sqlite", path=database, params={"sql": INSERT}, given=given, looks=(f"{database}#rows",))
+
+
+ACTS: Final[dict[str, Act]] = {
+    "workspace": _write("@WORKSPACE@"),
+    "root": _write(ROOT),
+    "board": _insert(BOARD),
+    "sibling": _write(SIBLING),
+    "sibling-board": _insert(BESIDE),
+    "home": _write(HOME),
+    "http": Act(verb="http", params={"port": "@HTTP@", "token": "@NAME@"}),
+}
+PROMISE: Final = Promise(
+    id="effective.does-what-was-asked", kind="generator", severity="critical", needs="nothing", source="",
+    policies=(AS_ASKED,), acts=ACTS,
+)  # fmt: skip
+CLAIMS: Final = {
+    "workspace": "a write into the workspace", "root": "a write into the granted folder",
+    "board": "a SQLite database in the granted folder", "sibling": "a write beside the granted folder",
+    "sibling-board": "a SQLite database beside the granted folder", "home": "a write into the home",
+    "http": "a request over the network",
+}  # fmt: skip
+
+
+def grants_everything(expect: Expect) -> bool:
+    """Checks whether the whole machine was asked for: then no write shows that a sandbox is on."""
+    return any(root in ("/", WORLD) for root in expect.roots or ())
+
+
+def permitted(expect: Expect) -> dict[str, bool]:
+    """Act → whether it must work; what nobody has said anything about is left out. A folder that lies in one that was
+    asked for was asked for, be it the home or the whole machine."""
+    everything = expect.sandbox == "danger-full-access"
+    writes = expect.sandbox == "workspace-write"
+    roots = tuple("/" if root == WORLD else root for root in expect.roots or ())
+
+    def granted(folder: str) -> bool:
+        return everything or (writes and lies_in(folder, roots))
+
+    network = {} if expect.network is None and not everything else {"http": everything or bool(expect.network)}
+    if writes and expect.roots is None:  # nobody can tell what the user's own file grants
+        return {"workspace": True, **network}
+    return {
+        "workspace": everything or writes, "root": granted(ROOT), "board": granted(ROOT),
+        "sibling": granted(SIBLING), "sibling-board": granted(SIBLING), "home": granted(HOME), **network,
+    }  # fmt: skip

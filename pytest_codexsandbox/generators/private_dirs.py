@@ -1,0 +1,158 @@
+"""The private folders of one generator at a time, wherever they lie: laid for a case, looked at, emptied for others."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.generators import placeholders
+from pytest_codexsandbox.generators.run_result import as_files
+from pytest_codexsandbox.model.generator import Case, Declaration, Files, FileState
+
+PLACES: Final = {
+    "HOME": "home", "CODEX_HOME": "home/.codex", "WORKSPACE": "workspace", "ROOT0": "root0", "SIBLING": "sibling",
+    "OUTSIDE": "outside", "TMPDIR": "tmp",
+}  # fmt: skip
+USUAL: Final = 0o755  # of a folder
+LAUNCHES: Final = "launches"  # below the own folder: what the stub saw
+_BEHIND: Final = "dotfiles/codex.toml"  # below HOME: where a config.toml that is a link leads
+_BEHIND_HOME: Final = "dotfiles/codex"
+
+
+class Folders:
+    """`folders`: placeholder → folder, as we know it; `inside`: as the generator does; `own`: of requests, results."""
+
+    def __init__(self, folders: Mapping[str, str], own: str, inside: Mapping[str, str] | None = None) -> None:
+        self.folders, self.own = dict(folders), own
+        self.inside = {**folders, **(inside or {})}
+
+    def act(self, op: str, tops: Mapping[str, str], **words: Any) -> Any:
+        """One of staging's, where the folders are. OSError and ValueError say what was wrong."""
+        raise NotImplementedError
+
+    def empty(self, tops: Mapping[str, str]) -> None:
+        """Each is there, with nothing in it."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """They are gone."""
+        raise NotImplementedError
+
+    # ---- names
+    @property
+    def is_elsewhere(self) -> bool:
+        return self.inside != self.folders
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Placeholder → path, as the generator knows it."""
+        return self.paths_of(0)
+
+    def paths_of(self, number: int) -> dict[str, str]:
+        """For one of several that run at once: its request and its result are its own."""
+        return placeholders.of_folders(self.inside, f"{self.own}/{number}" if number else self.own)
+
+    # ---- before
+    def fresh(self) -> None:
+        self.empty({**self.folders, "OWN": self.own})
+
+    def lay(self, case: Case, values: Mapping[str, str], declaration: Declaration) -> None:
+        """The user's files, and what the tool needs to be there."""
+        setup = {path: placeholders.fill(text, values).encode() for path, text in declaration.setup.items()}
+        entries = [
+            *_of_home(case), *_of_files(setup, values, self.inside), *_of_config(case, values, self.folders["HOME"]),
+            *_of_files(case.files, values, self.inside),
+        ]  # fmt: skip
+        try:
+            self.act("lay", self.folders, entries=entries)
+        except (OSError, ValueError) as problem:
+            where = self.folders["HOME"]
+            raise MachineFault(f"the case {case.id!r} cannot be laid", where=where, why=str(problem)) from problem
+
+    def ready(self, request: bytes, number: int = 0) -> None:
+        """For one run: the request is there, and nothing that an earlier one said. `number`: of several at once."""
+        if not number:
+            self.empty({"OWN": self.own})
+        path = f"{number}/request.json" if number else "request.json"
+        self.act("lay", {"OWN": self.own}, entries=[_file("OWN", path, request)])
+
+    def lay_own(self, path: str, content: bytes, mode: int) -> None:
+        """A file of ours for the generator."""
+        self.act("lay", {"OWN": self.own}, entries=[{**_file("OWN", path, content), "mode": mode}])
+
+    # ---- after
+    def files(self) -> Files:
+        return {
+            name: msgspec.structs.replace(state, target=placeholders.shown(state.target, self.inside))
+            if state.kind == "symlink" else state
+            for name, state in as_files(self.act("snapshot", self.folders)).items()
+        }  # fmt: skip
+
+    def told(self, number: int = 0) -> FileState | None:
+        """The result that it gave, if it gave one."""
+        path = f"@OWN@/{number}/result.json" if number else "@OWN@/result.json"
+        return as_files(self.act("snapshot", {"OWN": self.own})).get(path)
+
+    def launches(self) -> tuple[bytes, ...]:
+        """What the stub wrote down."""
+        found = as_files(self.act("snapshot", {"OWN": self.own}))
+        head = f"@OWN@/{LAUNCHES}/"
+        recorded = sorted(name for name in found if name.startswith(head) and name.endswith(".json"))
+        return tuple(found[name].content for name in recorded)
+
+
+# ---- what is laid
+Entry = dict[str, Any]
+
+
+def _file(top: str, path: str, content: bytes) -> Entry:
+    return {"top": top, "kind": "file", "path": path, "content": content}
+
+
+def _of_home(case: Case) -> list[Entry]:
+    """A mode comes into force when everything is laid."""
+    place = PLACES["CODEX_HOME"].removeprefix(f"{PLACES['HOME']}/")
+    if case.link not in ("symlinked-home", "missing-home"):
+        usual = case.folder_mode == USUAL
+        return [] if usual else [{"top": "HOME", "kind": "dir", "path": place, "mode": case.folder_mode}]
+    gone = {"top": "HOME", "kind": "gone", "path": place}
+    if case.link == "missing-home":
+        return [gone]
+    return [
+        gone, {"top": "HOME", "kind": "dir", "path": _BEHIND_HOME},
+        {"top": "HOME", "kind": "symlink", "path": place, "to": _BEHIND_HOME},
+    ]  # fmt: skip
+
+
+def _of_config(case: Case, values: Mapping[str, str], home: str) -> list[Entry]:
+    config = {"top": "CODEX_HOME", "path": "config.toml"}
+    link = {**config, "kind": "symlink", "to": f"../{_BEHIND}"}
+    if case.link == "directory":
+        return [{**config, "kind": "dir"}]
+    if case.link == "dangling":
+        return [{"top": "HOME", "kind": "dir", "path": "dotfiles"}, link]
+    if case.config is None or case.link == "missing-home":
+        return []
+    content = {"kind": "file", "content": placeholders.fill_bytes(case.config, values), "mode": case.mode}
+    behind = {**content, "top": "HOME", "path": _BEHIND}
+    if case.link == "symlinked-home":
+        return [{**behind, "path": f"{_BEHIND_HOME}/config.toml"}]
+    if case.link == "symlink":
+        return [behind, link]
+    if case.link == "hardlink":
+        return [behind, {**config, "kind": "hardlink", "to": f"{home}/{_BEHIND}"}]
+    return [{**content, **config}]
+
+
+def _of_files(files: Mapping[str, bytes], values: Mapping[str, str], inside: Mapping[str, str]) -> Sequence[Entry]:
+    """A name that ends in `/` is a folder."""
+    entries = []
+    for name, content in files.items():
+        path = placeholders.shown(placeholders.fill(name, values), inside)
+        top, _, rest = path.partition("/")
+        if top.strip("@") not in inside or not rest.strip("/"):
+            raise WrongInput(f"{name!r} lies in none of the private folders", next_step="@HOME@/…, @WORKSPACE@/…")
+        laid = _file(top.strip("@"), rest.rstrip("/"), placeholders.fill_bytes(content, values))
+        entries.append({**laid, "kind": "dir"} if name.endswith("/") else laid)
+    return entries

@@ -1,0 +1,52 @@
+"""A user who lets Codex supervise another agent's command line tool: what he may write, for nobody writes it for him.
+
+The tool keeps databases, locks and settings in its folders below the four homes of the XDG specification, where nothing
+may be written in Codex's sandbox; it needs the network besides. Source: openai/codex#23857.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pytest_codexsandbox.config_writer import request_of
+from pytest_codexsandbox.config_writer.request import Value, as_toml
+from pytest_codexsandbox.generators.recreated.file_writing import Given, Result
+from pytest_codexsandbox.model.generator import Request
+
+TOOL: Final = "opencode"
+HOMES: Final = {
+    "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache",
+    "XDG_CONFIG_HOME": ".config",
+}  # fmt: skip
+
+
+def none(given: Given) -> Result:
+    """As reported: the workspace alone."""
+    return _granting(request_of(given), ())
+
+
+def in_place(given: Given) -> Result:
+    """The tool's own folders where they are, and nothing beside them."""
+    request = request_of(given)
+    return _granting(request, (f"{request.home}/{home}/{TOOL}" for home in HOMES.values()))
+
+
+def moved(given: Given) -> Result:
+    """The four homes in a folder that is granted."""
+    request = request_of(given)
+    env = {name: f"{request.roots[0]}/{home}" for name, home in HOMES.items()} if request.roots else {}
+    return {**_granting(request, request.roots), "env": env}
+
+
+def whole_home(given: Given) -> Result:
+    """What helps as well, and grants everything that the user has."""
+    request = request_of(given)
+    return _granting(request, (request.home, *request.roots))
+
+
+def _granting(request: Request, roots: Iterable[str]) -> Result:
+    words: dict[str, Value] = {
+        "sandbox_mode": "workspace-write",
+        "sandbox_workspace_write.writable_roots": tuple(roots),
+        "sandbox_workspace_write.network_access": bool(request.network),
+    }
+    return {"argv": [word for key, value in words.items() for word in ("-c", f"{key}={as_toml(value)}")]}

@@ -1,0 +1,132 @@
+"""What a run of a generator came to: its end, its own result if it gave one, else what the stub `codex` saw. Pure.
+
+Everything in here was written by the generator or could have been: it is read strictly, and never believed further.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.launches import work
+from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Launch, Outcome
+from pytest_codexsandbox.model.printed_text import text_of
+
+SAID: Final = 64 * 1024  # of each stream is kept
+RESULT_LIMIT: Final = 1024 * 1024
+_MOST_LAUNCHES: Final = 20
+_NOISE: Final = re.compile(r"CXG_.*|CODEXSANDBOX_.*|PWD|OLDPWD|SHLVL|_")
+_VALUED: Final = ("-c", "--config", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile", "--add-dir",
+                  "--enable", "--disable")  # fmt: skip
+_PLAIN: Final = ("--full-auto", "--approve-for-me", "--yolo", "--dangerously-bypass-approvals-and-sandbox")
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The result JSON."""
+
+    files: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    unset: tuple[str, ...] = ()
+    refused: bool = False
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def outcome(
+    finished: Finished, result: FileState | None, launches: Sequence[bytes], *, declaration: Declaration,
+    given: Mapping[str, str], folders: Sequence[str], files: Files, strayed: Sequence[str] = (),
+) -> Outcome:  # fmt: skip
+    """`given`: the environment that it ran in. `folders`: the private ones, by the paths that it knew."""
+    told, wrong = _told(result, folders)
+    started, forged = _launches(launches)
+    derived = _derived(started, given)
+    if told is not None and not told.argv:
+        told = msgspec.structs.replace(told, argv=derived.argv)
+    elif told is not None and derived.argv and told.argv != derived.argv:  # what was seen counts
+        shown = shlex.join(derived.argv)[:200]
+        told, wrong = None, f"its result gives other arguments than those that it started codex with: {shown}"
+    told = told or derived
+    code = 137 if finished.ended == "lost" else finished.code
+    cut = "more was written than anybody looks at" if "@…@" in files else ""
+    return Outcome(
+        ended="signal" if finished.ended == "lost" else finished.ended, code=code, seconds=finished.seconds,
+        stdout=said(finished.stdout), stderr=said(finished.stderr),
+        error="; ".join(filter(None, (finished.error, wrong, forged, cut))),
+        refused=told.refused or (finished.ended == "exit" and code in declaration.refuse_exit), reason=told.reason,
+        argv=told.argv, env=told.env, unset=told.unset, warnings=told.warnings, told=result is not None and not wrong,
+        launches=started, files=files, strayed=tuple(strayed), survivors=finished.survivors,
+    )  # fmt: skip
+
+
+def said(stream: bytes) -> str:
+    """Decodes what a program printed: UTF-8, bounded, and no character cut in two. Other bytes are shown as `\\xff`."""
+    return text_of(stream[:SAID], whole=len(stream) <= SAID)
+
+
+def _told(result: FileState | None, folders: Sequence[str]) -> tuple[Told | None, str]:
+    """Its own word, and what is wrong with it."""
+    if result is None:
+        return None, ""
+    if result.kind != "file":
+        return None, f"its result is a {result.kind}, no file"
+    if result.size > RESULT_LIMIT:
+        return None, f"its result has {result.size} bytes, more than {RESULT_LIMIT}"
+    try:
+        told = msgspec.json.decode(result.content, type=Told)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        return None, f"its result is not what a result is: {problem}"
+    outside = [path for path in told.files if not any(path == top or path.startswith(f"{top}/") for top in folders)]
+    if outside or any("/../" in f"{path}/" for path in told.files):
+        return None, f"its result names a file that is none of its own: {(outside or told.files)[0][:200]}"
+    words = (*told.argv, *told.env, *told.env.values(), *told.unset)
+    if any("\0" in word for word in words) or any(not name or "=" in name for name in (*told.env, *told.unset)):
+        return None, "its result has words that no program can be given: a NUL, or a name with = in it"
+    return told, ""
+
+
+def _launches(recorded: Sequence[bytes]) -> tuple[tuple[Launch, ...], str]:
+    found: list[Launch] = []
+    for one in recorded[:_MOST_LAUNCHES]:
+        try:
+            found.append(msgspec.json.decode(one, type=Launch))
+        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+            return tuple(found), f"what was recorded of a start of codex is spoilt: {problem}"
+    return tuple(found), ""
+
+
+def _derived(launches: Sequence[Launch], given: Mapping[str, str]) -> Told:
+    """The last start of work counts. No other call gives Codex an argument: the real one has answered it."""
+    started = work(launches)
+    if not started:
+        return Told()
+    last = started[-1]
+    changed = {
+        name: value
+        for name, value in last.env.items()
+        if given.get(name) != value and not _NOISE.fullmatch(name) and name != "PATH"
+    }
+    gone = tuple(name for name in given if name not in last.env and not _NOISE.fullmatch(name))
+    return Told(argv=overrides(last.argv), env=changed, unset=gone)
+
+
+def overrides(argv: Sequence[str]) -> tuple[str, ...]:
+    """The words of a start of Codex that say what it may do."""
+    found: list[str] = []
+    words = iter(argv)
+    for word in words:
+        if word == "--":
+            break
+        if word in _VALUED:
+            value = next(words, None)
+            found += [word] if value is None else [word, value]
+        elif word in _PLAIN or word.partition("=")[0] in _VALUED or re.match(r"-[csap].", word):
+            found.append(word)
+    return tuple(found)
+
+
+def as_files(seen: Mapping[str, Mapping[str, Any]]) -> Files:
+    return {name: FileState(**one) for name, one in seen.items()}

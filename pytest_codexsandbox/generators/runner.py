@@ -1,0 +1,247 @@
+"""Runs of generators on a stage of this machine: confined, or not where the user has said so.
+
+A warden is kept for each set of folders that generators must see: a run of a Python function costs a fork.
+"""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotHad
+from pytest_codexsandbox.generators import placeholders
+from pytest_codexsandbox.generators import request_environ as surroundings
+from pytest_codexsandbox.generators import required_paths as readable
+from pytest_codexsandbox.generators import run_result as outcomes
+from pytest_codexsandbox.generators.confinement import NEXT, Confinement
+from pytest_codexsandbox.generators.local_dirs import Stage
+from pytest_codexsandbox.generators.private_dirs import LAUNCHES, Folders
+from pytest_codexsandbox.generators.required_paths import GUEST, Made
+from pytest_codexsandbox.generators.run_init_client import Call, Job, Limits, Ward, warded
+from pytest_codexsandbox.guest import room
+from pytest_codexsandbox.guest.subcommands import starts_work
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.generator import Outcome, Request, Wish
+from pytest_codexsandbox.model.generator_spec import Generator
+
+_MOST_WARDS: Final = 4
+FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
+NO_ROOM: Final = "No space left on device"
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: who is asked for what. `codex`: the program of the cell, "" where there is none."""
+
+    generator: Generator
+    wish: Wish
+    version: str
+    codex: str = ""
+    run: int = 1
+    prefix: tuple[str, ...] = ()  # a tracer's words, before the generator's own
+
+
+class Runner:
+    """For one stage. Leaving it ends every warden."""
+
+    def __init__(self, stage: Stage, confinement: Confinement) -> None:
+        self.stage: Folders = stage
+        self._here, self.confinement = stage, confinement
+        self._wards: dict[tuple[str, ...], tuple[Ward, ExitStack]] = {}
+        self._found: dict[tuple[bytes, str], Made] = {}
+        self._stubs = stage.folder / "stubs"
+        self._stubs.mkdir(exist_ok=True)
+
+    @property
+    def by(self) -> str:
+        return self.confinement.by
+
+    def close(self) -> None:
+        while self._wards:
+            self._leave(next(iter(self._wards)))
+
+    def run(self, asked: Asked) -> Outcome:
+        """What cannot be started is an outcome too."""
+        return self.together([asked])[0]
+
+    def together(self, asked: Sequence[Asked]) -> tuple[Outcome, ...]:
+        """All at once on the same files, each with a request and a result of its own. What the stub saw is told only
+        where there is but one."""
+        self._before()
+        try:
+            prepared = [self._prepared(one, number) for number, one in enumerate(asked)]
+        except CodexSandboxError as problem:
+            return tuple(self._not_started(_line(problem)) for _ in asked)
+        finished = self._performed(prepared)
+        results = [self.stage.told(number) for number in range(len(asked))]
+        launches = self.stage.launches()
+        files, strayed = self.stage.files(), self._strayed()
+        folders = (*self.stage.inside.values(), self.stage.own)
+        told = tuple(
+            outcomes.outcome(
+                ended, result, launches if len(asked) == 1 else (),
+                declaration=one.generator.declaration, given=job.command.env, folders=folders, files=files,
+                strayed=strayed,
+            )
+            for ended, one, (job, _), result in zip(finished, asked, prepared, results, strict=True)
+        )  # fmt: skip
+        self._need_room(told)
+        return told
+
+    def _need_room(self, told: Sequence[Outcome]) -> None:
+        """One that found no room on a full disk has shown nothing about itself."""
+        left = room.least([str(self._here.root)])
+        said = (word for one in told for word in (one.stderr, one.stdout, one.reason, one.error))
+        if 0 <= left < FULL and any(NO_ROOM in word for word in said):
+            why = f"{left >> 10} KiB are left"
+            raise MachineFault("the disk is full, and a generator met its end", where=str(self._here.root), why=why)
+
+    def _before(self) -> None:
+        """What was there already was nobody's of this run."""
+        self._here.strayed()
+
+    def values(self, asked: Asked, number: int = 0) -> dict[str, str]:
+        """Placeholder → what stands for it. `number`: of several at once."""
+        paths = self.stage.paths_of(number)
+        return {**paths, **placeholders.of_wish(asked.wish, asked.version, paths)}
+
+    # ---- one run
+    def _prepared(self, asked: Asked, number: int) -> tuple[Job, Made]:
+        values = self.values(asked, number)
+        declaration = asked.generator.declaration
+        if declaration.needs_network and self.confinement.bwrap:
+            raise NotHad("it needs a network, and has none where it is confined", next_step=NEXT)
+        calls_codex = declaration.codex_on_path or asked.generator.spec.words[:1] == (readable.CODEX,)
+        if calls_codex and not asked.codex:
+            raise NotHad("it calls Codex, and no Codex was given")
+        works = declaration.codex_on_path
+        stubs = self._stubs_of(works=works)
+        made = self._made(asked)
+        if is_start_of_codex(asked.generator):  # of nothing before it: how it is started is all that it gives
+            made = msgspec.structs.replace(made, argv=(f"{stubs}/codex", *made.argv[1:]))
+        request = surroundings.request(asked.wish, values, declaration, codex=f"{stubs}/codex", run=asked.run)
+        self.stage.ready(surroundings.as_bytes(request), number)
+        self._stub(stub_of(works=works, codex=asked.codex), stubs)
+        env = surroundings.environment(request, values, declaration, folders=(stubs, *made.folders))
+        return self._job(asked, made, request, values, env, number=number), made
+
+    def _made(self, asked: Asked) -> Made:
+        """Looked for once: three runs on each of two hundred files find the same programs."""
+        key = (msgspec.json.encode(asked.generator), asked.codex)
+        if key not in self._found:
+            made = readable.made(asked.generator, codex=asked.codex)
+            shown = tuple(sorted({*made.readable, str(self._stubs)}))
+            self._found[key] = msgspec.structs.replace(made, readable=shown)
+        return self._found[key]
+
+    def _job(
+        self, asked: Asked, made: Made, request: Request, values: Mapping[str, str], env: dict[str, str], *, number: int
+    ) -> Job:
+        call = None
+        argv = readable.filled(made.argv, values)
+        if made.function[0]:
+            module, function = made.function
+            call = Call(module=module, function=function, path=made.path, request=surroundings.as_json(request),
+                        result=values["RESULT"])  # fmt: skip
+            argv = (f"py:{module}:{function}",)  # what it is called; nobody starts that
+            if asked.prefix:  # a tracer wants a process of its own
+                argv, call = self._once(call, number), None
+        command = Command(
+            argv=(*asked.prefix, *argv), cwd=values["WORKSPACE"], env=env, output_limit=outcomes.SAID,
+            timeout=asked.generator.declaration.timeout, why=f"the generator {asked.generator.name}",
+        )  # fmt: skip
+        return Job(command=command, call=call)
+
+    def _once(self, call: Call, number: int) -> tuple[str, ...]:
+        words = self._stubs / f"call-{number}.json"
+        words.write_bytes(msgspec.json.encode(call))
+        return (sys.executable, str(GUEST / "nursery.py"), "once", str(words))
+
+    def _performed(self, prepared: Sequence[tuple[Job, Made]]) -> tuple[Finished, ...]:
+        shown = tuple(sorted({path for _, made in prepared for path in made.readable}))
+        away = self._away()
+        limits = Limits(tops=(*self._tops(), *away), shown=shown if away else ())
+        try:
+            return self._ward(shown).run([job for job, _ in prepared], limits)
+        except Lost as problem:
+            self._leave(shown)
+            return tuple(Finished(ended="lost", error=_line(problem)) for _ in prepared)
+
+    def _tops(self) -> tuple[str, ...]:
+        return (*self.stage.inside.values(), self.stage.own) if self.stage.is_elsewhere else (str(self._here.root),)
+
+    def _away(self) -> tuple[str, ...]:
+        return ("/tmp", "/var/tmp", "/dev/shm", "/run") if self.confinement.bwrap else ()
+
+    def _strayed(self) -> tuple[str, ...]:
+        if not self.confinement.bwrap:
+            return ()
+        found = self._here.strayed()
+        if not self._here.is_whole():  # a place that something is mounted on was moved: nobody there sees its folders
+            self.close()
+        return found
+
+    def _not_started(self, why: str) -> Outcome:
+        return Outcome(ended="not-started", error=why, files=self.stage.files())
+
+    # ---- wardens
+    def _ward(self, shown: tuple[str, ...]) -> Ward:
+        if not self.confinement.bwrap:
+            shown = ()
+        if shown not in self._wards:
+            while len(self._wards) >= _MOST_WARDS:
+                self._leave(next(iter(self._wards)))
+            stack = ExitStack()
+            walls = self.confinement.walls(self._here, shown)
+            name = self.by or "unconfined"
+            ward = stack.enter_context(warded(walls, log=self._here.folder / "warden.log", name=name))
+            ward.run([_nothing()], Limits())  # now everything is mounted
+            self._here.settle()
+            self._wards[shown] = ward, stack
+        return self._wards[shown][0]
+
+    def _leave(self, shown: tuple[str, ...]) -> None:
+        found = self._wards.pop(shown if self.confinement.bwrap else (), None)
+        if found is not None:
+            with suppress(OSError):
+                found[1].close()
+
+    def _stubs_of(self, *, works: bool) -> str:
+        """The folder of a `codex` that writes down how it was called."""
+        return str(self._stubs / ("works" if works else "recorded"))
+
+    def _stub(self, words: tuple[str, ...], folder: str) -> None:
+        text = stub(sys.executable, str(GUEST), self.stage.own, words)
+        program = Path(folder) / "codex"
+        if not program.is_file() or program.read_text(encoding="utf-8") != text:
+            program.parent.mkdir(exist_ok=True)
+            program.write_text(text, encoding="utf-8")
+            program.chmod(0o755)
+
+
+def is_start_of_codex(generator: Generator) -> bool:
+    """Checks for a command that is itself a start of work: `codex exec -c key=value PROMPT`."""
+    words = generator.spec.words
+    return words[:1] == (readable.CODEX,) and starts_work(words[1:])
+
+
+def stub_of(*, works: bool, codex: str) -> tuple[str, ...]:
+    """The recorder's words. `works`: a start of work is handed to `codex` too; it gets every other call anyway."""
+    return ("1" if works and codex else "0", codex)
+
+
+def stub(python: str, guest: str, own: str, words: tuple[str, ...]) -> str:
+    """A program `codex` that writes down how it was called (guest/recorder.py)."""
+    argv = (python, "-I", "-S", f"{guest}/recorder.py", f"{own}/{LAUNCHES}", *words)
+    return f'#!/bin/sh\nexec {shlex.join(argv)} "$@"\n'
+
+
+def _nothing() -> Job:
+    return Job(command=Command(argv=("/bin/true",), cwd="/", env={}, timeout=30.0))
+
+
+def _line(problem: CodexSandboxError) -> str:
+    return "; ".join(part for part in (problem.what, problem.why, problem.next_step) if part)

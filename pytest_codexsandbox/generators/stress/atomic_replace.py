@@ -1,0 +1,188 @@
+"""P8: no moment at which the file is neither the old one nor the new one.
+
+Two witnesses: somebody who reads it all the time, and strace, which sees also the moment that nobody has read. Both
+are shown a writer that empties the file, waits and writes: what does not see that one says nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks.codex_toml import read
+from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, difference, findings, skipped
+from pytest_codexsandbox.generators.other_writers import TORN
+from pytest_codexsandbox.generators.stress import strace as tracing
+from pytest_codexsandbox.generators.stress.file_watch import Looks, Sight, is_at, looking
+from pytest_codexsandbox.generators.stress.intermediate_files import HALF_DONE, is_between
+from pytest_codexsandbox.generators.stress.setup import Play, Rig, StrainBench, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.strace_log import Call
+from pytest_codexsandbox.model.generator import Finding, Wish
+from pytest_codexsandbox.model.generator_spec import Generator
+
+CLAIM: Final = "whoever reads while it works finds the old file or the new one"
+UNSEEN: Final = "it runs in an environment, and who reads meanwhile, and strace, are here"
+_ROUNDS: Final = 2  # after the first; each: a first run, and one that changes what it wrote
+_SLOW: Final = 4.0  # seconds of a round
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One run with both witnesses."""
+
+    before: bytes | None
+    play: Play
+    looks: Looks
+    calls: tuple[Call, ...] = ()
+    traced: bool = False
+
+    @property
+    def changed(self) -> bool:
+        return self.play.config != self.before
+
+    def is_step(self, sight: Sight) -> bool:
+        """Checks whether a sight is a whole file that was put there and replaced again: a file of its own, which no
+        reader has seen with another content."""
+        ends = {other.file for other in self.looks.seen if is_at(other, self.before) or is_at(other, self.play.config)}
+        alone = sum(other.file == sight.file for other in self.looks.seen) == 1
+        return sight.kind == "file" and sight.file > 0 and alone and sight.file not in ends
+
+
+def at_once(bench: StrainBench) -> tuple[Finding, ...]:
+    why = cannot(bench) or ("" if bench.environment is None else UNSEEN)
+    if why:
+        return skipped(CLAIM, why)
+    with rig(bench) as stage:
+        rounds = tuple(_rounds(stage))
+        changing = tuple(one for one in rounds if one.changed)
+        torn = tuple(_pair(stage, TORN, traced=bool(bench.strace().program))) if changing else ()
+        path, world = stage.config_path, stage.world()
+    found = judged(changing, torn, path) if changing else skipped(CLAIM, _nothing(rounds))
+    return shown(found, world)
+
+
+def judged(changing: Sequence[Round], torn: Sequence[Round], path: str) -> tuple[Finding, ...]:
+    faults = [fault for one in changing for fault in faults_of(one, path)]
+    return findings(CLAIM, faults, control=control(changing, torn, path), saw=_told(changing))
+
+
+def _nothing(rounds: Sequence[Round]) -> str:
+    refused = next((one.play.said for one in rounds if not one.play.well), "")
+    return (
+        f"it changed no file ({refused})" if refused else "it changed no file: it gives arguments, or all is as asked"
+    )
+
+
+# ---- playing
+def _rounds(stage: Rig) -> Iterator[Round]:
+    """Most of them under strace, where every call takes longer: more is seen of a short moment, too. What a first round
+    has shown to change nothing is not done again, and a slow one is done once more only."""
+    known = bool(stage.bench.strace().program)
+    first = tuple(_pair(stage, stage.bench.generator, traced=known))
+    yield from first
+    times = 1 if sum(one.play.outcome.seconds for one in first) > _SLOW else _ROUNDS
+    wishes = 2 if first[1].changed or not known else 1
+    for number in range(times):
+        yield from _pair(stage, stage.bench.generator, traced=known and number + 1 < times, wishes=wishes)
+
+
+def _pair(stage: Rig, generator: Generator, *, traced: bool, wishes: int = 2) -> Iterator[Round]:
+    """A first run, and one that is asked for something else."""
+    before = stage.config(stage.lay(generator=generator))
+    for run, wish in enumerate((stage.bench.wish, stage.bench.other)[:wishes], start=1):
+        one = _round(stage, generator, wish, before=before, run=run, traced=traced)
+        yield one
+        before = one.play.config
+
+
+def _round(stage: Rig, generator: Generator, wish: Wish, *, before: bytes | None, run: int, traced: bool) -> Round:
+    strace, log = stage.bench.strace(), stage.log()
+    with looking(stage.top, stage.config_path) as onlooker:
+        play = stage.play(wish, generator=generator, run=run, prefix=strace.words(log) if traced else ())
+    calls = tracing.kept(log).calls if traced else ()
+    return Round(before=before, play=play, looks=onlooker.looks, calls=calls, traced=traced)
+
+
+# ---- judging: pure
+def faults_of(one: Round, path: str) -> Iterator[Fault]:
+    for sight in one.looks.other_than((one.before, one.play.config)):
+        if one.is_step(sight):
+            yield from _of_step(sight, one)
+        else:
+            yield _of_sight(sight, one)
+    yield from in_place(one.calls, path, there=one.before is not None)
+
+
+def _of_sight(sight: Sight, one: Round) -> Fault:
+    if sight.kind != "file":
+        return Fault(reason="taken-away", saw=f"a reader found no file at all ({sight.kind}), {sight.looks} times")
+    whole = max(len(one.before or b""), len(one.play.config or b""))
+    empty = not sight.content
+    return Fault(
+        reason="emptied-first" if empty else "half-a-file", diff=difference(one.play.config or b"", sight.content),
+        saw=f"a reader found {'an empty file' if empty else f'{len(sight.content)} bytes of {whole}'}",
+    )  # fmt: skip
+
+
+def _of_step(sight: Sight, one: Round) -> Iterator[Fault]:
+    if not read(sight.content).loads:
+        yield _of_sight(sight, one)
+    elif not is_between(sight.content, one.before, one.play.config):
+        saw = "a reader found a whole file between two steps, without keys that it has before and afterwards"
+        yield Fault(reason=HALF_DONE, saw=saw, diff=difference(one.play.config or b"", sight.content))
+
+
+def in_place(calls: Iterable[Call], path: str, *, there: bool) -> Iterator[Fault]:
+    """What the system calls say. `there`: whether there was a file in the beginning."""
+    for call in calls:
+        if not call.worked:
+            continue
+        if call.takes_away and _holds(call.takes_away, path):
+            if there:
+                yield Fault(reason="taken-away", saw=f"{call.name} takes the file away before another one is there")
+            there = False
+        reason, what = _in_one_place(call, path, there=there)
+        if reason:
+            yield Fault(reason=reason, saw=f"{call.name} {what}")
+        there = there or path in call.changed
+
+
+def _in_one_place(call: Call, path: str, *, there: bool) -> tuple[str, str]:
+    if call.puts == path or path not in call.changed:
+        return "", ""
+    if call.makes or call.empties:
+        if not there:
+            return "made-empty", "makes an empty file where it is read, which is filled later"
+        return ("emptied-first", "empties the file where it is read") if call.empties else ("", "")
+    return ("written-in-place", "writes into the file where it is read") if path in call.writes else ("", "")
+
+
+def _holds(gone: str, path: str) -> bool:
+    return path == gone or path.startswith(f"{gone}/")
+
+
+def control(changing: Sequence[Round], torn: Sequence[Round], path: str) -> Control:
+    """Who looked at this generator has seen the old file and the new one, and caught the other writer."""
+    both = all(one.looks.saw(one.before) and one.looks.saw(one.play.config) for one in changing)
+    caught = any(_seen_by_reader(one) for one in torn)
+    controls = [
+        Control("a writer that empties the file, waits and writes is seen by the same reader", caught),
+        Control("the reader has seen each old file and each new one", both),
+    ]
+    if any(one.traced for one in changing):
+        noted = any(tuple(in_place(one.calls, path, there=True)) for one in torn)
+        known = all(any(path in call.changed for call in one.calls) for one in changing if one.traced)
+        controls.append(Control("that writer's calls, and this generator's, are seen by strace", noted and known))
+    return all_hold(controls)
+
+
+def _seen_by_reader(one: Round) -> bool:
+    return bool(one.looks.other_than((one.before, one.play.config)))
+
+
+def _told(changing: Sequence[Round]) -> str:
+    looks = sum(one.looks.looks for one in changing)
+    traced = sum(one.traced for one in changing)
+    steps = sum(one.is_step(sight) for one in changing for sight in one.looks.seen)
+    between = f"; {steps} times between two steps, with each key as before or as afterwards" if steps else ""
+    by = f"{traced} of them under strace" if traced else "without strace (apt install strace sees more)"
+    return f"{len(changing)} runs that changed the file, {by}; read {looks} times meanwhile, always whole{between}"

@@ -1,0 +1,202 @@
+"""P16: killed at each call that changes a file, a generator leaves the old file or the new one, and can run again."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks.codex_toml import comparable, read
+from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, difference, findings, skipped
+from pytest_codexsandbox.generators.stress import strace as tracing
+from pytest_codexsandbox.generators.stress.intermediate_files import HALF_DONE, are_whole, is_between
+from pytest_codexsandbox.generators.stress.kill_choice import QUICK, SLOW, Choice, choice
+from pytest_codexsandbox.generators.stress.kill_points import Point, points, stable_paths
+from pytest_codexsandbox.generators.stress.setup import Play, Rig, StrainBench, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.strace_log import CHANGING, Call, Trace
+from pytest_codexsandbox.model.generator import Finding
+
+CLAIM: Final = (
+    "killed at any call that changes a file, it leaves the old file or the new one, and the next run is right"
+)
+_SLOW: Final = 1.0  # seconds of a run
+_TORN: Final = ("half-a-file", "emptied-first", HALF_DONE)
+_TRIES: Final = 3  # threads may come to it in another order
+
+
+class Strike(msgspec.Struct, frozen=True, kw_only=True):
+    """One kill, what it left, and what the next run made of it."""
+
+    point: Point
+    struck: bool
+    left: bytes | None
+    again: Play
+
+
+class Untroubled(msgspec.Struct, frozen=True, kw_only=True):
+    """The same run without a kill."""
+
+    old: bytes | None
+    new: bytes | None
+    same_bytes: bool = True  # whether it leaves the same bytes each time
+    steps: bool = False  # it replaces the whole file several times
+
+    def is_whole(self, content: bytes | None) -> bool:
+        """Checks for the old file, the new one, and a file between two steps that has each key of one of them."""
+        if content == self.old or self.is_new(content):
+            return True
+        return self.steps and is_between(content, self.old, self.new)
+
+    def is_new(self, content: bytes | None) -> bool:
+        if self.same_bytes or content is None or self.new is None:
+            return content == self.new
+        return comparable(read(content).data) == comparable(read(self.new).data) and read(content).loads
+
+
+def killed(bench: StrainBench) -> tuple[Finding, ...]:
+    why = cannot(bench) or bench.strace().why
+    if why:
+        return skipped(CLAIM, why)
+    with rig(bench) as stage:
+        return shown(_played(stage), stage.world())
+
+
+def _played(stage: Rig) -> tuple[Finding, ...]:
+    plain = _fresh(stage)
+    quick = plain.outcome.seconds < _SLOW
+    (first, calls), (second, more) = (_counted(stage, tracing.ALL if quick else CHANGING) for _ in range(2))
+    why = _cannot(first, second, plain, calls, stage)
+    if why:
+        return skipped(CLAIM, why)
+    same_bytes = first.config == second.config == plain.config
+    known = Untroubled(old=stage.config(stage.lay()), new=plain.config, same_bytes=same_bytes,
+                       steps=are_whole(calls, stage.config_path))  # fmt: skip
+    found = points(calls, stage.tops, stable_paths(calls, more))
+    chosen = choice(found, calls, stage.config_path, QUICK if quick else SLOW)
+    return judged(known, [_strike(stage, point) for point in chosen.points], chosen)
+
+
+def judged(known: Untroubled, strikes: Sequence[Strike], chosen: Choice) -> tuple[Finding, ...]:
+    faults = [fault for strike in strikes for fault in faults_of(strike, known)]
+    return findings(CLAIM, faults, control=control(strikes, known, chosen), saw=_told(strikes, known, chosen))
+
+
+# ---- playing
+def _fresh(stage: Rig) -> Play:
+    stage.lay()
+    return stage.play()
+
+
+def _counted(stage: Rig, names: Sequence[str]) -> tuple[Play, tuple[Call, ...]]:
+    stage.lay()
+    play = stage.play(prefix=stage.bench.strace().words(stage.log(), calls=names))
+    return play, tracing.kept(stage.log()).calls
+
+
+def _cannot(first: Play, second: Play, plain: Play, calls: Sequence[Call], stage: Rig) -> str:
+    if not plain.well:
+        return f"it wrote nothing here: {plain.said}"
+    if plain.config == stage.config(stage.lay()):
+        return "it changed no file: it gives arguments, or all is as asked"
+    if not (first.well and second.well and calls):
+        return f"strace does not work around it here: {first.said}"
+    if not read(plain.config or b"").loads:
+        return "what it writes does not load: generator.parses tells of that"
+    if first.config != plain.config and comparable(read(first.config or b"").data) != comparable(
+        read(plain.config or b"").data
+    ):
+        return "it writes something else each time: nobody can say which file is the new one"
+    return ""
+
+
+def _strike(stage: Rig, point: Point) -> Strike:
+    """Every time from the same start."""
+    strace = stage.bench.strace()
+    trace, left = Trace(), None
+    for _ in range(_TRIES):
+        stage.lay()
+        words = strace.words(stage.log(), calls=(point.name,), inject=point.inject, path=point.path)
+        left = stage.play(prefix=words).config
+        trace = tracing.kept(stage.log())
+        if point.struck(trace):
+            break
+    return Strike(point=point, struck=point.struck(trace), left=left, again=stage.play(run=2))
+
+
+# ---- judging: pure
+def faults_of(strike: Strike, known: Untroubled) -> Iterator[Fault]:
+    if not strike.struck:
+        return
+    at = f"killed before {strike.point.target.name} (change {strike.point.number + 1})"
+    left = strike.left
+    if not known.is_whole(left):
+        yield _torn(left, known, at)
+    elif left is not None and not read(left).loads and read(known.old or b"").loads:
+        yield Fault(reason=read(left).reason, saw=f"{at}: {read(left).fault}")
+    if not strike.again.well:
+        yield Fault(reason="does-not-recover", saw=f"{at}: the next run {strike.again.said}", direction="denied")
+    elif not known.is_new(strike.again.config):
+        diff = difference(known.new or b"", strike.again.config or b"")
+        yield Fault(reason="does-not-recover", saw=f"{at}: the next run leaves another file than ever", diff=diff)
+
+
+def _torn(left: bytes | None, known: Untroubled, at: str) -> Fault:
+    if left is None:
+        return Fault(reason="file-lost", saw=f"{at}: there is no file any more")
+    word = "emptied-first" if not left else HALF_DONE if known.steps and read(left).loads else "half-a-file"
+    saw = (
+        f"{at}: {len(left)} bytes are left, neither the old {len(known.old or b'')} nor the new {len(known.new or b'')}"
+    )
+    return Fault(reason=word, saw=saw, diff=difference(known.new or b"", left))
+
+
+def control(strikes: Sequence[Strike], known: Untroubled, chosen: Choice) -> Control:
+    """Each kill was seen to strike, each state of the file was seen, and a torn file would not have passed."""
+    missed = sum(not one.struck for one in strikes)
+    text = f"each of {len(strikes)} kills is seen to have struck ({missed} were not)"
+    seen = "a kill shows the configuration between each two calls on it"
+    if chosen.unseen:
+        seen += f" ({chosen.unseen} times none does: another process makes the same call first)"
+    return all_hold((
+        Control(text, bool(strikes) and not missed),
+        Control(seen, not chosen.unseen),
+        Control("a part of the new file is taken for what it is", any(_notices(one, known) for one in strikes[:1])),
+    ))  # fmt: skip
+
+
+def _notices(strike: Strike, known: Untroubled) -> bool:
+    torn = Strike(point=strike.point, struck=True, left=part_of(known), again=strike.again)
+    return any(fault.reason in _TORN for fault in faults_of(torn, known))
+
+
+def part_of(known: Untroubled) -> bytes:
+    """Returns a torn file: half of the new one, or another part of it where that half equals the old file."""
+    new = known.new or b""
+    half = len(new) // 2
+    lengths = (*range(half, -1, -1), *range(half + 1, len(new)))
+    parts = (new[:length] for length in lengths)
+    return next((one for one in parts if not known.is_whole(one)), new + b"\0")
+
+
+def _told(strikes: Sequence[Strike], known: Untroubled, chosen: Choice) -> str:
+    olds = sum(one.left == known.old for one in strikes)
+    news = sum(one.left != known.old and known.is_new(one.left) for one in strikes)
+    between = len(strikes) - olds - news
+    steps = f", {between} times a file between two steps with each key of one of them" if between else ""
+    left = f"the old file was left {olds} times, the new one {news} times{steps}, and each next run was right"
+    return f"killed at {_tried(chosen)}: {left}{_unreachable(chosen)}"
+
+
+def _tried(chosen: Choice) -> str:
+    own = f"{_number(len(chosen.own), chosen.own_calls)} on the configuration (and on the file that becomes it)"
+    return f"{own}, {_number(len(chosen.others), chosen.other_calls)} on other files" if chosen.other_calls else own
+
+
+def _number(tried: int, calls: int) -> str:
+    if tried == calls:
+        return f"all {calls} calls"
+    return f"{tried} of {calls} calls (a sample)"
+
+
+def _unreachable(chosen: Choice) -> str:
+    lost = chosen.unreachable
+    return f"; {lost} could not be singled out: another process comes to the same call first" if lost else ""

@@ -1,0 +1,117 @@
+"""Chooses the calls at which a generator is killed. Pure.
+
+Calls on the configuration come first, and all of them are taken up to a bound. The rest is a sample.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.stress.kill_points import Point, spread
+from pytest_codexsandbox.generators.stress.strace_log import Call
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """Kills of one generator. Each costs two runs of it."""
+
+    configuration: int
+    altogether: int  # the sample fills up to this number
+    others: int  # the sample has at least this many
+
+
+QUICK: Final = Bounds(configuration=96, altogether=16, others=8)
+SLOW: Final = Bounds(configuration=24, altogether=6, others=3)
+"""An atomic writer makes 3 to 8 calls on the configuration. A file of 64 KiB that is written by 4 KiB takes 20, a
+program that writes each line by itself some hundreds: there a sample shows the torn file as well."""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """`own`: at calls on the configuration. `others`: at calls on other files."""
+
+    own: tuple[Point, ...]
+    others: tuple[Point, ...]
+    own_calls: int  # calls on the configuration, reachable or not
+    other_calls: int
+    unreachable: int
+    unseen: int  # states of the configuration between two of its calls that no kill shows
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        return (*self.own, *self.others)
+
+
+def becoming(calls: Sequence[Call], config: str) -> frozenset[str]:
+    """Returns the path of the configuration and of each file that is renamed or linked to it."""
+    names = {config}
+    for call in reversed(calls):
+        if call.done and call.worked and len(call.paths) > 1 and call.puts:
+            names |= {
+                call.paths[0] + name.removeprefix(call.puts)
+                for name in tuple(names)
+                if name == call.puts or name.startswith(f"{call.puts}/")
+            }
+    return frozenset(names)
+
+
+def choice(found: Sequence[Point], calls: Sequence[Call], config: str, bounds: Bounds) -> Choice:
+    names = becoming(calls, config)
+    of_config = [one for one in found if any(is_on(one.target, name) for name in names)]
+    direct = [one for one in of_config if is_on(one.target, config)]
+    # Calls on the configuration itself first, where the bound does not let in all of them.
+    numbers = {one.number for one in direct}
+    temporary = [one for one in of_config if one.number not in numbers]
+    own = _first(direct, temporary, most=bounds.configuration)
+    numbers |= {one.number for one in temporary}
+    rest = [one for one in found if one.reachable and one.number not in numbers]
+    due = _due(direct, found, own) if len(direct) <= bounds.configuration else []
+    others = _sample(rest, due, of_config, most=max(bounds.others, bounds.altogether - len(own)))
+    return Choice(
+        own=own, others=others, own_calls=len(of_config), other_calls=len(found) - len(of_config),
+        unreachable=sum(not one.reachable for one in found),
+        unseen=len(_unseen(direct, (*own, *others))) if len(direct) <= bounds.configuration else 0,
+    )  # fmt: skip
+
+
+def is_on(call: Call, path: str) -> bool:
+    """Checks whether a call changes this file, or moves or removes a folder above it."""
+    if path in call.changed:
+        return True
+    moved = (call.takes_away, call.puts)
+    return any(one and path.startswith(f"{one}/") for one in moved)
+
+
+def _first(direct: Sequence[Point], temporary: Sequence[Point], *, most: int) -> tuple[Point, ...]:
+    chosen = spread([one for one in direct if one.reachable], most)
+    left = most - len(chosen)
+    more = spread([one for one in temporary if one.reachable], left) if left > 1 else ()
+    return tuple(sorted((*chosen, *more), key=lambda one: one.number))
+
+
+def _sample(rest: Sequence[Point], due: Sequence[Point], of_config: Sequence[Point], *, most: int) -> tuple[Point, ...]:
+    """Returns a spread of the rest. The first call after the last one on the configuration is always taken: a lock
+    that is removed there is still in the way of the next run."""
+    if len(rest) <= most:
+        return tuple(rest)
+    last = of_config[-1].number if of_config else -1
+    after = [one for one in rest if one.number > last][:1] if of_config else []
+    chosen = {one.number: one for one in (*due, *after)}
+    chosen |= {one.number: one for one in spread(rest, max(2, most - len(chosen)))}
+    return tuple(chosen[number] for number in sorted(chosen))
+
+
+def _due(direct: Sequence[Point], found: Sequence[Point], own: Sequence[Point]) -> list[Point]:
+    """Returns kills that show the file before a call that cannot be singled out: any other call since the last one."""
+    between = ([one for one in found if one.reachable and lo < one.number < hi] for lo, hi in _unseen(direct, own))
+    return [some[-1] for some in between if some]
+
+
+def _unseen(direct: Sequence[Point], asked: Sequence[Point]) -> list[tuple[int, int]]:
+    """Returns each pair of calls on the configuration with no kill after the first and up to the second."""
+    struck = {one.number for one in asked}
+    return [
+        (first.number, then.number)
+        for first, then in itertools.pairwise(direct)
+        if not any(number in struck for number in range(first.number + 1, then.number + 1))
+    ]

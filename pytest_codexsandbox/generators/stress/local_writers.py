@@ -1,0 +1,48 @@
+"""Writers of ours beside a generator that runs in an environment: they are Python functions of this machine, so they
+work on a copy of the file here, and what they make of it goes to its place in there."""
+
+import importlib
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.other_writers import WRITERS
+from pytest_codexsandbox.generators.private_dirs import Folders
+from pytest_codexsandbox.model.generator import CONFIG, Files, Outcome, Wish
+from pytest_codexsandbox.model.generator_spec import Generator
+
+
+def is_ours(generator: Generator) -> bool:
+    return WRITERS.get(generator.name) == generator
+
+
+def write(writer: Generator, wish: Wish, *, run: int, stage: Folders, world: dict[str, str]) -> Outcome:
+    """In place, as it does here: the file's own mode and owner stay."""
+    before = stage.files()
+    content, said = _written(writer, _content(before, world), {"params": wish.params, "run": run})
+    if content is not None:
+        place = {"top": "CODEX_HOME", "path": CONFIG.removeprefix("@CODEX_HOME@/"), "kind": "file", "content": content}
+        stage.act("lay", stage.folders, entries=[place])
+    return Outcome(
+        ended="exit", refused=bool(said.get("refused")), reason=said.get("reason", ""), told=True, files=stage.files()
+    )
+
+
+def _content(files: Files, world: dict[str, str]) -> bytes | None:
+    state = seen.config(files, world)
+    return state.content if state.kind == "file" else None
+
+
+def _written(
+    writer: Generator, content: bytes | None, given: Mapping[str, Any]
+) -> tuple[bytes | None, Mapping[str, Any]]:
+    module, _, function = writer.spec.text.partition(":")
+    change: Callable[[Mapping[str, Any]], Mapping[str, Any]] = getattr(importlib.import_module(module), function)
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-writer-") as folder:
+        path = Path(folder) / "config.toml"
+        if content is not None:
+            path.write_bytes(content)
+        said = change({**given, "config": str(path)})
+        return (path.read_bytes() if path.is_file() else None), said

@@ -1,0 +1,200 @@
+"""P14: a file that an older release wrote is taken over.
+
+Who lost what is told apart: what the older one had already taken from the user, nobody can give back; what it had only
+moved (a key that its table captured) is still there, and must be there afterwards, at its own place or where it was.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.block_markers import one_marker_pair
+from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, everywhere, leaves, read, written
+from pytest_codexsandbox.generators.checks.findings import (
+    Control,
+    Fault,
+    all_hold,
+    difference,
+    findings,
+    listed,
+    skipped,
+)
+from pytest_codexsandbox.generators.checks.idempotence import second_run_same
+from pytest_codexsandbox.generators.checks.key_placement import CLAIM as PLACES
+from pytest_codexsandbox.generators.checks.key_placement import own_place
+from pytest_codexsandbox.generators.checks.ownership import Own, own
+from pytest_codexsandbox.generators.checks.toml_syntax import CLAIM as LOADS
+from pytest_codexsandbox.generators.checks.toml_syntax import parses
+from pytest_codexsandbox.generators.checks.user_values import users
+from pytest_codexsandbox.generators.stress.remaining_content import comments, comments_remain, first_of, values_remain
+from pytest_codexsandbox.generators.stress.setup import Rig, StrainBench, cannot, rig, shown
+from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+
+TAKEN: Final = "a file in an older shape says the same afterwards as an empty one, and the user's words in it stay"
+_ESSENTIAL: Final = (LOADS, PLACES)
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """`story`: the file in the older shape, and the runs of the new one on it."""
+
+    name: str  # of the older one
+    users: bytes  # what the user had before any of it
+    older: bytes  # after the older one
+    story: Story
+    older_owns: Own  # what the older one sets
+
+
+def migrates(bench: StrainBench) -> tuple[Finding, ...]:
+    why = cannot(bench)
+    if why:
+        return skipped(TAKEN, why)
+    with rig(bench) as stage:
+        move, why = _moved(stage)
+        world = stage.world()
+    return shown(skipped(TAKEN, why) if move is None else judged(move, bench.declaration), world)
+
+
+def _moved(stage: Rig) -> tuple[Move | None, str]:
+    older = stage.bench.neighbour()
+    alone, its_alone = stage.alone().config, stage.alone(older).config
+    theirs = stage.config(stage.lay(generator=older))
+    shaped = stage.play(generator=older)
+    if not shaped.well or shaped.config is None or shaped.config == theirs:
+        return None, f"{older.name} wrote nothing here: {shaped.said}"
+    files = shaped.outcome.files
+    runs = [stage.play(run=number).outcome for number in (1, 2, 3)]
+    story = stage.story(files, runs, alone=alone)
+    before = stage.story(files, runs, alone=its_alone)
+    owns = own(before, older.declaration)
+    return Move(name=older.name, users=theirs or b"", older=shaped.config, story=story, older_owns=owns), ""
+
+
+# ---- judging: pure
+def judged(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
+    if seen.refused(move.story.first):
+        return _declined(move)
+    found = (
+        *parses(move.story, declaration), *own_place(move.story, _may_give_back(move, declaration)),
+        *one_marker_pair(move.story, declaration), *second_run_same(move.story, declaration),
+    )  # fmt: skip
+    unasked = next((one.skipped for one in found if one.skipped and one.claim in _ESSENTIAL), "")
+    if unasked:
+        return skipped(TAKEN, unasked)
+    rows = [_named(move, one) for one in found if not one.skipped]
+    return (*rows, *_same_as_alone(move), *_users_words(move, declaration), *_comments_stay(move))
+
+
+def _may_give_back(move: Move, declaration: Declaration) -> Declaration:
+    """A key of the user's that the older one had captured may be written where it was before."""
+    if declaration.owns is None:
+        return declaration
+    theirs = tuple(written(path) for path in users(move.users, move.older_owns))
+    return msgspec.structs.replace(declaration, owns=(*declaration.owns, *theirs))
+
+
+def _named(move: Move, one: Finding) -> Finding:
+    more = _older(move)
+    return msgspec.structs.replace(
+        one, claim=f"from {move.name}: {one.claim}", control=f"{more.text}; {one.control}",
+        control_held=one.control_held and more.held,
+    )  # fmt: skip
+
+
+def _declined(move: Move) -> tuple[Finding, ...]:
+    """It may leave alone what does not load. It has said that it takes over what does."""
+    run = move.story.first
+    after = seen.config(run.files, move.story.world).content
+    loads = read(move.older).loads
+    why = " ".join((run.reason or run.stderr.strip() or run.stdout.strip()).split())[:300]
+    faults = []
+    if loads:
+        faults.append(Fault(reason="declines-older-shape", saw=f"it declines: {why}", direction="denied"))
+    if after != move.older:
+        diff = difference(move.older, after)
+        faults.append(Fault(reason="declined-and-wrote", saw=f"it declined, and wrote: {why}", diff=diff))
+    saw = f"{move.name} left no TOML ({read(move.older).fault}); it declined, and left every byte: {why}"
+    return findings(TAKEN, faults, control=_older(move), saw=saw)
+
+
+def _same_as_alone(move: Move) -> tuple[Finding, ...]:
+    """But for what the user had set to something else before any of it."""
+    alone = move.story.alone or b""
+    theirs = users(move.users, move.older_owns)
+    due = {path: value for path, value in leaves(read(alone).data).items() if path not in theirs}
+    claim = f"from {move.name}: what it sets has the values that it has where there was no file"
+    return values_remain(claim, due, move.story, example=alone, was="where there was no file", more=_older(move))
+
+
+def _comments_stay(move: Move) -> tuple[Finding, ...]:
+    """Those that the older one had left."""
+    left = comments(move.older)
+    theirs = tuple(text for text in comments(move.users) if text in left)
+    claim = f"from {move.name}: the user's comments that it had left stay"
+    return comments_remain(claim, theirs, move.story, example=move.older, more=_older(move))
+
+
+def _older(move: Move) -> Control:
+    return Control("the file is in the older shape", move.older != move.users)
+
+
+def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
+    claim = f"from {move.name}: the user's words that it had left stay"
+    theirs = _theirs(move, own(move.story, declaration))
+    there, lost = placed(theirs, move.older)
+    after = seen.results(move.story)
+    if not there or not all(read(one.content).loads for one in after):
+        return ()
+    faults = first_of(after, lambda one: missing(there, one.content, one.name, move))
+    controls = (
+        _older(move),
+        Control("a file without them is noticed", bool(there) and any(missing(there, b"", "", move))),
+        Control("the file that had them passes", not any(missing(there, _with_them(move), "", move))),
+    )
+    gone = f"; {move.name} itself had lost {listed([written(path) for path in lost])}" if lost else ""
+    moved = [written(path) for path, place in there.items() if place != path]
+    captured = f"; {move.name} had captured {listed(moved)}" if moved else ""
+    return findings(claim, faults, control=all_hold(controls), saw=f"{len(there)} are there{captured}{gone}")
+
+
+def _with_them(move: Move) -> bytes:
+    return move.older if read(move.older).loads else move.users
+
+
+def _theirs(move: Move, ownership: Own) -> dict[Path, Any]:
+    return {
+        path: value for path, value in users(move.users, ownership).items() if not move.older_owns.owns(path)
+    }  # fmt: skip
+
+
+def placed(theirs: dict[Path, Any], older: bytes) -> tuple[dict[Path, Path], tuple[Path, ...]]:
+    """Each key of the user's and where the older one has put it, and those that it has lost. In a file that does not
+    load any more a key is taken to stand at its own place if its word is there."""
+    reading = read(older)
+    found: dict[Path, Path] = {}
+    for path, value in theirs.items():
+        place = _place_of(path, value, reading.data) if reading.loads else path
+        if place is not None and (reading.loads or path[-1].encode() in older):
+            found[path] = place
+    return found, tuple(path for path in theirs if path not in found)
+
+
+def _place_of(path: Path, value: Any, data: dict[str, Any]) -> Path | None:
+    everything = dict(everywhere(data))
+    if path in everything and comparable(everything[path]) == comparable(value):
+        return path
+    alike = (at for at, one in everything.items() if at[-len(path) :] == path and comparable(one) == comparable(value))
+    return next(alike, None)
+
+
+def missing(there: dict[Path, Path], content: bytes, name: str, move: Move) -> Iterator[Fault]:
+    """At its own place, or, where the older one had captured it, still there."""
+    values = leaves(read(move.users).data)
+    now = dict(everywhere(read(content).data))
+    for path, place in there.items():
+        good = [at for at in {path, place} if at in now and comparable(now[at]) == comparable(values[path])]
+        if not good:
+            was = "" if place == path else f", which {move.name} had captured as {written(place)},"
+            saw = f"{name}: {written(path)} = {values[path]!r}{was} is gone"
+            yield Fault(reason="key-lost", saw=saw, diff=difference(move.older, content))

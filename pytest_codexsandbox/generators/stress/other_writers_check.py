@@ -1,0 +1,217 @@
+"""P13: the generator, another program that writes the same file, and the generator again.
+
+What lay there before that last run is what somebody wrote: it must be there afterwards, and the file must say what was
+asked for. The checks are those of every story; what is new is only how it begins.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.block_markers import one_marker_pair
+from pytest_codexsandbox.generators.checks.codex_toml import leaves, read
+from pytest_codexsandbox.generators.checks.file_attributes import mode_owner_links, no_leftovers
+from pytest_codexsandbox.generators.checks.findings import Control, Fault, difference, findings, skipped
+from pytest_codexsandbox.generators.checks.idempotence import does_not_grow, second_run_same
+from pytest_codexsandbox.generators.checks.key_placement import own_place
+from pytest_codexsandbox.generators.checks.line_endings import line_ends_kept
+from pytest_codexsandbox.generators.checks.ownership import own
+from pytest_codexsandbox.generators.checks.toml_syntax import parses
+from pytest_codexsandbox.generators.checks.user_values import values_kept
+from pytest_codexsandbox.generators.other_writers import NEEDS_MARKS
+from pytest_codexsandbox.generators.stress.remaining_content import comments, comments_remain, values_remain
+from pytest_codexsandbox.generators.stress.setup import Play, Rig, StrainBench, cannot, rig, shown
+from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story, Wish
+
+RIGHT: Final = "after another program wrote the same file, the next run leaves one that loads and says what was asked"
+THEIRS: Final = "the run after another program's takes nothing away that the user or that program wrote"
+_ESSENTIAL: Final = (parses, own_place)
+_MORE: Final = (
+    one_marker_pair, line_ends_kept, mode_owner_links, no_leftovers, second_run_same, does_not_grow,
+)  # fmt: skip
+
+
+class Visit(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it. `story`: what the other one left, and the two runs on it."""
+
+    name: str  # of the other one
+    story: Story
+    ours: bytes  # after our first run
+    theirs: bytes | None  # after the other one's
+    other: Play
+
+    @property
+    def changed(self) -> bool:
+        return self.theirs != self.ours
+
+    @property
+    def refused(self) -> bool:
+        """It declined to touch what the other one left."""
+        return seen.refused(self.story.first)
+
+
+def survives(bench: StrainBench) -> tuple[Finding, ...]:
+    return _judged(bench, RIGHT, right)
+
+
+def keeps_theirs(bench: StrainBench) -> tuple[Finding, ...]:
+    return _judged(bench, THEIRS, kept)
+
+
+def _judged(
+    bench: StrainBench, claim: str, judge: Callable[[Visit, Declaration], tuple[Finding, ...]]
+) -> tuple[Finding, ...]:
+    why = cannot(bench)
+    if why:
+        return skipped(claim, why)
+    with rig(bench) as stage:
+        visit, why = _visit(stage)
+        world = stage.world()
+    return shown(skipped(claim, why) if visit is None else judge(visit, bench.declaration), world)
+
+
+# ---- playing
+def _visit(stage: Rig) -> tuple[Visit | None, str]:
+    bench, other = stage.bench, stage.bench.neighbour()
+    alone = stage.alone().config
+    before = stage.config(stage.lay())
+    first = stage.play()
+    if not first.well or first.config is None:
+        return None, f"it wrote nothing here: {first.said}"
+    if first.config == before:
+        return None, "it changed no file: it gives arguments, or all is as asked"
+    wish = _told_marks(bench, stage.story(first.outcome.files, [first.outcome], alone=alone))
+    if wish is None:
+        return None, "it marks nothing: its declaration has no `markers`, and none stand around what it writes"
+    theirs = stage.play(wish, generator=other)
+    if theirs.outcome.ended != "exit":
+        return None, f"{other.name} did not end by itself: {theirs.said}"
+    files = theirs.outcome.files
+    runs = [stage.play(run=number).outcome for number in (2, 3)]
+    story = stage.story(files, runs, alone=alone)
+    visit = Visit(name=other.name, story=story, ours=first.config, theirs=theirs.config, other=theirs)
+    return (visit, "") if visit.changed else (None, f"{other.name} left the file as it was: {theirs.said}")
+
+
+def _told_marks(bench: StrainBench, story: Story) -> Wish | None:
+    """What the other one is asked: those who disturb marks are told them. None: there are none."""
+    if bench.beside not in NEEDS_MARKS:
+        return bench.wish
+    marker = marker_of(own(story, bench.declaration).markers, story.alone)
+    if marker is None:
+        return None
+    return msgspec.structs.replace(bench.wish, params={"begin": marker.begin, "end": marker.end})
+
+
+def marker_of(markers: Iterable[Marker], alone: bytes | None) -> Marker | None:
+    """Of several blocks the first that it writes."""
+    there = comments(alone or b"")
+    return next((one for one in markers if one.end and {one.begin.strip(), one.end.strip()} <= set(there)), None)
+
+
+# ---- judging: pure
+def right(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
+    why = _spoilt_and_declined(visit)
+    if why:
+        return (why,)
+    if visit.refused:
+        return findings(RIGHT, [_declined(visit)], control=_really(visit), saw="")
+    essential = [one for check in _ESSENTIAL for one in check(visit.story, declaration)]
+    unasked = next((one.skipped for one in essential if one.skipped), "")
+    if unasked:
+        return skipped(RIGHT, unasked)
+    more = [one for check in _MORE for one in check(visit.story, declaration) if not one.skipped]
+    return (*_named(visit, essential), *_named(visit, more), *_same_values(visit))
+
+
+def kept(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
+    why = _spoilt_and_declined(visit)
+    if why:
+        return (msgspec.structs.replace(why, claim=THEIRS),)
+    if visit.refused:
+        return _left_alone(visit)
+    values = values_kept(visit.story, declaration)
+    unasked = next((one.skipped for one in values if one.skipped), "")
+    if unasked:
+        return skipped(THEIRS, unasked)
+    return (*_named(visit, values), *_comments_stay(visit, declaration))
+
+
+def _named(visit: Visit, found: Iterable[Finding]) -> Iterator[Finding]:
+    """A row holds only where the other one has really changed something."""
+    for one in found:
+        yield msgspec.structs.replace(
+            one, claim=f"after {visit.name}: {one.claim}", control=f"{visit.name} has changed the file; {one.control}",
+            control_held=one.control_held and visit.changed,
+        )  # fmt: skip
+
+
+def _really(visit: Visit) -> Control:
+    return Control(f"{visit.name} has changed the file", visit.changed)
+
+
+def _spoilt_and_declined(visit: Visit) -> Finding | None:
+    """What the other one left does not load: it may be left alone then, with every byte, and nothing is lost."""
+    broken = not read(visit.theirs or b"").loads
+    if not (broken and visit.refused):
+        return None
+    untouched = all(seen.config(run.files, visit.story.world).content == visit.theirs for run in visit.story.runs)
+    return Finding(
+        claim=f"what {visit.name} has spoilt is repaired, or left alone with every byte",
+        saw=f"{visit.name} left no TOML ({read(visit.theirs or b'').fault}); it declined: {_reason(visit)}",
+        held=untouched, control=_really(visit).text, control_held=visit.changed,
+        reason="" if untouched else "declined-and-wrote",
+    )  # fmt: skip
+
+
+def _declined(visit: Visit) -> Fault:
+    saw = f"after {visit.name} it declines a file that loads: {_reason(visit)}"
+    return Fault(reason="declines-after-others", saw=saw, direction="denied")
+
+
+def _reason(visit: Visit) -> str:
+    run = visit.story.first
+    words = run.reason or run.stderr.strip() or run.stdout.strip() or f"exit {run.code}, not a word"
+    return " ".join(words.split())[:300]
+
+
+def _left_alone(visit: Visit) -> tuple[Finding, ...]:
+    """Who declines may still not touch anything."""
+    after = [seen.config(run.files, visit.story.world).content for run in visit.story.runs]
+    faults = [
+        Fault(reason="declined-and-wrote", saw=f"it declined, and wrote: {_reason(visit)}",
+              diff=difference(visit.theirs or b"", one))
+        for one in after if one != visit.theirs
+    ]  # fmt: skip
+    return findings(THEIRS, faults, control=_really(visit), saw=f"it declined and left every byte: {_reason(visit)}")
+
+
+def _same_values(visit: Visit) -> tuple[Finding, ...]:
+    """What it sets has the values that it had before the other one came."""
+    asked, ours = leaves(read(visit.story.alone or b"").data), leaves(read(visit.ours).data)
+    return values_remain(
+        f"after {visit.name}: what it sets has the same values as before",
+        {path: ours[path] for path in asked if path in ours}, visit.story, example=visit.ours, was="before",
+        more=_really(visit),
+    )  # fmt: skip
+
+
+def _comments_stay(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
+    """The other one may have moved them."""
+    claim = f"after {visit.name}: the comments of the user and of {visit.name} are still there"
+    theirs = comments_of_others(visit, declaration)
+    return comments_remain(claim, theirs, visit.story, example=visit.theirs or b"", more=_really(visit))
+
+
+def comments_of_others(visit: Visit, declaration: Declaration) -> tuple[str, ...]:
+    """Neither marks, nor what the generator itself wrote."""
+    marks = [text.strip() for one in own(visit.story, declaration).markers for text in (one.begin, one.end) if text]
+    mine, known = comments(visit.story.alone or b""), comments(visit.story.case.config or b"")
+    before = comments(visit.ours)
+    return tuple(
+        text
+        for text in comments(visit.theirs or b"")
+        if text not in mine and not any(mark in text for mark in marks) and (text in known or text not in before)
+    )

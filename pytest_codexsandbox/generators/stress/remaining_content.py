@@ -1,0 +1,63 @@
+"""What must be in a file after somebody's run: values at their places, comments by their words. Pure."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks.case_view import After
+from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, leaves, read, written
+from pytest_codexsandbox.generators.checks.findings import Control, Fault, findings
+from pytest_codexsandbox.generators.checks.toml_lexer import document
+from pytest_codexsandbox.model.generator import Finding, Story
+
+
+def values_remain(
+    claim: str, due: Mapping[Path, Any], story: Story, *, example: bytes, was: str, more: Control
+) -> tuple[Finding, ...]:
+    """`example`: a file that has them. `was`: where they had these values. Nothing is said of a file that does not
+    load: the check that parses says that."""
+    after = seen.results(story)
+    if not due or not all(read(one.content).loads for one in after):
+        return ()
+    faults = first_of(after, lambda one: unlike(due, one.content, one.name, was))
+    held = any(unlike(due, b"", "", was)) and not any(unlike(due, example, "", was))
+    control = Control(f"{more.text}; values that are not there are missed", held and more.held)
+    return findings(claim, faults, control=control, saw=f"{len(due)} keys, each with its value")
+
+
+def first_of(after: Iterable[After], look: Callable[[After], Iterable[Fault]]) -> tuple[Fault, ...]:
+    """Of the first run that has any: later ones would only say the same again."""
+    return next((found for one in after if (found := tuple(look(one)))), ())
+
+
+def unlike(due: Mapping[Path, Any], content: bytes, name: str, was: str) -> Iterator[Fault]:
+    now = leaves(read(content).data)
+    for path, value in due.items():
+        if path not in now or comparable(now[path]) != comparable(value):
+            saw = f"{name}: {written(path)} is {now.get(path, 'not there')!r}; {was} it is {value!r}"
+            yield Fault(reason="value-changed", saw=saw, direction="wrong-claim")
+
+
+def comments(content: bytes) -> tuple[str, ...]:
+    return tuple(one.text.strip() for one in document(content).comments)
+
+
+def comments_remain(
+    claim: str, theirs: Sequence[str], story: Story, *, example: bytes, more: Control
+) -> tuple[Finding, ...]:
+    """By their words, wherever they stand. `example`: a file that has them."""
+    if not theirs:
+        return ()
+    faults = first_of(seen.results(story), lambda one: gone(theirs, one.content, one.name))
+    held = any(gone(theirs, b"", "")) and not any(gone(theirs, example, ""))
+    control = Control(f"{more.text}; a file without comments is noticed", held and more.held)
+    return findings(claim, faults, control=control, saw=f"{len(theirs)} are there")
+
+
+def gone(theirs: Sequence[str], content: bytes, name: str) -> Iterator[Fault]:
+    there = list(comments(content))
+    for text in theirs:
+        if text in there:
+            there.remove(text)
+        else:
+            yield Fault(reason="comment-lost", saw=f"{name}: {text[:80]!r} is gone")

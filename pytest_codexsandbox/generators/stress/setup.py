@@ -1,0 +1,203 @@
+"""What a strain is given, and the one stage on which it plays: files laid, generators run, the file looked at."""
+
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement
+from pytest_codexsandbox.generators.environment_dirs import Inside
+from pytest_codexsandbox.generators.environment_runner import Elsewhere
+from pytest_codexsandbox.generators.local_dirs import Stage, place
+from pytest_codexsandbox.generators.private_dirs import Folders
+from pytest_codexsandbox.generators.runner import Asked, Runner
+from pytest_codexsandbox.generators.stress import local_writers as ours
+from pytest_codexsandbox.generators.stress import strace as tracing
+from pytest_codexsandbox.generators.stress.file_watch import content
+from pytest_codexsandbox.generators.stress.strace import Tracer
+from pytest_codexsandbox.model.generator import Case, Declaration, Files, Finding, Outcome, Row, Story, Wish
+from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
+from pytest_codexsandbox.protocols import Environment
+
+NOT_THERE: Final = Tracer(why="strace is used where generators run here, and these run in an environment")
+NOTHING: Final = Case(id="nothing", why="there is no file", config=None)
+
+
+class StrainBench(msgspec.Struct, frozen=True, kw_only=True):
+    generator: Generator
+    case: Case  # a user's file: a rich, ordinary one
+    wish: Wish
+    other: Wish  # another one, which leads to another file
+    version: str  # of Codex, as a generator is told it
+    folder: Path  # of the run, outside the temp directory
+    confinement: Confinement = UNCONFINED
+    codex: str = ""  # the program of the cell, for those who call it
+    beside: str = ""  # the other writer, or the older shape
+    named: Callable[[str], Generator] | None = None  # who is called so: other writers and older shapes
+    row: Row | None = None  # of its decision matrix, that fits
+    tracer: Tracer | None = None  # None: strace, if it is there
+    environment: Environment | None = None  # in which it runs, instead of here
+
+    @property
+    def declaration(self) -> Declaration:
+        return self.generator.declaration
+
+    def strace(self) -> Tracer:
+        if self.environment is not None:
+            return NOT_THERE
+        return tracing.tracer() if self.tracer is None else self.tracer
+
+    def neighbour(self) -> Generator:
+        if self.named is None or not self.beside:
+            raise LookupError("nobody is named beside it")
+        return self.named(self.beside)
+
+
+class Play(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, and the configuration after it."""
+
+    outcome: Outcome
+    config: bytes | None
+
+    @property
+    def well(self) -> bool:
+        return self.outcome.ended == "exit" and not self.refused
+
+    @property
+    def refused(self) -> bool:
+        return seen.refused(self.outcome)
+
+    @property
+    def said(self) -> str:
+        """How it ended, and its own last words on one line."""
+        one = self.outcome
+        words = one.reason or one.error or one.stderr.strip()[-300:] or one.stdout.strip()[-300:] or "not a word"
+        return f"{one.ended} {one.code}: {' '.join(words.split())[:300]}"
+
+
+class Rig:
+    """The stage of one strain. Every folder has the same path in each play of it."""
+
+    def __init__(self, bench: StrainBench) -> None:
+        self.bench = bench
+        self.stage: Folders
+        self._runner: Runner
+        if bench.environment is None:
+            self.stage = stage = Stage(place(bench.folder))
+            self._runner = Runner(stage, bench.confinement)
+        else:
+            self.stage = inside = Inside(bench.environment)
+            self._runner = Elsewhere(bench.environment, inside)
+
+    def close(self) -> None:
+        self._runner.close()
+        self.stage.end()
+
+    @property
+    def top(self) -> str:
+        """Where somebody of this machine looks: of a generator that runs here."""
+        return posixpath.commonpath(self.stage.folders.values())
+
+    @property
+    def config_path(self) -> str:
+        return f"{self.stage.folders['CODEX_HOME']}/config.toml"
+
+    @property
+    def tops(self) -> tuple[str, ...]:
+        """The user's folders."""
+        return tuple(self.stage.folders[name] for name in ("HOME", "CODEX_HOME", "WORKSPACE"))
+
+    def log(self, name: str = "calls") -> str:
+        return tracing.log_of(self.stage.own, name)
+
+    def world(self) -> dict[str, str]:
+        return {name: path for name, path in self.stage.paths.items() if name in FOLDERS}
+
+    def lay(self, case: Case | None = None, *, generator: Generator | None = None) -> Files:
+        """The user's files as they were in the beginning."""
+        asked = self.asked(self.bench.wish, generator=generator)
+        self.stage.fresh()
+        self.stage.lay(case or self.bench.case, self._runner.values(asked), asked.generator.declaration)
+        return self.stage.files()
+
+    def asked(
+        self, wish: Wish, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
+    ) -> Asked:
+        bench = self.bench
+        return Asked(
+            generator=generator or bench.generator, wish=wish, version=bench.version, codex=bench.codex, run=run,
+            prefix=tuple(prefix),
+        )  # fmt: skip
+
+    def play(
+        self, wish: Wish | None = None, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
+    ) -> Play:
+        asked = self.asked(wish or self.bench.wish, generator=generator, run=run, prefix=prefix)
+        if self.bench.environment is not None and ours.is_ours(asked.generator):
+            return self._played(ours.write(asked.generator, asked.wish, run=run, stage=self.stage, world=self.world()))
+        parts = asked.generator.spec.parts or (asked.generator,)
+        outcome = Outcome(ended="not-started")
+        for part in parts:
+            outcome = self._runner.run(msgspec.structs.replace(asked, generator=part))
+            if outcome.ended != "exit" or outcome.code:
+                break
+        return self._played(outcome)
+
+    def together(self, asked: Sequence[Asked]) -> tuple[Play, ...]:
+        return tuple(self._played(one) for one in self._runner.together(asked))
+
+    def config(self, files: Files) -> bytes | None:
+        return content(seen.config(files, self.world()))
+
+    def _played(self, outcome: Outcome) -> Play:
+        return Play(outcome=outcome, config=self.config(outcome.files))
+
+    def story(self, before: Files, runs: Sequence[Outcome], *, alone: bytes | None, case: Case | None = None) -> Story:
+        """As the checks read it."""
+        bench = self.bench
+        return Story(
+            generator=bench.generator.name, case=case or bench.case, wish=bench.wish, before=before, runs=tuple(runs),
+            world=self.world(), confined=self._runner.by, alone=alone, row=bench.row,
+        )  # fmt: skip
+
+    def alone(self, generator: Generator | None = None) -> Play:
+        """What it writes where there is no file."""
+        self.lay(NOTHING, generator=generator)
+        return self.play(generator=generator)
+
+
+@contextmanager
+def rig(bench: StrainBench) -> Iterator[Rig]:
+    opened = Rig(bench)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def shown(found: Sequence[Finding], world: Mapping[str, str]) -> tuple[Finding, ...]:
+    """With placeholders for our folders: the same words in every run."""
+
+    def plain(text: str) -> str:
+        for name, path in sorted(world.items(), key=lambda item: -len(item[1])):
+            text = text.replace(path, f"@{name}@")
+        return text
+
+    return tuple(
+        msgspec.structs.replace(one, saw=plain(one.saw), diff=plain(one.diff), skipped=plain(one.skipped),
+                                control=plain(one.control))
+        for one in found
+    )  # fmt: skip
+
+
+def cannot(bench: StrainBench) -> str:
+    """Why nothing can be asked of it under strain; "" if something can."""
+    if bench.generator.spec.scheme == "chain":
+        return "a chain is several programs: each of them is asked by itself"
+    if bench.case.link:
+        return "the user's file is a link here: an ordinary one is asked about"
+    return ""

@@ -1,0 +1,114 @@
+"""One act, seen from both sides: inside the sandbox and in the control, each also from outside. Pure."""
+
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.doors.observe import look_key
+from pytest_codexsandbox.model.act import Act, DoneAct, Look
+from pytest_codexsandbox.model.base_acts import SEARCHED
+from pytest_codexsandbox.model.observation import Observation
+
+CHANGING: Final = frozenset(
+    {
+        "write", "append", "create", "mkdir", "rmdir", "unlink", "rename", "link", "symlink", "truncate", "chmod",
+        "unix-bind",
+    }
+)  # fmt: skip
+ARRIVING: Final = frozenset({"http", "dns", "unix-connect"})
+COMPARED: Final = frozenset({"read", "list"})
+NOT_RUN: Final = "not-run"
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """What an act did on one side."""
+
+    row: DoneAct
+    changed: tuple[str, ...]  # placeholder paths that differ afterwards
+    arrived: tuple[str, ...]  # rigs that it reached
+
+    @property
+    def ran(self) -> bool:
+        return self.row.step != NOT_RUN
+
+    @property
+    def showed(self) -> bool:
+        return bool(self.changed or self.arrived)
+
+
+def side(observation: Observation, act_id: str, act: Act) -> Side:
+    paths = dict.fromkeys((*((act.path,) if act.path.startswith("@") else ()), *act.looks, *moved(act)))
+    changed = tuple(path for path in paths if differs(observation, look_key(act_id, path)))
+    return Side(row=row_of(observation, act_id), changed=changed, arrived=arrivals_of(observation, act_id))
+
+
+def unlike(observation: Observation, control: Observation, act_id: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `paths` that are afterwards otherwise than in the control: a change alone may be the loss of it all.
+
+    What a link says names the folders of its own world, so of links only their being links is compared.
+    """
+    found = {path: [look_of(seen, act_id, path, before=False) for seen in (observation, control)] for path in paths}
+    return tuple(
+        path for path, looks in found.items() if len({(look.kind, look.size, look.sha256) for look in looks}) > 1
+    )
+
+
+def moved(act: Act) -> tuple[str, ...]:
+    """The second path of a rename or a link, which shows its effect as well as the first."""
+    to = act.params.get("to")
+    return (to,) if act.verb in ("rename", "link") and isinstance(to, str) and to.startswith("@") else ()
+
+
+def row_of(observation: Observation, act_id: str) -> DoneAct:
+    missing = DoneAct(act=act_id, ok=False, step=NOT_RUN, detail=f"the probe did not get to it: {ending(observation)}")
+    return observation.rows.get(act_id, missing)
+
+
+def arrivals_of(observation: Observation, act_id: str) -> tuple[str, ...]:
+    word = "-" + act_id.replace("/", "-").replace(".", "-")
+    return tuple(entry for entry in observation.arrivals if entry.endswith(word) or f"{word} " in f"{entry} ")
+
+
+def differs(observation: Observation, key: str) -> bool:
+    before, after = observation.before.get(key), observation.after.get(key)
+    if before is None or after is None:
+        return False
+    return not before.same_as(after) or (before.kind == after.kind == "file" and before.mode != after.mode)
+
+
+def look_of(observation: Observation, act_id: str, path: str, *, before: bool) -> Look:
+    looks = observation.before if before else observation.after
+    return looks.get(look_key(act_id, path)) or Look(path=path, kind="unreadable", error="nobody looked there")
+
+
+def left_behind(observation: Observation, *, told: bool = False) -> str:
+    """In words; `told`: with what it rests on."""
+    if observation.litter:
+        return f"left behind: {', '.join(observation.litter)}"
+    return f"nothing was left behind{'; what was put into each place was found' if told else ''}"
+
+
+def not_searched(*observations: Observation) -> list[str]:
+    """Places in which the search for litter did not find even the name that was put there for it."""
+    return [f"@{place}@" for place in SEARCHED if any(place not in one.searched for one in observations)]
+
+
+def ending(observation: Observation) -> str:
+    """How the call ended, with the first line of what it said."""
+    said = next((line for line in observation.stderr.splitlines() if line.strip()), observation.error)
+    how = {"exit": f"exit code {observation.code}", "signal": f"ended by a signal ({observation.code})"}
+    return f"{how.get(observation.ended, observation.ended)}{': ' + said.strip()[:300] if said else ''}"
+
+
+def told(done: Side, act: Act) -> str:
+    """One sentence: what the probe says, and what was seen from outside."""
+    row = done.row
+    if not done.ran:
+        return row.detail
+    words = "worked" if row.ok else f"{row.errno or row.detail or 'failed'} at {row.step or act.verb}"
+    words += f" ({row.detail})" if row.errno and row.detail else ""
+    words += f"; changed, seen from outside: {', '.join(done.changed)}" if done.changed else ""
+    words += f"; arrived outside: {', '.join(done.arrived)}" if done.arrived else ""
+    if act.verb in CHANGING | ARRIVING and not done.showed:
+        words += "; nothing changed outside" if act.verb in CHANGING else "; nothing arrived outside"
+    return words

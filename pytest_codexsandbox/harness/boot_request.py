@@ -1,0 +1,116 @@
+"""Starts one sandbox for `codexsandbox boot-check` and sends one request from inside it.
+
+The same acts run unconfined first: that call is the control. Both calls use a fresh world, so the user's own Codex
+home is neither read nor written.
+"""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Final, cast
+
+import msgspec
+
+from pytest_codexsandbox.diagnosis.boot import Answer
+from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.harness.observation_cache import UNCONFINED, Bench
+from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.generator import CONFIG, Laid, Written
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES
+from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.protocols import ConfiguredDoor, Door
+
+PROGRAM: Final = "http_get.py"
+ACT: Final = "boot/request"
+WRITE: Final = "boot/write"  # tells workspace-write from read-only
+START_SECONDS: Final = 20.0  # for Codex to start the sandbox, beside the request's own limit
+FILE_DOORS: Final = ("app-server", "exec")  # `codex sandbox` ignores sandbox_mode of config.toml
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """One boot check, as it was requested."""
+
+    door: str
+    policy: str
+    url: str = ""
+    seconds: float = 5.0  # for the request
+    config: bytes | None = None  # a config.toml that decides the policy; None: the policy is passed as overrides
+    env: dict[str, str] = {}  # proxy and certificate variables of the caller
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of both calls."""
+
+    started: Started
+    seen: Observation
+    inside: Answer | None = None  # None: no request was asked for
+    outside: Answer | None = None
+    writes: bool | None = None  # the sandboxed call could write in the workspace; None: not known
+
+
+def measure(bench: Bench, cell: Cell, asked: Asked) -> Measured:
+    """Run the control and the sandboxed call, and judge whether the sandbox was on."""
+    control = _observe(bench, cell, asked, bench.door(UNCONFINED))
+    seen = _observe(bench, cell, asked, _door(bench, asked))
+    bench.need_same(cell, (seen,))
+    started = bench.assessed(cell, asked.policy, seen, control)
+    writes = _writes(seen) if _writes(control) else None
+    if not asked.url:
+        return Measured(started=started, seen=seen, writes=writes)
+    return Measured(started=started, seen=seen, inside=answer_of(seen), outside=answer_of(control), writes=writes)
+
+
+def _writes(observation: Observation) -> bool | None:
+    row = observation.rows.get(WRITE)
+    return row.ok if row else None
+
+
+def answer_of(observation: Observation) -> Answer:
+    """Read the line that http_get.py printed, if it printed one."""
+    for line in reversed(observation.stdout.splitlines()):
+        try:
+            found = msgspec.json.decode(line.encode(), type=dict[str, str | int])
+            return msgspec.convert({**found, "known": True}, Answer)
+        except msgspec.MsgspecError:
+            continue
+    return Answer()
+
+
+def _observe(bench: Bench, cell: Cell, asked: Asked, door: Door) -> Observation:
+    environment = bench.environment(cell.environment)
+    subject = bench.subject(cell.subject).inside(environment)
+    policy = POLICIES[FULL_ACCESS if door.is_control else asked.policy]
+    call = Call(env=dict(asked.env), timeout=START_SECONDS + asked.seconds)
+    seen = door.observe(environment, subject, policy, _acts(asked, environment.guest), call)[0]
+    if seen.ended in ("lost", "not-started"):
+        raise MachineFault(
+            "a call could not be made", where=f"door {door.name}", why=seen.error,
+            next_step="name another door: --door app-server",
+        )  # fmt: skip
+    if seen.lacked:
+        raise MachineFault("this machine has not enough room for the call", why=seen.lacked)
+    return seen
+
+
+def _acts(asked: Asked, guest: tuple[str, str]) -> Mapping[str, Act]:
+    """The base acts of every call prove a start; these two show the mode and the network."""
+    write = {WRITE: Act(verb="create", path="@WORKSPACE@/@NAME@", params={"data": "new"})}
+    if not asked.url:
+        return write
+    python, folder = guest
+    argv = [python, "-I", "-S", str(PurePosixPath(folder) / PROGRAM), asked.url, str(asked.seconds)]
+    return {**write, ACT: Act(verb="become", params={"argv": argv, "without": []})}
+
+
+def _door(bench: Bench, asked: Asked) -> Door:
+    door = bench.door(asked.door)
+    if asked.config is None:
+        return door
+    if asked.door not in FILE_DOORS:
+        raise WrongInput(
+            f"--config has no effect at the door {asked.door!r}", why="`codex sandbox` ignores sandbox_mode of a file",
+            next_step="--door app-server, or --door exec",
+        )  # fmt: skip
+    written = Written(files={CONFIG: Laid(content=asked.config)})
+    return cast(ConfiguredDoor, door).configured(lambda world, policy: written)

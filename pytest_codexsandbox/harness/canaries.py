@@ -1,0 +1,103 @@
+"""Two subjects whose answer is known, run beside every measurement: if they are misjudged, nothing is believed."""
+
+from collections.abc import Callable
+from typing import Final
+
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.harness.baseline_checks import START, TRUST, canary_evidence
+from pytest_codexsandbox.harness.batteries import SHARED
+from pytest_codexsandbox.harness.memo import Kept, once
+from pytest_codexsandbox.harness.observation_cache import Bench
+from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Evidence, Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.protocols import Subject
+from pytest_codexsandbox.selftest import canaries as canary_subjects
+
+Pairs = tuple[tuple[Promise, Callable[..., object]], ...]
+ATTEMPTS: Final = 3  # a canary that dies with its environment is asked again, twice at most
+_FINE = (Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE)
+
+
+class Canaries:
+    """Once for each (environment, door) of a worker, under one policy: workspace-write where it is planned.
+
+    The selftest runs every subject under every policy; here it is asked whether the machinery works in this place.
+    """
+
+    def __init__(self, bench: Bench, pairs: Pairs) -> None:
+        self._bench, self._pairs = bench, pairs
+        self._kept: Kept = {}
+        self._lost: dict[tuple[str, str, str], list[str]] = {}  # attempts that ended with their environment
+
+    def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]:
+        behaved = self._behaved(cell, door)
+        lost = {name: self._lost.get((cell.environment.id, door, name), []) for name in behaved}
+        return canary_evidence(behaved, self._bench.seen(cell, door, policy, SHARED)[0], lost=lost)
+
+    def need(self, cell: Cell, door: str) -> None:
+        """Where a canary was misjudged nothing else is judged either."""
+        wrong = [fault for fault in self._behaved(cell, door).values() if fault]
+        if wrong:
+            raise MachineFault("the canaries were misjudged here, so nothing is believed", why="; ".join(wrong))
+
+    def _behaved(self, cell: Cell, door: str) -> dict[str, str]:
+        """Canary → what was wrong with its judgement, "" = nothing. One that could not be asked is not in it."""
+        return once(self._kept, (cell.environment.id, door), lambda: self._ask(cell, door))
+
+    def _ask(self, cell: Cell, door: str) -> dict[str, str]:
+        folder = self._bench.options.folder / "canaries"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        allow_all, good = canary_subjects(folder)
+        planned = [policy for policy in (WORKSPACE_WRITE, *POLICIES) if self._bench.planned(policy, SHARED)]
+        sandboxed = next((policy for policy in planned if POLICIES[policy].sandboxed), "")
+        with_a_battery = next((policy for policy in planned if self._battery(policy)), "")
+        found = {
+            "allow-all": self._caught(allow_all, cell, door, sandboxed) if sandboxed else None,
+            "good": self._passed(good, cell, door, with_a_battery) if with_a_battery else None,
+        }
+        return {name: fault for name, fault in found.items() if fault is not None}
+
+    def _battery(self, policy: str) -> list[tuple[Promise, Callable[..., object]]]:
+        """What rides in it beside the standing promises, and is shipped: how the good one is judged there is known."""
+        planned = {one.id for one in self._bench.planned(policy, SHARED) if one.topic not in (START, TRUST)}
+        return [pair for pair in self._pairs if pair[0].id in planned]
+
+    def _caught(self, subject: Subject, cell: Cell, door: str, policy: str) -> str:
+        records = self._rehearse(subject, cell, door, policy, [pair for pair in self._pairs if pair[0].topic == START])
+        wrong = [record for record in records if record.verdict is not Verdict.VIOLATES]
+        return _words("allow-all was not caught", wrong) if wrong or not records else ""
+
+    def _passed(self, subject: Subject, cell: Cell, door: str, policy: str) -> str | None:
+        records = self._rehearse(subject, cell, door, policy, self._battery(policy))
+        if all(record.verdict is Verdict.NOT_APPLICABLE for record in records):
+            return None
+        wrong = [record for record in records if record.verdict not in _FINE]
+        return _words("the good canary was failed", wrong) if wrong else ""
+
+    def _rehearse(
+        self, subject: Subject, cell: Cell, door: str, policy: str, pairs: list[tuple[Promise, Callable[..., object]]]
+    ) -> list[Record]:
+        """Asks again where the environment was lost meanwhile. What an attempt judged before that counts too."""
+        spec, judged = cell.environment, list[Record]()
+        for attempt in range(1, ATTEMPTS + 1):
+            ends = self._bench.ends(spec)
+            found = rehearse(
+                pairs, (policy,), subject, environment=spec, options=self._bench.options, door=door,
+                exempt_from_start=True, bench=self._bench,
+            ).values()  # fmt: skip
+            broken = [record for record in found if record.verdict is Verdict.BROKEN]
+            if not broken or self._bench.ends(spec) == ends or attempt == ATTEMPTS:
+                return [*judged, *found]
+            judged += [record for record in found if record not in broken]
+            lost = self._lost.setdefault((spec.id, door, subject.spec.label), [])
+            lost.append(f"attempt {attempt}: {broken[0].reason}")
+        raise AssertionError("unreachable: the last attempt returns")
+
+
+def _words(what: str, wrong: list[Record]) -> str:
+    some = "; ".join(f"{record.key.promise}: {record.verdict.value} ({record.reason})" for record in wrong[:3])
+    return f"{what}: {some or 'it gave no result'}"

@@ -1,0 +1,183 @@
+"""How long a cell takes: learned from the ends of earlier journals, guessed where nothing was learned."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Final, Literal
+
+import msgspec
+
+from pytest_codexsandbox.harness.batteries import calls_of
+from pytest_codexsandbox.journal.store import FILE
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.journal_lines import CallLine, EndLine, Line, Spent
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.record import Record
+
+GUESSED: Final = 0.5  # seconds for a call of Codex, its control and all around it
+GUESSED_STORY: Final = 0.25  # for a case of a generator: three runs of it, and what Codex says of what it left
+GUESSED_STRAIN: Final = 1.0  # for a question about it beside others, or under strace
+ANY: Final = "any"
+CASES: Final = ("configs", "inputs")  # promises of which a story tells
+_RUNS: Final = 20  # the newest ones: machines and releases change
+_END: Final = 16 << 20  # bytes of a journal that are searched for its last line
+_STANDING: Final = "trust."
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cell is asked for, as far as it takes time."""
+
+    calls: int = 0  # of Codex
+    stories: int = 0  # of its generator: one for each case
+    strains: int = 0
+
+
+def work_of(plan: Plan) -> dict[str, Work]:
+    """By cell. What is known not to apply takes no time."""
+    calls, over = calls_of(plan), _over(plan)
+    stories: dict[str, set[str]] = {}
+    strains: dict[str, int] = {}
+    for key in plan.keys:
+        kind = _kind(key.promise, over)
+        if not kind or (plan.not_applicable and str(key) in plan.not_applicable):
+            continue
+        if kind == "story":
+            stories.setdefault(key.cell, set()).add(key.case)
+        elif kind == "strain":
+            strains[key.cell] = strains.get(key.cell, 0) + 1
+    return {
+        cell.id: Work(
+            calls=calls.get(cell.id, 0), stories=len(stories.get(cell.id, ())), strains=strains.get(cell.id, 0)
+        )
+        for cell in plan.cells
+    }
+
+
+def _over(plan: Plan) -> dict[str, str]:
+    return {promise.id: promise.over for promise in plan.promises if promise.of_generators}
+
+
+def _kind(promise: str, over: Mapping[str, str]) -> Literal["", "story", "strain", "standing"]:
+    """Of a promise about generators; "" of any other. What is asked once for many cells teaches nothing about one."""
+    if promise not in over:
+        return ""
+    return "standing" if promise.startswith(_STANDING) else "story" if over[promise] in CASES else "strain"
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds for one call of Codex; for one story and one strain of a generator, by cell, by generator, of any."""
+
+    runs: int = 0
+    cells: dict[str, float] = {}
+    environments: dict[str, float] = {}
+    subjects: dict[str, float] = {}
+    any: float = 0.0
+    stories: dict[str, float] = {}
+    strains: dict[str, float] = {}
+
+    def expected(self, cell: Cell, work: Work) -> float:
+        """By what is most like it: the cell itself, its environment, its Codex, whatever ran."""
+        environment, subject = cell.environment.id, cell.subject.label
+        known = (self.cells.get(cell.id), self.environments.get(environment), self.subjects.get(subject), self.any)
+        call = next((seconds for seconds in known if seconds), GUESSED)
+        story, strain = _like(self.stories, cell, GUESSED_STORY), _like(self.strains, cell, GUESSED_STRAIN)
+        return work.calls * call + work.stories * story + work.strains * strain
+
+
+def _like(rates: Mapping[str, float], cell: Cell, guessed: float) -> float:
+    known = (rates.get(cell.id), rates.get(_named(cell.subject.generator)), rates.get(ANY))
+    return next((seconds for seconds in known if seconds), guessed)
+
+
+def _named(generator: str) -> str:
+    """No cell is called so."""
+    return f"generator {generator}"
+
+
+class Times:
+    """Of one run, while its reports come in."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, float] = {}  # items whose result is still to come
+        self._seconds: dict[str, dict[str, float]] = {}  # by cell and promise
+        self._done: dict[str, dict[str, set[str]]] = {}  # cases, by cell and promise
+        self._calls: dict[str, int] = {}
+
+    def take(self, item: str, seconds: float, lines: Iterable[Line], record: Record | None) -> None:
+        """One phase of an item. The environment's start is in the first that needed it."""
+        self._open[item] = self._open.get(item, 0.0) + seconds
+        for line in lines:
+            if isinstance(line, CallLine) and not line.control and line.observation.policy != AS_ASKED:
+                self._calls[line.cell] = self._calls.get(line.cell, 0) + 1
+        if record is not None:
+            key = record.key
+            of_cell = self._seconds.setdefault(key.cell, {})
+            of_cell[key.promise] = of_cell.get(key.promise, 0.0) + self._open.pop(item)
+            self._done.setdefault(key.cell, {}).setdefault(key.promise, set()).add(key.case)
+
+    def spent(self, plan: Plan) -> tuple[Spent, ...]:
+        """Of the cells in which Codex was called, or a generator asked; of what was planned and never ran nothing."""
+        done = tuple(key for key in plan.keys if key.case in self._done.get(key.cell, {}).get(key.promise, ()))
+        counted, over = work_of(msgspec.structs.replace(plan, keys=done)), _over(plan)
+        found = (self._spent(cell, counted[cell.id], over) for cell in plan.cells if cell.id in self._seconds)
+        return tuple(one for one in found if one.calls or one.stories or one.strains)
+
+    def _spent(self, cell: Cell, work: Work, over: Mapping[str, str]) -> Spent:
+        seconds = dict.fromkeys(("", "story", "strain", "standing"), 0.0)
+        for promise, took in self._seconds[cell.id].items():
+            seconds[_kind(promise, over)] += took
+        return Spent(
+            cell=cell.id, environment=cell.environment.id, subject=cell.subject.label,
+            seconds=round(seconds[""], 3), calls=self._calls.get(cell.id, 0), generator=cell.subject.generator,
+            stories=work.stories, story_seconds=round(seconds["story"], 3),
+            strains=work.strains, strain_seconds=round(seconds["strain"], 3),
+        )  # fmt: skip
+
+
+def learn(report_dir: Path) -> Learned:
+    """Folders are named by the time of their run: the order is the same for everybody."""
+    journals = sorted(report_dir.glob(f"*/{FILE}"))[-_RUNS:]
+    ends = [end for end in map(_end, journals) if end is not None and end.cells]
+    every = [one for end in ends for one in end.cells]
+    calls = [(one, one.seconds / one.calls) for one in every if one.calls]
+    return Learned(
+        runs=len(ends), cells=_medians((one.cell, rate) for one, rate in calls),
+        environments=_medians((one.environment, rate) for one, rate in calls),
+        subjects=_medians((one.subject, rate) for one, rate in calls),
+        any=_medians((ANY, rate) for _, rate in calls).get(ANY, 0.0),
+        stories=_of_generators((one, one.story_seconds / one.stories) for one in every if one.stories),
+        strains=_of_generators((one, one.strain_seconds / one.strains) for one in every if one.strains),
+    )  # fmt: skip
+
+
+def _of_generators(rates: Iterable[tuple[Spent, float]]) -> dict[str, float]:
+    return _medians((name, rate) for one, rate in rates for name in (one.cell, _named(one.generator), ANY))
+
+
+def _medians(rates: Iterable[tuple[str, float]]) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for name, rate in rates:
+        found.setdefault(name, []).append(rate)
+    return {name: round(median(of_name), 3) for name, of_name in found.items()}
+
+
+def _end(path: Path) -> EndLine | None:
+    """The last line alone: a journal can be large. What is no end, or of another version, teaches nothing."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _END))
+            last = file.read(_END).rstrip(b"\n").rpartition(b"\n")[2]
+        return msgspec.json.decode(last, type=EndLine)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def in_words(seconds: float) -> str:
+    """`about` that: nobody knows more."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -1,0 +1,119 @@
+"""Feasibility: asks for what every cell needs before a run downloads or starts anything.
+
+A container engine says whether it answers (by way of its backend). Data says where a known release is published;
+only about a release that data does not know are pip and npm asked.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.environments.container.provision.parallel_deadline import within
+from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
+from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.releases import download_estimate as forecasting
+from pytest_codexsandbox.releases import sources as places
+from pytest_codexsandbox.releases.artefact import Artefact, Run
+from pytest_codexsandbox.releases.download_estimate import Forecast
+from pytest_codexsandbox.releases.platform_tag import here
+from pytest_codexsandbox.releases.version_names import release_name
+from pytest_codexsandbox.system import process as proc
+
+CONTAINERS: Final = "every cell in a container"
+REGISTRY_LIMIT: Final = 5.0  # seconds in which pip and npm answer, for all unknown releases together
+Find = Callable[..., Artefact]
+_KIND: Final = "unavailable"
+_SLOWER: Final = "try again; where pip and npm are slow: --codex-timeout-scale 4"
+
+
+class Lack(msgspec.Struct, frozen=True, kw_only=True):
+    """Part of the matrix that this machine cannot measure, in the words of an error; it travels to workers."""
+
+    part: str  # as reports name it
+    what: str
+    where: str = ""
+    why: str = ""
+    next_step: str = ""
+    required: bool = True  # False: the other cells measure all that was asked for
+
+    @property
+    def line(self) -> str:
+        told = f"{self.what} ({self.where})" if self.where else self.what
+        return "; ".join(filter(None, (f"{told}: {self.why}" if self.why else told, self.next_step)))
+
+    @property
+    def not_planned(self) -> PlannedNothing:
+        return PlannedNothing(what=self.part, why=self.line, kind=_KIND, required=self.required)
+
+
+def lack(part: str, fault: CodexSandboxError, *, required: bool = True) -> Lack:
+    return Lack(
+        part=part, what=fault.what, where=fault.where, why=fault.why, next_step=fault.next_step, required=required
+    )
+
+
+def release(label: str) -> str:
+    """Name of a release among the parts of the matrix."""
+    return f"codex {label}"
+
+
+def forecasts(subjects: Sequence[SubjectSpec], cache: Path, *, limit: float = REGISTRY_LIMIT) -> dict[str, Forecast]:
+    """Forecast for each named release, by label. All registries are asked at once, within `limit` seconds."""
+    begun = time.monotonic()
+
+    def run(command: Command) -> Finished:
+        rest = max(0.1, limit + 1 - (time.monotonic() - begun))  # ends after the answer stopped counting
+        return proc.run(msgspec.structs.replace(command, timeout=min(command.timeout, rest)))
+
+    try:
+        told = {spec.label: forecasting.from_data(spec, cache) for spec in subjects if not spec.path}
+    except NotHad:  # no Codex runs on this machine at all: the plan calls its promises not applicable
+        return {}
+    unknown = [label for label, found in told.items() if found is None]
+    asked = {(label, find): partial(_asked, label, find, run) for label in unknown for find in places.EVERYWHERE}
+    answers = within(asked, limit)
+    heard = {label: [answers.get((label, find)) for find in places.EVERYWHERE] for label in unknown}
+    return {label: found or _heard(release_name(label), heard[label], limit) for label, found in told.items()}
+
+
+def _asked(label: str, find: Find, run: Run) -> Forecast:
+    return forecasting.sized(find(release_name(label), here(), run=run))
+
+
+def _heard(release: str, answers: Sequence[Forecast | Exception | None], limit: float) -> Forecast:
+    """Combines the answers of pip and npm; None stands for one that did not come in time."""
+    found = next((one for one in answers if isinstance(one, Forecast)), None)
+    if found is not None:
+        return found
+    refusals = [one for one in answers if isinstance(one, NotHad)]
+    if len(refusals) == len(answers):
+        return forecasting.refusal(release, places.refused(release, refusals, exists=False))
+    for one in answers:
+        if isinstance(one, Exception) and not isinstance(one, NotHad):
+            raise one
+    silence = f"no answer within {limit:.0f} s"
+    return Forecast(why_not=f"whether there is a Codex {release} is not known: {silence}; {_SLOWER}")
+
+
+def of_releases(found: dict[str, Forecast]) -> tuple[Lack, ...]:
+    return tuple(
+        Lack(part=release(label), what=f"Codex {label} cannot be had here", why=one.why_not)
+        for label, one in found.items()
+        if one.why_not
+    )
+
+
+def nothing(preset: str, lacks: Sequence[Lack]) -> WrongInput:
+    """One error for a run in which not one cell can be measured."""
+    first = lacks[0]
+    whys = [first.why, *(one.line for one in lacks[1:])]
+    return WrongInput(
+        f"nothing can be measured: {first.what}", where=first.where or f"matrix {preset}",
+        why="; ".join(filter(None, whys)), next_step=first.next_step,
+    )  # fmt: skip

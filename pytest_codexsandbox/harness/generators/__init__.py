@@ -1,0 +1,1 @@
+"""Measures configuration generators: runs, claims of Codex, enforcement."""

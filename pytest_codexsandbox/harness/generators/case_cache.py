@@ -1,0 +1,380 @@
+"""Everything about generators that is dear: stories, what Codex says of them, what it then does. Each once."""
+
+import hashlib
+import posixpath
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from pytest_codexsandbox.doors.codex_options import no_settings
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.generators import effective_policy as effective
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.codex_cwd import started
+from pytest_codexsandbox.generators.deciding_key import with_cause, with_cause_of_acts, with_cause_of_loading
+from pytest_codexsandbox.generators.effective_policy import Oracle
+from pytest_codexsandbox.generators.file_store import FileStore
+from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.harness.generators.enforcement import DOOR, Enforced, Enforcement, door_of
+from pytest_codexsandbox.harness.generators.enforcement_key import (
+    chooses_a_profile,
+    deciding,
+    spelled_out,
+    with_settings_alone,
+)
+from pytest_codexsandbox.harness.generators.kept_settings import with_kept
+from pytest_codexsandbox.harness.generators.path_mapping import readable, written
+from pytest_codexsandbox.harness.memo import Kept, once
+from pytest_codexsandbox.harness.observation_cache import Bench
+from pytest_codexsandbox.matrix.generator_cells import Writers, policy_of
+from pytest_codexsandbox.matrix.request_channels import UNTOLD
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.generator import (
+    Case,
+    Claim,
+    Declaration,
+    Expect,
+    Files,
+    Finding,
+    Mode,
+    Story,
+    Wish,
+    Written,
+    expected,
+    is_silent,
+)
+from pytest_codexsandbox.model.journal_lines import ClaimLine, Line, StoryLine
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.story_log import anonymous, told_files, told_runs, without_paths
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.protocols import Write
+
+T = TypeVar("T")
+LOADS: Final = "generator.config-loads"
+ASKED: Final = Wish(roots=("@ROOT0@",), network=True)  # as much as a generator can be asked for
+ORACLES: Final = ("read-only", "workspace-write", "danger-full-access")
+TORN: Final = b"[[torn\n"
+NO_FILE: Final = Case(id="no-file", why="the user has no file", config=None)
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings, and what shows them: the id of a story, a claim or a call."""
+
+    findings: tuple[Finding, ...]
+    by: str
+    blocked_by: str = ""
+    unconfined: bool = False  # nothing was around generators, as the user has said
+
+
+class Teller(Protocol):
+    """Runs generators, in private folders and confined."""
+
+    def story(self, cell: Cell, case: Case, wish: Wish) -> Story: ...
+    def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]: ...
+    def close(self) -> None: ...
+
+
+class Asking(Protocol):
+    """Asks the real Codex of a cell what it makes of files."""
+
+    def text(self, cell: Cell, config: bytes) -> Claim: ...
+    def before(self, cell: Cell, story: Story, mode: Mode = "") -> Claim: ...
+    def after(self, cell: Cell, story: Story) -> Claim: ...
+    def close(self) -> None: ...
+
+
+class RealWorkshop:
+    def __init__(
+        self, bench: Bench, writers: Writers, *, teller: Teller, asking: Asking, known: Callable[[Cell], Told],
+        emit: Callable[[Line], None], store: FileStore | None = None,
+    ) -> None:  # fmt: skip
+        """`known`: what the confinement and the generators whose answer is known had to say. `store`: keeps what
+        generators wrote beside the configuration; None keeps it in memory."""
+        self._bench, self._writers, self._teller, self._asking = bench, writers, teller, asking
+        self._known, self._emit, self._store = known, emit, store
+        self._enforcement = Enforcement(bench, write=_there, emit=emit)
+        self._kept: Kept = {}
+
+    def close(self) -> None:
+        self._asking.close()
+        self._teller.close()
+
+    def writer(self, cell: Cell, policy: str) -> Write:
+        """What asks a door of this cell for a policy: the generator's words, told now."""
+        self._need(cell)
+        wish = self._writers.wishes(cell)[policy]
+        if policy_of(self._expected(cell, wish)) != policy:
+            raise MachineFault(
+                f"by its rows for Codex {self._version(cell)} this generator leads to another policy than {policy}",
+                where=cell.id, why="the plan did not know the version of this build",
+                next_step=f"--codex-bin PATH@{self._version(cell)}",
+            )  # fmt: skip
+        story = self._plain(cell, wish)
+        return lambda world, policy: _there(cell, story, world)
+
+    # ---- what a Writing asks
+    def declaration(self, cell: Cell) -> Declaration:
+        return self._writers.declaration(cell)
+
+    def story(self, cell: Cell, case: str) -> tuple[Story, str]:
+        self._need(cell)
+        return self._once(("story", cell.id, case), lambda: self._tell(cell, case))
+
+    def loads(self, cell: Cell, case: str) -> Told:
+        story, by = self.story(cell, case)
+        why = self._not_asked(cell, story)
+        if not why and _declined(story):
+            why = seen.declined(story)  # the file is the user's own
+        if why:
+            return _skipped(effective.LOADS, why, by)
+        claim, by = self.claim(cell, case)
+        if not claim.loads and not self._before(cell, story).loads:
+            return _skipped(effective.LOADS, "the user's own file does not load in this Codex either", by)
+        return Told(findings=with_cause_of_loading(effective.loads(claim, self.oracle(cell)), story), by=by)
+
+    def claims(self, cell: Cell, case: str) -> Told:
+        told = self._asked(cell, case)
+        if told is not None:
+            return told
+        claim, by = self.claim(cell, case)
+        (expect, why), (story, _) = self.expect(cell, case), self.story(cell, case)
+        says = with_cause(effective.says(claim, expect, self.oracle(cell)), story)
+        findings = (*says, *started(story, expect))
+        return Told(findings=_unless_open(findings, why), by=by)
+
+    def enforces(self, cell: Cell, case: str) -> tuple[Told, tuple[Observation, ...]]:
+        story, by = self.story(cell, case)
+        spoken = door_of(story.runs[-1]) != DOOR
+        told = self._unjudged(cell, story, by) if spoken else self._asked(cell, case)
+        if told is not None:
+            return told, ()
+        enforced, (expect, why) = self.enforced(cell, case), self.expect(cell, case)
+        acts = with_cause_of_acts(enforced.findings, story)
+        findings = _unless_open((*started(story, expect), *acts), why)
+        return Told(findings=findings, by=enforced.by), enforced.seen
+
+    def strained(self, kind: str, cell: Cell, case: str) -> Told:
+        self._need(cell)
+
+        def strain() -> Told:
+            findings = self._teller.strained(kind, cell, case, self._wish(cell))
+            return Told(findings=findings, by=f"strain-{kind}-{cell.subject.generator}-{case or 'once'}")
+
+        return self._once(("strain", kind, cell.id, case), strain)
+
+    def standing(self, cell: Cell) -> Told:
+        return self._once(("standing", cell.environment.id, cell.subject.label), lambda: self._known(cell))
+
+    def _need(self, cell: Cell) -> None:
+        """Where one whose answer is known was misjudged, or none was asked, nothing that is told here is believed."""
+        found = self.standing(cell).findings
+        wrong = [one for one in found if not (one.held and one.control_held)]
+        if wrong or not found:
+            why = "; ".join(f"{one.claim}: {one.saw}" for one in wrong[:3]) or "none was asked"
+            raise MachineFault("generators whose answer is known were misjudged here", where=cell.id, why=why)
+
+    # ---- what they are made of
+    def claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
+        return self._once(("claim", cell.id, case), lambda: self._claim(cell, case))
+
+    def oracle(self, cell: Cell) -> Oracle:
+        """Of a Codex in an environment: the generator has no part in it."""
+        return self._once(("oracle", cell.environment.id, cell.subject.label), lambda: self._oracle(cell))
+
+    def expect(self, cell: Cell, case: str) -> tuple[Expect, str]:
+        """What must be in force after this story: what was asked for; what the generator keeps, as it was. And why that
+        cannot be told, where it cannot."""
+        story, _ = self.story(cell, case)
+        asked = self._wanted(cell, story)
+        asked = msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
+        if not asked.kept:
+            return asked, ""
+        return with_kept(asked, self._before(cell, story), lambda mode: self._before(cell, story, mode))
+
+    def enforced(self, cell: Cell, case: str) -> Enforced:
+        """Once for each policy that Codex says it will enforce, whatever else decides, and each that was expected."""
+        (expect, _), (story, _) = self.expect(cell, case), self.story(cell, case)
+        asked_there = door_of(story.runs[-1]) == DOOR
+        decides = deciding(self.claim(cell, case)[0], story) if asked_there else self._beside_words(cell, story)
+        key = ("enforced", cell.id, decides, msgspec.json.encode(expect))
+        return self._once(key, lambda: self._enforcement.of(cell, story, expect))
+
+    # ---- inside
+    def _asked(self, cell: Cell, case: str) -> Told | None:
+        """Why the policy of this story cannot be asked; None: it can."""
+        story, by = self.story(cell, case)
+        if told := self._unjudged(cell, story, by, self._not_asked(cell, story)):
+            return told
+        claim, by = self.claim(cell, case)
+        return None if claim.loads else Told(findings=(), by=by, blocked_by=LOADS)
+
+    def _unjudged(self, cell: Cell, story: Story, by: str, why: str = "") -> Told | None:
+        """Why nothing about a policy can be judged of this story, whoever is asked."""
+        what = "the policy is what was asked for"
+        why = why or self._no_end(story)
+        if why or story.first.refused or _declined(story):
+            return _skipped(what, why or seen.declined(story), by)
+        if self._silent(cell, story):
+            return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
+        asked = self._wanted(cell, story)
+        if asked.refuses:
+            return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
+        if "sandbox" in asked.kept and not self._before(cell, story).loads:
+            return _skipped(what, "the user's own file does not load in this Codex: nothing was in force", by)
+        loads = door_of(story.runs[-1]) == DOOR and self.claim(cell, story.case.id)[0].loads
+        if not loads and self._able(cell) and not self._before(cell, story).loads:
+            return _skipped(what, "the user's own file does not load in this Codex either", by)
+        return None
+
+    def _beside_words(self, cell: Cell, story: Story) -> tuple[object, ...]:
+        """Of words that no app-server takes: what it says of the files and of those words that it does take."""
+        if not self._able(cell) or chooses_a_profile(story):
+            return spelled_out(story)
+        claim = self._asking.after(cell, with_settings_alone(story))
+        return deciding(claim, story) if claim.loads else spelled_out(story)
+
+    def _not_asked(self, cell: Cell, story: Story) -> str:
+        able = self._bench.subject(cell.subject).capabilities
+        if not able.app_server:
+            return f"by probe: Codex {able.version} has no app-server that could be asked"
+        return self._no_end(story) or no_settings(story.runs[-1].argv, door=DOOR)
+
+    def _no_end(self, story: Story) -> str:
+        if story.first.ended == "exit":
+            return ""
+        return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
+
+    def _able(self, cell: Cell) -> bool:
+        return self._bench.subject(cell.subject).capabilities.app_server
+
+    def _tell(self, cell: Cell, name: str) -> tuple[Story, str]:
+        version = self._version(cell)
+        if why := self._writers.ruled_out(cell, name, version):
+            raise Unaskable(why)
+        case = self._writers.case(cell, name, version)
+        story = _said(self._teller.story(cell, case, case.wish or self._wish(cell)))
+        by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
+        told = StoryLine(
+            id=by, cell=cell.id, generator=cell.subject.generator, case=name, wish=story.wish,
+            before=told_files(story.before), runs=told_runs(story), confined=story.confined,
+            told=self._writers.row(cell, story.wish, version) is not UNTOLD,
+        )  # fmt: skip
+        self._emit(anonymous(told, story.world))
+        return self._store.slim(story) if self._store else story, by
+
+    def _plain(self, cell: Cell, wish: Wish) -> Story:
+        """Where the user has no file."""
+        key = ("plain", cell.id, msgspec.json.encode(wish))
+        return self._once(key, lambda: self._teller.story(cell, NO_FILE, wish))
+
+    def _wish(self, cell: Cell) -> Wish:
+        """As much as can be asked of this one."""
+        wishes = (ASKED, *self._writers.wishes(cell).values())
+        return next((wish for wish in wishes if not self._expected(cell, wish).refuses), ASKED)
+
+    def _expected(self, cell: Cell, wish: Wish) -> Expect:
+        return self._writers.expected(cell, wish, self._version(cell))
+
+    def _wanted(self, cell: Cell, story: Story) -> Expect:
+        """Return what the story's own row expects. A generator without a request has a row that no plan knows."""
+        if story.row is None:
+            return self._expected(cell, story.wish)
+        return expected(self._writers.declaration(cell), story.wish, story.row)
+
+    def _version(self, cell: Cell) -> str:
+        """As the generator is told it: a plan may not know the one of a build."""
+        return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version
+
+    def _silent(self, cell: Cell, story: Story) -> bool:
+        row = self._writers.row(cell, story.wish, self._version(cell))
+        return is_silent(self._writers.declaration(cell), story.wish, row)
+
+    def _claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
+        story, told_by = self.story(cell, case)
+        last = story.runs[-1]
+        content = config_of(story, last.files)
+        claim = self._asking.after(cell, story)
+        by = f"claim-{told_by.removeprefix('story-')}"
+        digest = "" if content is None else hashlib.sha256(content).hexdigest()
+        told = msgspec.structs.replace(claim, config={})
+        line = ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=told, argv=last.argv)
+        self._emit(anonymous(line, story.world))
+        return claim, by
+
+    def _before(self, cell: Cell, story: Story, mode: Mode = "") -> Claim:
+        """Of the files, whoever is asked about them: what lies there may be a generator's own."""
+        there = tuple(sorted(readable(story, story.before)))
+        key = ("before", cell.environment.id, cell.subject.label, there, mode)
+        return self._once(key, lambda: self._asking.before(cell, story, mode))
+
+    def _oracle(self, cell: Cell) -> Oracle:
+        claims = {mode: self._asking.text(cell, f'sandbox_mode = "{mode}"\n'.encode()) for mode in ORACLES}
+        return effective.oracle(claims, self._asking.text(cell, TORN))
+
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        return once(self._kept, key, make)
+
+
+def _said(story: Story) -> Story:
+    """Its words for people with placeholders, before anybody cuts them short: half a path is not found again."""
+    said = [{name: getattr(run, name) for name in ("stdout", "stderr", "error", "reason")} for run in story.runs]
+    shown = (without_paths(words, story.world) for words in said)
+    runs = (msgspec.structs.replace(run, **words) for run, words in zip(story.runs, shown, strict=True))
+    return msgspec.structs.replace(story, runs=tuple(runs))
+
+
+def _there(cell: Cell, story: Story, world: World) -> Written:
+    """At the paths of a world. MachineFault where there is nothing that could be laid."""
+    last = story.runs[-1]
+    if last.ended != "exit":
+        why = last.error or last.stderr[-300:]
+        raise MachineFault(f"{story.generator} did not end by itself", where=f"{last.ended} {last.code}", why=why)
+    return written(story, last, world)
+
+
+def _declined(story: Story) -> bool:
+    """Also by an exit code that nobody has declared: whether it may is generator.exit-and-refusal-agree's to say."""
+    return seen.refused(story.first) and seen.untouched(story)
+
+
+def config_of(story: Story, files: Files) -> bytes | None:
+    """What Codex would read, links followed; None where there is no file."""
+    state = seen.config(files, story.world)
+    return state.content if state.kind == "file" else None
+
+
+def _skipped(claim: str, why: str, by: str) -> Told:
+    return Told(
+        findings=(Finding(claim=claim, saw="", held=False, control="", control_held=False, skipped=why),), by=by
+    )
+
+
+def _unless_open(findings: tuple[Finding, ...], why: str) -> tuple[Finding, ...]:
+    """What holds is no proof while a part is left open; what does not hold, does not."""
+    if not why or any(not (one.held and one.control_held) for one in findings):
+        return findings
+    return (Finding(claim="what is kept is in force", saw="", held=False, control="", control_held=False, skipped=why),)
+
+
+def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:
+    """As Codex names them: without `..`, a slash at the end, what is named twice, and the workspace, which is always
+    granted."""
+    if roots is None:
+        return None
+    places = {f"@{name}@": path for name, path in world.items()}
+    filled = [posixpath.normpath(_filled(root, places)) for root in roots]
+    named = [_named(root, places) for root in filled]
+    return tuple(dict.fromkeys(root for root in named if root != "@WORKSPACE@"))
+
+
+def _filled(root: str, places: Mapping[str, str]) -> str:
+    name, sign, rest = root.partition("/")
+    return places.get(name, name) + sign + rest
+
+
+def _named(path: str, places: Mapping[str, str]) -> str:
+    for name, place in sorted(places.items(), key=lambda pair: -len(pair[1])):
+        if path == place or path.startswith(f"{place}/"):
+            return name + path[len(place) :]
+    return path

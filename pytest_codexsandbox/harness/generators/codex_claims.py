@@ -1,0 +1,70 @@
+"""Asks the real Codex of a cell what it makes of files: one app-server for many of them (doors.claims)."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from pytest_codexsandbox.doors.claims import Claimant
+from pytest_codexsandbox.errors import Lost, MachineFault
+from pytest_codexsandbox.harness.generators.path_mapping import written
+from pytest_codexsandbox.harness.observation_cache import Bench
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
+from pytest_codexsandbox.model.generator import CONFIG, Claim, Mode, Outcome, Story
+
+
+class RealAsking:
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._claimants: dict[tuple[str, str], Claimant] = {}
+        bench.before_end(self._leave)
+
+    def text(self, cell: Cell, config: bytes) -> Claim:
+        """Of a file of ours."""
+        return self._asked(cell, lambda claimant: claimant.claim(config))
+
+    def before(self, cell: Cell, story: Story, mode: Mode = "") -> Claim:
+        """Of what the user had. `mode`: as if it were in this one."""
+        return self._of_files(cell, story, Outcome(ended="exit", files=story.before), mode)
+
+    def after(self, cell: Cell, story: Story) -> Claim:
+        """Of what the last run left, with the words that it gave."""
+        return self._of_files(cell, story, story.runs[-1])
+
+    def close(self) -> None:
+        for key in list(self._claimants):
+            self._end(key)
+
+    # ---- inside
+    def _of_files(self, cell: Cell, story: Story, run: Outcome, mode: Mode = "") -> Claim:
+        def ask(claimant: Claimant) -> Claim:
+            found = written(story, run, claimant.world)
+            files = dict(found.files)
+            config = files.pop(CONFIG, None)
+            return claimant.claim(
+                config.content if config is not None else None, files=files, argv=found.argv, env=found.env, mode=mode
+            )
+
+        return self._asked(cell, ask)
+
+    def _asked(self, cell: Cell, ask: Callable[[Claimant], Claim]) -> Claim:
+        """An environment that dies under the question is started anew for the next one."""
+        key = (cell.environment.id, cell.subject.label)
+        try:
+            if key not in self._claimants:
+                environment = self._bench.environment(cell.environment)
+                subject = self._bench.subject(cell.subject).inside(environment)
+                self._claimants[key] = Claimant(environment, subject, timeout_scale=self._bench.options.timeout_scale)
+            self._bench.environment(cell.environment)  # nothing else of ours runs there now
+            claim = ask(self._claimants[key])
+            self._bench.need_same(cell)
+            return claim
+        except Lost as fault:
+            self._leave(cell.environment)
+            raise self._bench.lost(cell.environment, fault.why or fault.what) from None
+
+    def _leave(self, spec: EnvironmentSpec) -> None:
+        for key in [key for key in self._claimants if key[0] == spec.id]:
+            self._end(key)
+
+    def _end(self, key: tuple[str, str]) -> None:
+        with suppress(MachineFault, TimeoutError):  # its environment is no more
+            self._claimants.pop(key).close()

@@ -1,0 +1,169 @@
+"""What Codex does with a generator's files: a few acts in a process that was started after the files were written."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, cast
+
+import msgspec
+
+from pytest_codexsandbox.diagnosis.fact_conditions import flat
+from pytest_codexsandbox.diagnosis.sandbox_state import assess, escaped, proof_of
+from pytest_codexsandbox.doors.codex_options import no_settings
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.generators.policy_acts import ACTS, CLAIMS, PROMISE, grants_everything, permitted
+from pytest_codexsandbox.harness.baseline_checks import control_words, control_worked
+from pytest_codexsandbox.harness.batteries import SHARED, acts_of, call_of
+from pytest_codexsandbox.harness.observation_cache import UNCONFINED, Bench
+from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.model.act import Act
+from pytest_codexsandbox.model.bwrap_used import used
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.generator import Expect, Finding, Outcome, Story, Written
+from pytest_codexsandbox.model.generator_spec import FOLDERS
+from pytest_codexsandbox.model.journal_lines import CallLine, Line
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import AS_ASKED, FULL_ACCESS, GENERATED, POLICIES
+from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.story_log import anonymous
+from pytest_codexsandbox.model.world import World
+from pytest_codexsandbox.protocols import ConfiguredDoor, Door
+
+DOOR: Final = "app-server"
+EXEC: Final = "exec"
+LONGEST: Final = 80  # of two hundred roots each costs Codex a mount: as much time as so many acts have
+NO_SOCKET: Final = ("EPERM",)  # what the filter says to socket()
+NO_SANDBOX: Final = "no-sandbox"
+WriteThere = Callable[[Cell, Story, World], Written]
+
+
+def door_of(run: Outcome) -> str:
+    """At which the words of this run can be asked."""
+    return EXEC if no_settings(run.argv, door=DOOR) else DOOR
+
+
+class Enforced(msgspec.Struct, frozen=True, kw_only=True):
+    findings: tuple[Finding, ...]
+    by: str
+    seen: tuple[Observation, ...]
+
+
+class Enforcement:
+    """Through the door at which a configuration file counts; words that no setting stands for go through `codex exec`,
+    which takes them as they are."""
+
+    def __init__(self, bench: Bench, *, write: WriteThere, emit: Callable[[Line], None]) -> None:
+        self._bench, self._write, self._emit = bench, write, emit
+        self._controls: dict[str, Observation] = {}
+
+    def of(self, cell: Cell, story: Story, expect: Expect) -> Enforced:
+        bench = self._bench
+        door = cast(ConfiguredDoor, bench.door(door_of(story.runs[-1]))).configured(
+            lambda world, policy: self._write(cell, story, world)
+        )
+        control = self._control(cell)
+        sandboxed = expect.sandbox != FULL_ACCESS
+        seen = self._observed(cell, door, AS_ASKED, sandboxed=sandboxed)
+        started = assess(seen, control, sandboxed=sandboxed, facts=flat(bench.facts(cell.environment)))
+        if sandboxed and grants_everything(expect):
+            started = by_marks_alone(started, seen)
+        start = _on(started, seen, control, sandboxed=sandboxed)
+        # Of a command that never ran nothing else can be told than that.
+        findings = (start, *_acts(cell, seen, control, expect)) if seen.ready else (start,)
+        return Enforced(findings=tuple(_for_people(one, seen) for one in findings), by=seen.id, seen=(seen,))
+
+    def _control(self, cell: Cell) -> Observation:
+        """The same acts with nothing around them: once for an environment."""
+        spec = cell.environment.id
+        if spec not in self._controls:
+            self._controls[spec] = self._observed(cell, self._bench.door(UNCONFINED), "", sandboxed=False)
+        return self._controls[spec]
+
+    def _observed(self, cell: Cell, door: Door, policy: str, *, sandboxed: bool) -> Observation:
+        bench = self._bench
+        environment = bench.environment(cell.environment)
+        subject = bench.subject(cell.subject).inside(environment)
+        acts = acts_of((PROMISE,), SHARED)
+        call = call_of(None, acts=LONGEST, scale=bench.options.timeout_scale)
+        asked = GENERATED if policy else POLICIES[FULL_ACCESS]
+        seen = door.observe(environment, subject, asked, acts, call)[0]
+        bench.need_same(cell, (seen,))
+        self._emit(
+            CallLine(
+                id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
+                cell=cell.id, observation=seen, timeout=call.timeout, control=not policy,
+                full_access=bool(policy) and not sandboxed,
+                bwrap_used=used(seen.readings, bench.facts(cell.environment)) if sandboxed else None,
+            )
+        )  # fmt: skip
+        if policy:
+            bench.seconds_in_codex += seen.seconds
+        if seen.ended == "lost":
+            raise bench.lost(cell.environment, seen.error)
+        if seen.lacked:
+            raise MachineFault("this machine has not enough for the call", where=cell.environment.id, why=seen.lacked)
+        return seen
+
+
+def _for_people(found: Finding, seen: Observation) -> Finding:
+    """With placeholders for the folders of the call: what Codex said names them."""
+    places = seen.world.values if seen.world else {}
+    return anonymous(found, {name: place for name, place in places.items() if name in FOLDERS})
+
+
+def _on(started: Started, seen: Observation, control: Observation, *, sandboxed: bool) -> Finding:
+    wanted = "on" if sandboxed else "off"
+    held = started.state == wanted
+    return Finding(
+        claim=f"in a process that was started afterwards the sandbox is {wanted}", saw=started.why, held=held,
+        control=control_words(control), control_held=control_worked(control) and started.state != "unknown",
+        direction="" if held else "leak" if started.state == "off" else "denied",
+        reason="" if held else _reason(started, sandboxed=sandboxed),
+    )  # fmt: skip
+
+
+def by_marks_alone(started: Started, seen: Observation) -> Started:
+    """Judges a sandbox under which every folder may be written: a write outside says nothing, the kernel's marks do."""
+    if started.state != "off" or not escaped(seen):
+        return started
+    proof = next(filter(None, (proof_of(reading, "") for reading in seen.readings)), "")
+    asked = "every folder was asked for, and a write outside works"
+    if not proof:
+        return msgspec.structs.replace(started, why=f"{asked}; the kernel shows no mark of a sandbox")
+    return msgspec.structs.replace(started, state="on", why=f"{asked}; the kernel shows {proof}")
+
+
+def _reason(started: Started, *, sandboxed: bool) -> str:
+    """As fingerprints know it; "" where nothing says more than that it is not as asked."""
+    if started.state == "off" and sandboxed:
+        return NO_SANDBOX
+    return started.diagnosis.fingerprint if started.diagnosis else ""
+
+
+def _acts(cell: Cell, seen: Observation, control: Observation, expect: Expect) -> Sequence[Finding]:
+    """As every scenario looks at an act: inside, outside, and in the control."""
+    key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=PROMISE.id)
+    trial = RealTrial(key, PROMISE, seen=(seen,), control=(control,), started=Started(state="on", why=""))
+    for act, may in permitted(expect).items():
+        if may:
+            trial.allowed(act, effect=_effect(ACTS[act]), claim=f"{CLAIMS[act]} works")
+        else:
+            trial.refused(act, errno=_refusals(ACTS[act]), claim=f"{CLAIMS[act]} is refused")
+    return [_finding(row) for row in trial.rows]
+
+
+def _effect(act: Act) -> str:
+    return f"{act.path}#rows" if act.verb == "sqlite" else ""
+
+
+def _refusals(act: Act) -> tuple[str, ...]:
+    if act.verb == "sqlite":
+        return ("SQLITE_CANTOPEN", "SQLITE_READONLY")
+    return NO_SOCKET if act.verb == "http" else ("EROFS", "EACCES")
+
+
+def _finding(row: Evidence) -> Finding:
+    return Finding(
+        claim=row.claim, saw=row.saw, held=row.held, control=row.control, control_held=row.control_held,
+        direction=row.direction, reason=row.reason,
+    )  # fmt: skip

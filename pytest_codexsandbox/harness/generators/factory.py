@@ -1,0 +1,77 @@
+"""Opens the workshop of generators: none of them runs before it is proved that they are confined."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox.generators.confinement_proof import Proof, confined
+from pytest_codexsandbox.generators.file_store import FileStore
+from pytest_codexsandbox.guest import trespass
+from pytest_codexsandbox.harness.generators import control_generators as known_generators
+from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop, Told
+from pytest_codexsandbox.harness.generators.case_runner import RealTeller
+from pytest_codexsandbox.harness.generators.codex_claims import RealAsking
+from pytest_codexsandbox.harness.observation_cache import Bench
+from pytest_codexsandbox.matrix.generator_cells import Writers
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
+from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.model.generator import Finding
+from pytest_codexsandbox.model.journal_lines import Line
+from pytest_codexsandbox.protocols import Environment
+
+_OWN: Final = {"mnt": "mounts", "pid": "processes", "net": "network interfaces"}
+_ASK: Final = f"import os; print(*(os.readlink('/proc/self/ns/' + name) for name in {tuple(_OWN)}))"
+
+
+def open_workshop(
+    bench: Bench, writers: Writers, *, folder: Path, unconfined: bool, emit: Callable[[Line], None],
+    inside: EnvironmentSpec | None = None,
+) -> RealWorkshop:  # fmt: skip
+    """CannotConfine where nothing confines and nobody has said that it need not. `inside`: where generators run."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    confinement, proof = confined(folder, unconfined=unconfined or inside is not None)
+    teller = RealTeller(bench, writers, folder=folder, confinement=confinement, inside=inside)
+    bench.before_end(teller.leave)
+
+    @cache
+    def known() -> tuple[Finding, ...]:
+        """Once for each worker: neither the walls nor these generators depend on a cell."""
+        apart = () if inside is None else _apart(bench.environment(inside))
+        return (*_walls(proof), *apart, *known_generators.findings(teller.tell))
+
+    def told(cell: Cell) -> Told:
+        free = inside is None and not confinement.by
+        return Told(findings=known(), by=f"known-generators-{cell.subject.label}", unconfined=free)
+
+    return RealWorkshop(
+        bench, writers, teller=teller, asking=RealAsking(bench), known=told, emit=emit,
+        store=FileStore(folder / "contents"),
+    )  # fmt: skip
+
+
+def _walls(proof: Proof) -> Iterator[Finding]:
+    """Nothing where the user has said that there are none: that is a verdict of its own, and no evidence."""
+    for row in proof.rows:
+        yield Finding(
+            claim=f"a generator cannot {row.act}", saw=row.inside or "it was done", held=row.inside != "",
+            control=row.excuse or row.outside or "outside it was done", control_held=row.held or row.inside == "",
+            direction="" if row.inside else "leak",
+        )  # fmt: skip
+
+
+def _apart(environment: Environment) -> Iterator[Finding]:
+    """Of the container that generators run in: it must have of its own what walls here would have given them."""
+    python, _ = environment.guest
+    done = environment.run(
+        Command(argv=(python, "-I", "-S", "-c", _ASK), cwd="/", env={}, aside=True, why="what the container confines")
+    )
+    said = done.stdout.decode("ascii", "replace").split()
+    ours = trespass.spaces()
+    for place, (name, word) in enumerate(_OWN.items()):
+        theirs = said[place] if done.ended == "exit" and len(said) == len(_OWN) else ""
+        yield Finding(
+            claim=f"generators run among {word} of their own", saw=theirs or "nobody could tell",
+            held=theirs not in ("", ours[name]), control=f"this machine's own are {ours[name]}",
+            control_held=bool(theirs), direction="" if theirs not in ("", ours[name]) else "leak",
+        )  # fmt: skip

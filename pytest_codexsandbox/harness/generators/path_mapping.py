@@ -1,0 +1,57 @@
+"""Moves a generator's files from its private folders to the paths of a call's world. Pure but for reading.
+
+The private folders' names occur nowhere else, so that they can be told in whatever was written: in a file's bytes, an
+argument, a variable.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pytest_codexsandbox.generators import file_store
+from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.model.generator import CONFIG, Files, Laid, Outcome, Story, Written
+from pytest_codexsandbox.model.world import World
+
+FOLDERS: Final = ("CODEX_HOME", "HOME", "WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "TMPDIR")
+LAID: Final = ("@CODEX_HOME@/", "@WORKSPACE@/")
+_HOME: Final = "@HOME@/.codex/"
+
+
+def written(story: Story, run: Outcome, world: World) -> Written:
+    """Everything that Codex may read of it, links as the files that they lead to."""
+    pairs = _pairs(story.world, world.values)
+    return Written(
+        files={path: Laid(content=placed(content, pairs)) for path, content in readable(story, run.files)},
+        argv=tuple(placed_text(word, pairs) for word in run.argv),
+        env={name: placed_text(value, pairs) for name, value in run.env.items()},
+        unset=run.unset,
+    )
+
+
+def readable(story: Story, files: Files) -> Iterator[tuple[str, bytes]]:
+    """Of the Codex home and the workspace; the configuration itself wherever a link leads."""
+    config = seen.config(files, story.world)
+    if config.kind == "file":
+        yield CONFIG, config.content
+    for path, state in files.items():
+        name = path.replace(_HOME, "@CODEX_HOME@/")
+        if name != CONFIG and name.startswith(LAID) and state.kind == "file":
+            yield name, file_store.read(state)
+
+
+def _pairs(mine: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The innermost folder first: one lies in another."""
+    known = [(mine[name], theirs[name]) for name in FOLDERS if name in mine and name in theirs]
+    return sorted(known, key=lambda pair: -len(pair[0]))
+
+
+def placed(content: bytes, pairs: list[tuple[str, str]]) -> bytes:
+    for mine, theirs in pairs:
+        content = content.replace(mine.encode(), theirs.encode())
+    return content
+
+
+def placed_text(text: str, pairs: list[tuple[str, str]]) -> str:
+    for mine, theirs in pairs:
+        text = text.replace(mine, theirs)
+    return text

@@ -1,0 +1,47 @@
+"""What the scenarios about generators say of one case, without pytest."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop
+from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.trial_runner import judged
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+
+DOOR: Final = "generator"
+OVER: Final = ("configs", "inputs")  # what is asked of a case; the rest needs other writers, other files or strace
+
+
+def asked(promise: Promise) -> bool:
+    return promise.of_generators and promise.over in OVER
+
+
+def record(
+    workshop: RealWorkshop, promise: Promise, function: Callable[..., object], *, cell: Cell, case: str,
+    facts: Mapping[str, Any], why: Callable[[Record, RealWriting, Mapping[str, Any]], Record],
+) -> Record:  # fmt: skip
+    """`why`: adds the cause of what is red."""
+    key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=promise.id, case=case)
+    writing = RealWriting(key, promise, cell=cell, workshop=workshop)
+    try:
+        function(writing)
+    except CodexSandboxError as fault:
+        return Record(key=key, verdict=Verdict.BROKEN, reason="; ".join(filter(None, (fault.what, fault.why))))
+    found = writing.unasked("passed") or _judged(writing)
+    return why(msgspec.structs.replace(found, evidence=tuple(writing.rows)), writing, facts)
+
+
+def _judged(writing: RealWriting) -> Record:
+    found = judged(writing, outcome="passed", message="")
+    return Record(
+        key=writing.key, verdict=found.verdict, direction=found.direction, reason=found.reason,
+        calls=tuple(seen.id for seen in writing.seen), blocked_by=found.blocked_by,
+    )  # fmt: skip

@@ -1,0 +1,149 @@
+"""The Writing that scenarios about generators get: every method adds rows, none raises when a promise does not hold."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from pytest_codexsandbox.generators.checks import CHECKS
+from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Evidence, Record
+from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.story_log import anonymous
+from pytest_codexsandbox.model.verdict import Verdict
+
+UNCONFINED: Final = "nothing was around the generators, as asked"
+
+
+class Told(Protocol):
+    """Findings, and what shows them: the id of a story, a claim or a call."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]: ...
+    @property
+    def by(self) -> str: ...
+    @property
+    def blocked_by(self) -> str:
+        """A promise without which this one cannot be asked."""
+
+    @property
+    def unconfined(self) -> bool:
+        """Nothing was around generators, as the user has said."""
+
+
+class Workshop(Protocol):
+    """Everything about generators that is dear (session.workshop)."""
+
+    def story(self, cell: Cell, case: str) -> tuple[Story, str]: ...
+    def declaration(self, cell: Cell) -> Declaration: ...
+    def loads(self, cell: Cell, case: str) -> Told: ...
+    def claims(self, cell: Cell, case: str) -> Told: ...
+    def enforces(self, cell: Cell, case: str) -> tuple[Told, tuple[Observation, ...]]: ...
+    def strained(self, kind: str, cell: Cell, case: str) -> Told: ...
+    def standing(self, cell: Cell) -> Told: ...
+
+
+class RealWriting:
+    """Has what a recorder asks of a trial: rows, calls, and whether a sandbox mattered (it never does)."""
+
+    def __init__(self, key: Key, promise: Promise, *, cell: Cell, workshop: Workshop) -> None:
+        self.key, self.promise, self.cell, self._workshop = key, promise, cell, workshop
+        self.policy, self.case = key.policy, key.case
+        self.rows: list[Evidence] = []
+        self.seen: tuple[Observation, ...] = ()
+        self.control: tuple[Observation, ...] = ()
+        self.stdin: dict[str, bytes] = {}
+        self.started = Started(state="on", why="a file is judged here, and no sandbox")  # off: nothing confined them
+        self.skipped: list[str] = []  # why a check could not be made
+        self.blocked_by = ""
+
+    def unasked(self, outcome: str) -> Record | None:
+        """Where nothing could be asked: why. A scenario that failed has said something else."""
+        if self.rows or outcome != "passed":
+            return None
+        if self.blocked_by:
+            return Record(
+                key=self.key, verdict=Verdict.BLOCKED, reason=f"it cannot be asked while {self.blocked_by} is red",
+                blocked_by=self.blocked_by,
+            )  # fmt: skip
+        if self.skipped:
+            return Record(key=self.key, verdict=Verdict.NOT_APPLICABLE, reason=self.skipped[0])
+        return None
+
+    def holds(self) -> None:
+        with self._askable():
+            story, name = self._workshop.story(self.cell, self.case)
+            found = CHECKS[self.promise.id](story, self._workshop.declaration(self.cell))
+            self._add([anonymous(one, story.world) for one in found], name)
+
+    def loads(self) -> None:
+        with self._askable():
+            self._tell(self._workshop.loads(self.cell, self.case))
+
+    def claims(self) -> None:
+        with self._askable():
+            self._tell(self._workshop.claims(self.cell, self.case))
+
+    def enforces(self) -> None:
+        with self._askable():
+            told, seen = self._workshop.enforces(self.cell, self.case)
+            self.seen = seen
+            self._tell(told)
+
+    def replaces_at_once(self) -> None:
+        self._strained("at-once")
+
+    def survives(self) -> None:
+        self._strained("survives")
+
+    def keeps_theirs(self) -> None:
+        self._strained("keeps-theirs")
+
+    def migrates(self) -> None:
+        self._strained("migrates")
+
+    def loses_nothing_together(self) -> None:
+        self._strained("together")
+
+    def survives_being_killed(self) -> None:
+        self._strained("killed")
+
+    def standing_evidence(self) -> None:
+        told = self._workshop.standing(self.cell)
+        if told.unconfined:
+            self.started = Started(state="off", why=UNCONFINED)
+        self._tell(told)
+
+    # ---- inside
+    def _strained(self, kind: str) -> None:
+        with self._askable():
+            self._tell(self._workshop.strained(kind, self.cell, self.case))
+
+    @contextmanager
+    def _askable(self) -> Iterator[None]:
+        """A case that cannot be put to this generator is no fault of anybody's."""
+        try:
+            yield
+        except Unaskable as why:
+            self.skipped.append(f"{why.what}: {why.why}".removesuffix(": "))
+
+    def _tell(self, told: Told) -> None:
+        self.blocked_by = self.blocked_by or told.blocked_by
+        self._add(told.findings, told.by)
+
+    def _add(self, findings: Iterable[Finding], by: str) -> None:
+        for found in findings:
+            if found.skipped:
+                self.skipped.append(found.skipped)
+                continue
+            self.rows.append(
+                Evidence(
+                    claim=found.claim, act="", nonce=by, call=by, control=found.control,
+                    control_held=found.control_held, saw=found.saw, held=found.held, reason=found.reason,
+                    direction="" if found.held else found.direction or "wrong-claim", diff=found.diff,
+                )
+            )  # fmt: skip

@@ -1,0 +1,6 @@
+"""Option defaults: values that pytest's options and the commands of `codexsandbox` share. Imports nothing."""
+
+from typing import Final
+
+REPORT_DIR: Final = ".codexsandbox"
+EMPTY_VALUE: Final = "it was given nothing (a variable of the shell that is not set?)"

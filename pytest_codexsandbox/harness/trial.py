@@ -1,0 +1,198 @@
+"""The Trial that scenarios get: every method adds an evidence row, none raises when a promise does not hold."""
+
+from collections.abc import Sequence
+
+from pytest_codexsandbox.api import WRITE_REFUSALS
+from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.harness import act_effects as sides
+from pytest_codexsandbox.harness.batteries import act_id
+from pytest_codexsandbox.harness.user_command import Compared
+from pytest_codexsandbox.model.act import Act, DoneAct, Look
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.verdict import Direction
+
+
+class RealTrial:
+    def __init__(
+        self,
+        key: Key,
+        promise: Promise,
+        *,
+        seen: Sequence[Observation],
+        control: Sequence[Observation],
+        started: Started,
+        reasons: Sequence[Evidence] = (),
+    ) -> None:
+        self.key, self.promise, self.started = key, promise, started
+        self.policy, self.case = key.policy, key.case
+        self.seen, self.control = tuple(seen), tuple(control)
+        self.rows: list[Evidence] = []
+        self.stdin: dict[str, bytes] = {}  # what a user's own calls were given, by their ids
+        self.outside: dict[str, Compared] = {}  # what the same command showed without a sandbox, by the call's id
+        self.standing = tuple(reasons)  # what a standing promise (start, trust) has to say
+
+    # ---- evidence
+    def refused(self, act: str, *, errno: tuple[str, ...] = WRITE_REFUSALS, claim: str = "") -> None:
+        for copy in range(self.copies()):
+            inside, outside = self._side(act, copy), self._control_side(act, copy)
+            spec = self._act(act)
+            visible = spec.verb in sides.CHANGING | sides.ARRIVING or bool(spec.looks)
+            held = inside.ran and not inside.row.ok and inside.row.errno in errno and not inside.showed
+            leak = inside.row.ok or inside.showed
+            self._add(
+                act,
+                copy=copy,
+                claim=claim or f"{what(spec)} is refused ({' or '.join(errno)})",
+                saw=sides.told(inside, spec),
+                held=held,
+                control=sides.told(outside, spec),
+                control_held=inside.ran and outside.row.ok and (outside.showed or not visible),
+                reason=inside.row.errno or inside.row.detail,
+                direction="" if held else "leak" if leak else "wrong-claim",
+            )
+
+    def allowed(self, act: str, *, effect: str = "", claim: str = "") -> None:
+        for copy in range(self.copies()):
+            inside, outside = self._side(act, copy), self._control_side(act, copy)
+            spec = self._act(act)
+            other = self._otherwise(act, copy, outside, effect) if inside.row.ok else ()
+            held = inside.row.ok and self._effect(inside, outside, spec, effect) and not other
+            self._add(
+                act,
+                copy=copy,
+                claim=claim or f"{what(spec)} works, and its effect is seen from outside",
+                saw=sides.told(inside, spec) + "".join(f"; {path} is not what it is in the control" for path in other),
+                held=held,
+                control=sides.told(outside, spec),
+                control_held=outside.row.ok and self._effect(outside, outside, spec, effect),
+                reason=inside.row.errno or inside.row.detail,
+                direction="" if held else "wrong-claim" if inside.row.ok else "denied",
+            )
+
+    def says(
+        self,
+        act: str,
+        *,
+        claim: str,
+        saw: str,
+        held: bool,
+        control: str,
+        control_held: bool,
+        reason: str = "",
+        direction: Direction = "wrong-claim",
+    ) -> None:
+        self._add(
+            act, copy=0, claim=claim, saw=saw, held=bool(held), control=control, control_held=bool(control_held),
+            reason=reason, direction="" if held else direction,
+        )  # fmt: skip
+
+    def clean(self, *, claim: str = "") -> None:
+        for copy in range(self.copies()):
+            inside, outside = self.observed(copy), self.controlled(copy)
+            done = all(one.finished or one.ended == "exit" for one in (inside, outside))
+            # Of a search that found something nobody doubts that it sees.
+            blind = [] if inside.litter else sides.not_searched(inside, outside)
+            told = f"the search did not see {', '.join(blind)}" if blind else sides.left_behind(outside, told=True)
+            self._add(
+                "",
+                copy=copy,
+                claim=claim or "the call leaves nothing behind that no act explains",
+                saw=sides.left_behind(inside),
+                held=not inside.litter,
+                control=told,
+                control_held=done and not outside.litter and not blind,
+                direction="" if not inside.litter else "litter",
+            )
+
+    def standing_evidence(self) -> None:
+        """What start and trust promises rest on was found by the bench; here it becomes rows."""
+        self.rows.extend(self.standing)
+
+    # ---- what there is to look at
+    def row(self, act: str, copy: int = 0) -> DoneAct:
+        return self._side(act, copy).row
+
+    def control_row(self, act: str, copy: int = 0) -> DoneAct:
+        return self._control_side(act, copy).row
+
+    def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> Look:
+        return sides.look_of(self.observed(copy), self._id(act), path, before=before)
+
+    def control_look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> Look:
+        return sides.look_of(self.controlled(copy), self._id(act), path, before=before)
+
+    def observed(self, copy: int = 0) -> Observation:
+        return self.seen[copy]
+
+    def controlled(self, copy: int = 0) -> Observation:
+        return self.control[copy]
+
+    def copies(self) -> int:
+        return len(self.seen)
+
+    def network(self) -> bool:
+        policy = POLICIES[self.policy]
+        return policy.network or not policy.sandboxed
+
+    # ---- inside
+    def _effect(self, done: sides.Side, control: sides.Side, spec: Act, effect: str) -> bool:
+        if effect:
+            return effect in done.changed
+        if spec.verb in sides.CHANGING:
+            return bool(done.changed)
+        if spec.verb in sides.ARRIVING:
+            return bool(done.arrived)
+        return spec.verb not in sides.COMPARED or done.row.value == control.row.value
+
+    def _otherwise(self, act: str, copy: int, control: sides.Side, effect: str) -> tuple[str, ...]:
+        """What the act has made, seen from outside, and the control has made otherwise."""
+        paths = (effect,) if effect else control.changed if self._act(act).verb in sides.CHANGING else ()
+        return sides.unlike(self.observed(copy), self.controlled(copy), self._id(act), paths)
+
+    def _act(self, name: str) -> Act:
+        if name not in self.promise.acts:
+            raise MachineFault(
+                f"{self.promise.id} declares no act {name!r}", why=f"it has: {', '.join(self.promise.acts)}"
+            )
+        return self.promise.acts[name]
+
+    def _id(self, name: str) -> str:
+        names = tuple(self.promise.acts)
+        return act_id(self.promise, name or (names[0] if names else ""))
+
+    def _side(self, name: str, copy: int) -> sides.Side:
+        return sides.side(self.seen[copy], act_id(self.promise, name), self._act(name))
+
+    def _control_side(self, name: str, copy: int) -> sides.Side:
+        return sides.side(self.control[copy], act_id(self.promise, name), self._act(name))
+
+    def _add(
+        self,
+        act: str,
+        *,
+        copy: int,
+        claim: str,
+        saw: str,
+        held: bool,
+        control: str,
+        control_held: bool,
+        reason: str = "",
+        direction: Direction = "",
+    ) -> None:
+        observation = self.seen[copy]
+        self.rows.append(
+            Evidence(
+                claim=claim, act=self._id(act) if act else "", nonce=observation.nonce, call=observation.id,
+                control=control, control_held=control_held, saw=saw, held=held, reason=reason, direction=direction,
+            )
+        )  # fmt: skip
+
+
+def what(spec: Act) -> str:
+    """The act in words: some verbs have no path."""
+    return f"{spec.verb} {spec.path}".strip()

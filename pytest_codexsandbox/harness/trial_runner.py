@@ -1,0 +1,237 @@
+"""Runs promises without pytest: canaries and the selftest do, and the fixture shares the one way to a record."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+import msgspec
+
+from pytest_codexsandbox.diagnosis.judge import Judged, judge
+from pytest_codexsandbox.diagnosis.sandbox_state import escaped
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.harness.baseline_checks import STANDING, START, TRUST, control_evidence, start_evidence
+from pytest_codexsandbox.harness.batteries import SHARED, group_of
+from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
+from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import NAMED
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Evidence, Record
+from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.protocols import Door, Particular, Say, Subject, silent
+
+SANDBOX: Final = "sandbox"
+FULL_ACCESS: Final = "full-access"
+
+
+class Canaries(Protocol):
+    def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]: ...
+    def need(self, cell: Cell, door: str) -> None:
+        """MachineFault where one was misjudged."""
+
+
+def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exempt: bool = False) -> RealTrial:
+    """The trial of a key: performs what was not performed yet."""
+    cell, promise = bench.cells[key.cell], bench.promises[key.promise]
+    group = _group(promise)
+    seen, control = bench.seen(cell, key.door, key.policy, group), bench.control(cell, group)
+    if canaries and promise.topic != TRUST:
+        canaries.need(cell, key.door)  # after the control: they share it, and the environment
+    started = _exempt(bench, key, promise) if exempt else _started(bench, key, promise)
+    reasons: tuple[Evidence, ...] = ()
+    if promise.topic == START:
+        reasons = (start_evidence(started, policy=key.policy, seen=seen[0], control=control[0]),)
+    elif promise.topic in STANDING:
+        reasons = (control_evidence(control[0], seen[0]),)
+        reasons += canaries.evidence(cell, key.door, key.policy) if canaries else ()
+    return RealTrial(key, promise, seen=seen, control=control, started=started, reasons=reasons)
+
+
+def foresee(bench: Bench, key: Key) -> bool:
+    """Begin what the trial of a key will need, beside what runs. Whether the next key may be looked at.
+
+    What cannot be had for it is told to whoever asks for it, and is no fault of the test that runs now."""
+    try:
+        return _foreseen(bench, key)
+    except CodexSandboxError:
+        return True
+
+
+def _foreseen(bench: Bench, key: Key) -> bool:
+    promise, cell = bench.promises[key.promise], bench.cells[key.cell]
+    if promise.of_generators:
+        return True
+    if str(key) in bench.plan.not_applicable:
+        return True
+    if not bench.at_hand(cell):
+        return False
+    if lacking(promise, bench, key):
+        return True
+    return bench.foresee(cell, key.door, key.policy, _group(promise)) == "there"
+
+
+def _group(promise: Promise) -> str:
+    return SHARED if promise.topic in STANDING else group_of(promise)
+
+
+def _started(bench: Bench, key: Key, promise: Promise) -> Started:
+    """The start of the policy; for a promise with a call of its own also that call's, where it can be known.
+
+    A call that does not start although the policy's battery did is the promise's own finding when it promised work,
+    and `blocked` would be no answer: the start itself is green. But what held in a call of which nobody knows whether
+    a sandbox was on says nothing; about a boundary not even what did not hold does.
+    """
+    cell = bench.cells[key.cell]
+    shared = bench.started(cell, key.door, key.policy)
+    group = group_of(promise)
+    if group == SHARED or promise.topic in STANDING or shared.state in ("failed", "unknown"):
+        return shared
+    own = bench.started(cell, key.door, key.policy, group)
+    if own.state == "off" and shared.state == "on":
+        return msgspec.structs.replace(own, alone=True)
+    shared = msgspec.structs.replace(shared, another=own.another or shared.another)
+    if own.state not in ("failed", "unknown"):
+        return shared
+    why = f"in this promise's own call: {own.why}"
+    if promise.kind == "boundary":
+        return msgspec.structs.replace(own, state="unknown", why=why)
+    return msgspec.structs.replace(shared, doubt=why)
+
+
+def _exempt(bench: Bench, key: Key, promise: Promise) -> Started:
+    """Of a subject that restrains itself no mark of the kernel is asked. What it does outside in one call and not in
+    the battery counts as it does of any other."""
+    cell, group = bench.cells[key.cell], group_of(promise)
+
+    def escapes(group: str) -> bool:
+        return any(map(escaped, bench.seen(cell, key.door, key.policy, group)))
+
+    if promise.topic not in STANDING and escapes(group) and not escapes(SHARED):
+        return Started(state="off", why="what no sandbox lets through was done, seen from outside", alone=True)
+    return Started(state="on", why="exempt: a canary restrains itself")
+
+
+def run_promise(trial: RealTrial | RealWriting, function: Callable[..., object]) -> Judged:
+    """Call the scenario's function as pytest would, and judge."""
+    outcome, message = "passed", ""
+    try:
+        function(trial)
+    except Exception as fault:  # noqa: BLE001 - whatever a scenario raises can only make its verdict worse
+        outcome, message = "failed", f"{type(fault).__name__}: {fault}"
+    return judged(trial, outcome=outcome, message=message)
+
+
+def judged(trial: RealTrial | RealWriting, *, outcome: str, message: str) -> Judged:
+    never = next((seen.error for seen in trial.seen if seen.never_started), "")
+    if never:  # of a program that could not be started, whatever did not happen is no finding
+        return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
+    return judge(
+        trial.promise, outcome=outcome, message=message, evidence=tuple(trial.rows), started=trial.started,  # type: ignore[arg-type]
+        sandboxed=NAMED[trial.policy].sandboxed and not _free(trial),
+    )  # fmt: skip
+
+
+def _free(trial: RealTrial | RealWriting) -> bool:
+    """Generators were asked with nothing around them."""
+    return isinstance(trial, RealWriting) and trial.started.state == "off"
+
+
+def rehearse(
+    promises: Iterable[tuple[Promise, Callable[..., object]]],
+    policies: Iterable[str],
+    subject: Subject,
+    *,
+    environment: EnvironmentSpec,
+    options: BenchOptions,
+    door: str = "sandbox",
+    exempt_from_start: bool = False,
+    bench: Bench | None = None,
+    wanted: Callable[[Key], bool] = lambda key: True,
+    say: Say = silent,
+) -> dict[Key, Record]:
+    """Every (promise, policy) against one subject, without pytest. `exempt_from_start`: for subjects that restrain
+    themselves. `wanted` leaves keys out while the acts, and with them the controls of `bench`, stay what they are."""
+    pairs = list(promises)
+    chosen = set(policies)
+    spec = SubjectSpec(label=subject.spec.label, path=subject.binary, source="subject")
+    cell = Cell(environment=environment, subject=spec)
+    keys = tuple(
+        Key(cell=cell.id, door=door, policy=policy, promise=promise.id, case=case)
+        for promise, _ in pairs
+        for policy in promise.policies
+        if policy in chosen
+        for case in promise.cases
+        if wanted(Key(cell=cell.id, door=door, policy=policy, promise=promise.id, case=case))
+    )
+    plan = Plan(preset="rehearsal", cells=(cell,), promises=tuple(promise for promise, _ in pairs), keys=keys)
+    functions = {promise.id: function for promise, function in pairs}
+    own = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: subject, say=say)
+    if bench is not None:
+        own.adopt(bench)
+    try:
+        return {key: _record(own, key, functions, exempt=exempt_from_start) for key in keys}
+    finally:
+        own.close()
+
+
+def _record(bench: Bench, key: Key, functions: Mapping[str, Callable[..., object]], *, exempt: bool) -> Record:
+    promise = bench.promises[key.promise]
+    missing = lacking(promise, bench, key)
+    if missing:
+        return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
+    try:
+        trial = make_trial(bench, key, exempt=exempt and promise.topic != START)
+    except CodexSandboxError as fault:
+        return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
+    if missing := lacking_there(promise, bench, key):
+        return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
+    verdict = run_promise(trial, functions[promise.id])
+    return Record(
+        key=key, verdict=verdict.verdict, direction=verdict.direction, reason=verdict.reason,
+        evidence=tuple(trial.rows), calls=tuple(observation.id for observation in trial.seen),
+        blocked_by=verdict.blocked_by,
+    )  # fmt: skip
+
+
+def lacking(promise: Promise, bench: Bench, key: Key) -> str:
+    """Why this cannot be asked here at all, by data or by a positive probe of the subject's own words; "" = it can."""
+    unmet = why_not_applicable(promise, bench.cells[key.cell].environment, platform=sys.platform)
+    if unmet:
+        return unmet
+    missing = missing_capability(promise, bench, key)
+    able = bench.subject(bench.cells[key.cell].subject).capabilities
+    if missing:
+        return f"by probe: Codex {able.version} has no {missing} at this door"
+    door = bench.door(key.door)
+    return door.lacks(able) if isinstance(door, Particular) else ""
+
+
+def lacking_there(promise: Promise, bench: Bench, key: Key) -> str:
+    """Why this cannot be asked there, as the environment says that it is; to be asked once something ran in it."""
+    return why_not_there(promise, bench.facts(bench.cells[key.cell].environment)) if promise.requires else ""
+
+
+def missing_capability(promise: Promise, bench: Bench, key: Key) -> str:
+    """The first capability that the promise needs and the binary, by its own words, does not have."""
+    capabilities = bench.subject(bench.cells[key.cell].subject).capabilities
+    words = wanted_capabilities(promise, bench.door(key.door), key.policy)
+    return next((word for word in words if not has(capabilities, word)), "")
+
+
+def wanted_capabilities(promise: Promise, door: Door, policy: str) -> list[str]:
+    """`full-access` is about what `codex sandbox` can be asked for: other doors were always asked for it."""
+    words = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
+    needed = [*words, *door.needs] if isinstance(door, Particular) else words
+    if door.name != SANDBOX:
+        return [word for word in needed if word != FULL_ACCESS]
+    return [*needed, FULL_ACCESS] if policy == "danger-full-access" else needed
+
+
+def has(capabilities: Capabilities, word: str) -> bool:
+    return bool(getattr(capabilities, word.replace("-", "_"), False))

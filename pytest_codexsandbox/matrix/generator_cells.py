@@ -1,0 +1,217 @@
+"""What a cell with a generator is measured for: its doors, its policies, its cases. Pure.
+
+Two things are asked of it. The suite of every other cell, through a door at which a configuration file counts, under
+the policies that the generator leads to: the wish is ours, and what must be in force is what its author says that it
+makes of that wish. And the promises about generators themselves, case by case, at a side of their own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.matrix import decision_table as rows
+from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import generator_specs
+from pytest_codexsandbox.matrix.plan import OWN_CALL, Side, Sides, rides
+from pytest_codexsandbox.matrix.request_channels import UNTOLD, is_told
+from pytest_codexsandbox.matrix.select import is_standing
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected, is_row
+from pytest_codexsandbox.model.generator_spec import Generator
+from pytest_codexsandbox.model.journal_lines import CaseRow, GeneratorRow
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import AS_ASKED, POLICIES, Policy
+from pytest_codexsandbox.model.promise import Promise
+
+DOOR: Final = "generator"  # of what is judged by files and by what Codex says of them
+NONE: Final = "none"  # asked for as a generator: the cell without one
+UNASKED: Final = ("sandbox",)  # a matrix file's doors where it names none
+MEASURED_BY: Final = ("app-server",)
+INPUTS: Final = "inputs"
+OF_ROWS: Final = ("effective.says-what-was-asked", "effective.does-what-was-asked", "generator.exit-and-refusal-agree")
+OURS: Final = (  # generators.writers has them: what else may write the same file
+    "reserialises",
+    "saves-crlf",
+    "appends-a-server",
+    "table-inside",
+    "key-inside",
+    "uncomments-marks",
+    "loses-end",
+    "loses-marks",
+)
+WISHES: Final[dict[str, Wish]] = {
+    "plain": Wish(), "roots": Wish(roots=("@ROOT0@",)), "network": Wish(network=True),
+}  # fmt: skip
+
+
+class Writers(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a plan knows of generators."""
+
+    generators: Mapping[str, Generator]  # by name
+    asked: tuple[str, ...]
+    cases: tuple[Case, ...]
+    others: tuple[str, ...]  # programs that write the same file, by name
+
+    def generator(self, cell: Cell) -> Generator:
+        return self.generators[cell.subject.generator]
+
+    def declaration(self, cell: Cell) -> Declaration:
+        return self.generator(cell).declaration
+
+    def row(self, cell: Cell, wish: Wish, version: str = "") -> Row | None:
+        """Of its decision matrix, the one that decides. `version`: as that Codex says it; "" as a plan knows it."""
+        found = rows.row(self.declaration(cell), wish, version or release_of(cell))
+        return found if found is not None or self.generator(cell).told else UNTOLD
+
+    def expected(self, cell: Cell, wish: Wish, version: str = "") -> Expect:
+        return expected(self.declaration(cell), wish, self.row(cell, wish, version))
+
+    def wishes(self, cell: Cell) -> dict[str, Wish]:
+        """Policy → the wish that leads to it, the first one where several do."""
+        found: dict[str, Wish] = {}
+        for wish in WISHES.values():
+            policy = policy_of(self.expected(cell, wish))
+            if policy:
+                found.setdefault(policy, wish)
+        return found
+
+    def case(self, cell: Cell, name: str, version: str = "") -> Case:
+        own = rows.cases(self.declaration(cell), version or release_of(cell)) if is_row(name) else ()
+        return next(case for case in (*own, *self.cases) if case.id == name)
+
+    def ruled_out(self, cell: Cell, case: str, version: str) -> str:
+        """Why a row of its decision matrix says nothing of this Codex."""
+        return rows.ruled_out(self.declaration(cell), case, version)
+
+
+def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers:
+    """Those that were asked for, and all that is declared: chains, older shapes and other writers name them."""
+    from pytest_codexsandbox.matrix.corpus import (
+        shipped_cases,  # two hundred folders: read where a generator is asked for
+    )
+
+    asked = generator_specs.asked([text for text in texts if text.strip() != NONE], beside=beside, base=base)
+    there = {name: generator_specs.of_declaration(name, beside) for name in generators.files(beside)}
+    named = {one.name: msgspec.structs.replace(one, told=is_told(one)) for one in asked}
+    return Writers(
+        generators={**there, **named}, asked=tuple(named), cases=shipped_cases(),
+        others=(*OURS, *(name for name, one in there.items() if one.declaration.second_writer)),
+    )  # fmt: skip
+
+
+def axis(texts: Sequence[str], known: Writers) -> tuple[str, ...]:
+    """The values of the axis: "" for the cell without a generator."""
+    without = ("",) if any(text.strip() == NONE for text in texts) else ()
+    return (*without, *known.asked)
+
+
+def release_of(cell: Cell) -> str:
+    """As far as a plan knows it."""
+    return cell.subject.as_version or cell.subject.release
+
+
+def policy_of(expect: Expect) -> str:
+    """The policy of ours that stands for what must be in force; "" where none does, or nothing must be."""
+    if expect.refuses or "sandbox" in expect.kept:
+        return ""
+    return next((policy.id for policy in POLICIES.values() if _stands_for(policy, expect)), "")
+
+
+def _stands_for(policy: Policy, expect: Expect) -> bool:
+    if policy.mode != expect.sandbox or policy.exclude_slash_tmp or policy.exclude_tmpdir:
+        return False
+    if policy.mode != "workspace-write":
+        return policy.mode == "danger-full-access" or not expect.network
+    return policy.network == bool(expect.network) and policy.roots == tuple(expect.roots or ())
+
+
+def tools(plan: Plan, writers: Writers) -> tuple[Generator, ...]:
+    """Those of a plan that a registry has: they must be brought before they can be asked anything."""
+    others = {promise.id for promise in plan.promises if promise.over in ("writers", "shapes")}
+    named = [cell.subject.generator for cell in plan.cells]
+    named += [key.case for key in plan.keys if key.promise in others]
+    found = [writers.generators[name] for name in dict.fromkeys(named) if name in writers.generators]
+    whole = [part for one in found for part in (one.spec.parts or (one,))]
+    return tuple({one.name: one for one in whole if one.declaration.install}.values())
+
+
+def with_corpus(plan: Plan, writers: Writers, promises: Iterable[Promise]) -> Plan:
+    """With what a reader of its journal must know of generators and of the corpus. `promises`: all that there are."""
+    asked = tuple(_row(writers.generators[name]) for name in writers.asked)
+    cases = tuple(CaseRow(id=case.id, group=case.group, why=case.why) for case in writers.cases)
+    every = tuple(promise.id for promise in promises if promise.of_generators)
+    return msgspec.structs.replace(plan, generators=asked, cases=cases, of_generators=every)
+
+
+def _row(generator: Generator) -> GeneratorRow:
+    declaration = generator.declaration
+    pinned = [name.rpartition("==")[2] for name in declaration.install.values() if "==" in name]
+    why = tuple(case.why for case in rows.cases(declaration, ""))
+    return GeneratorRow(
+        name=generator.name,
+        spec=generator.as_asked,
+        rows=why,
+        version=pinned[0] if len(pinned) == 1 else "",
+        told=generator.told or bool(declaration.semantics),
+    )
+
+
+def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) -> Sides:
+    """`doors` and `policies` as the matrix file has them."""
+    plain = tuple((door, policy) for door in doors for policy in policies)
+    through = MEASURED_BY if tuple(doors) == UNASKED else tuple(doors)
+
+    def of(cell: Cell) -> Sequence[Side]:
+        if not cell.subject.generator:
+            return plain
+        led_to = [policy for policy in policies if policy in writers.wishes(cell)]
+        return (*((door, policy) for door in through for policy in led_to), (DOOR, AS_ASKED))
+
+    return Sides(of=of, cases=_Cases(writers).of, asked=_asked, ruled_out=_Cases(writers).ruled_out)
+
+
+def _asked(promise: Promise, cell: Cell, door: str) -> str:
+    if promise.of_generators:
+        return "" if cell.subject.generator else "no generator is asked for: --codex-generator"
+    return "" if rides(promise, door) else OWN_CALL
+
+
+class _Cases:
+    """What a promise about generators is asked for, cell by cell."""
+
+    def __init__(self, writers: Writers) -> None:
+        self._writers = writers
+
+    def of(self, promise: Promise, cell: Cell) -> Sequence[str]:
+        if not promise.of_generators or not cell.subject.generator:
+            return promise.cases
+        return tuple(self._found(promise, cell)) or ("",)
+
+    def ruled_out(self, key: Key, promise: Promise, cell: Cell) -> str:
+        """What the declaration alone says; the rest is found out when the generator has run."""
+        if not promise.of_generators or is_standing(promise.id):
+            return ""
+        declaration = self._writers.declaration(cell)
+        if release_of(cell) and (why := self._writers.ruled_out(cell, key.case, release_of(cell))):
+            return why
+        if promise.over == "shapes" and not key.case:
+            return "its declaration names no older shape that it takes over (migrates_from)"
+        if declaration.kind == "argv" and promise.over in ("writers", "once"):
+            return "it writes no file: it gives arguments"
+        return ""
+
+    def _found(self, promise: Promise, cell: Cell) -> Iterator[str]:
+        if promise.id in OF_ROWS:
+            yield from map(rows.name_of, range(len(self._writers.declaration(cell).semantics)))
+        match promise.over:
+            case "configs":
+                yield from (case.id for case in self._writers.cases)
+            case "inputs":
+                yield from (case.id for case in self._writers.cases if case.group == INPUTS)
+            case "writers":
+                yield from (name for name in self._writers.others if name != cell.subject.generator)
+            case "shapes":
+                yield from self._writers.declaration(cell).migrates_from

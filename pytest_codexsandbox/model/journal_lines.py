@@ -1,0 +1,204 @@
+"""The journal's lines, schema 1. `schema.py` of reports derives the published JSON Schema from these structs.
+
+Results refer to environments, subjects and calls by id. A planned key without a result is `broken`; a journal without
+`end` is an incomplete run: both are the reader's business (model.ledger), never the writer's.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.model.bwrap_used import BwrapUsed
+from pytest_codexsandbox.model.coverage import Coverage
+from pytest_codexsandbox.model.generator import Claim, Wish
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
+from pytest_codexsandbox.model.promise import Kind, Severity
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.story_log import Told, ToldRun
+
+SCHEMA: Final = 1
+
+
+class RunLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="run"):
+    id: str
+    started: str  # ISO 8601, UTC
+    schema: int = SCHEMA
+    product: str = ""
+    preset: str = ""
+    invocation: tuple[str, ...] = ()
+    strict: bool = False
+    boot_id: str = ""
+    pid: int = 0
+    suite: str = "shipped"
+    places: dict[str, str] = {}  # the run's own folders, the cache and the home: path → word that reports show
+
+
+class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report needs of a promise without importing the scenario."""
+
+    id: str
+    title: str
+    kind: Kind
+    severity: Severity
+    needs: str
+    source: str
+    summary: str = ""
+    requirement: str = ""
+
+
+class CellRow(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    environment: str
+    subject: str  # label
+    axes: dict[str, str] = {}
+    provenance: str = "host"
+    synthetic: bool = False
+    arch: str = ""
+    as_version: str = ""
+
+
+class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A case of the corpus: what lies in a user's folders before a generator runs."""
+
+    id: str
+    group: str
+    why: str  # what broke where
+
+
+class GeneratorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One that was asked for."""
+
+    name: str  # the axis value
+    spec: str  # as it can be asked for again
+    version: str = ""  # where its declaration names one
+    rows: tuple[str, ...] = ()  # of its decision matrix, the first is the case row-01: why each of them stands there
+    told: bool = True  # False: nothing tells it which roots and network are asked for, and no row says what must be
+
+
+class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="plan"):
+    digest: str
+    cells: tuple[CellRow, ...]
+    promises: tuple[PromiseRow, ...]
+    keys: tuple[Key, ...]
+    not_applicable: dict[str, str] = {}  # str(key) → why data rules it out
+    not_planned: tuple[PlannedNothing, ...] = ()
+    coverage: Coverage | None = None  # where cells were picked by pairs
+    cases: tuple[CaseRow, ...] = ()  # the whole corpus, whatever of it the keys ask for
+    generators: tuple[GeneratorRow, ...] = ()
+    of_generators: tuple[str, ...] = ()  # every promise about one, also those that were not selected
+
+
+class EnvironmentLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="environment"):
+    id: str
+    spec: str  # EnvironmentSpec.id
+    facts: dict[str, Any]
+    worker: str = ""
+
+
+class SubjectLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="subject"):
+    id: str
+    label: str
+    version: str
+    digest: str
+    source: str
+    binary: str
+    facts: dict[str, Any] = {}
+
+
+class CallLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="call"):
+    id: str
+    environment: str
+    subject: str
+    cell: str
+    observation: Observation
+    repro: str = ""  # below the run's folder
+    stdin_sha256: str = ""
+    stdin: str = ""  # base64, bounded
+    interrupt_after: float = 0.0
+    timeout: float = 0.0
+    control: bool = False
+    bwrap_used: BwrapUsed | None = None  # what set up its sandbox, as it was seen from outside
+    another_bwrap: str = ""  # where it was not the one that was asked for: what, and what instead
+    full_access: bool = False  # a generator was asked for it, whatever the policy is called: no sandbox is missing
+
+
+class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="story"):
+    """A generator and a case: what it found, and what it did in each run."""
+
+    id: str
+    cell: str
+    generator: str
+    case: str
+    wish: Wish
+    before: Told
+    runs: tuple[ToldRun, ...]
+    confined: str = ""  # by what; "" it was not
+    texts: dict[str, str] = {}  # sha256 → text, of files that no earlier line of this worker has (model.contents)
+    lists: dict[str, Told] = {}  # digest → files, of lists that no earlier line has
+    told: bool = True  # of the wish: False where nothing tells it roots and network, and no row says what must be
+
+
+class ClaimLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="claim"):
+    """What the real Codex of a cell says of the files of a story."""
+
+    id: str
+    cell: str
+    story: str
+    sha256: str  # of the file; "" there was none
+    claim: Claim
+    argv: tuple[str, ...] = ()
+
+
+class ResultLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="result"):
+    cell: str
+    door: str
+    policy: str
+    promise: str
+    case: str
+    attempt: int
+    verdict: str
+    direction: str
+    diagnosis: str  # fingerprint id, "" = none
+    environment: str
+    subject: str
+    record: Record
+
+    @classmethod
+    def of(cls, record: Record) -> "ResultLine":
+        key = record.key
+        return cls(
+            cell=key.cell, door=key.door, policy=key.policy, promise=key.promise, case=key.case,
+            attempt=record.attempt, verdict=record.verdict.value, direction=record.direction,
+            diagnosis=record.diagnosis.fingerprint if record.diagnosis else "",
+            environment=record.environment, subject=record.subject, record=record,
+        )  # fmt: skip
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cell took, so that the next plan knows."""
+
+    cell: str
+    environment: str
+    subject: str
+    seconds: float  # in which `calls` were made
+    calls: int  # of Codex, controls not counted
+    generator: str = ""
+    stories: int = 0  # of its generator: the cases that it was asked for, with what Codex was asked of each
+    story_seconds: float = 0.0
+    strains: int = 0  # questions that need other writers, strace, or an older shape
+    strain_seconds: float = 0.0
+
+
+class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="end"):
+    finished: str
+    exit: int
+    reasons: tuple[str, ...]  # every one that applies, the first decides `exit`
+    counts: dict[str, int]
+    seconds: float = 0.0
+    seconds_in_codex: float = 0.0
+    leaks: tuple[str, ...] = ()
+    cells: tuple[Spent, ...] = ()
+
+
+Line = RunLine | PlanLine | EnvironmentLine | SubjectLine | CallLine | StoryLine | ClaimLine | ResultLine | EndLine

@@ -1,0 +1,1 @@
+"""Everything that knows pytest; imported only when the plugin is activated."""

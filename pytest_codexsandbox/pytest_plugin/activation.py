@@ -1,0 +1,92 @@
+"""Wakes the plugin up: a worker collects and records, a controller keeps the journal, alone it does both."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.pytest_plugin.collection import Collection
+from pytest_codexsandbox.pytest_plugin.controller import Controller
+from pytest_codexsandbox.pytest_plugin.prefetch import Changing
+from pytest_codexsandbox.pytest_plugin.recorder import Recording
+from pytest_codexsandbox.pytest_plugin.run import of
+from pytest_codexsandbox.pytest_plugin.terminal_filter import Quiet
+from pytest_codexsandbox.system.signals import end_politely
+
+CONTROLLER: Final = "codexsandbox-controller"
+QUIET: Final = "codexsandbox-quiet"
+RECORDING: Final = "codexsandbox-recording"
+CHANGING: Final = "codexsandbox-changing"
+EXIT_STATUS: Final = "codexsandbox-exit-status"
+
+
+def activate(config: pytest.Config, collection: str) -> None:
+    try:
+        run = of(config)
+    except CodexSandboxError as fault:
+        raise pytest.UsageError(str(fault)) from None
+    manager = config.pluginmanager
+    for name in (
+        CONTROLLER,
+        QUIET,
+        RECORDING,
+        EXIT_STATUS,
+        collection,
+    ):  # of every process: a worker could only die of it
+        _refuse_blocked(manager, name)
+    if config.getoption("maxfail", 0) and not _asked_to_stop(config):
+        config.option.maxfail = 0  # an `-x` of the ini would leave half the plan unmeasured
+    if run.only_shipped:
+        _select_as_typed(config)
+    if not run.is_worker:
+        _register(manager, Controller(config), CONTROLLER)
+        _register(manager, Quiet(), QUIET)
+        end_politely()
+    if run.is_worker or not _distributes(config):
+        _register(manager, Collection(config), collection)
+        _register(manager, Recording(config), RECORDING)
+        _register(manager, Changing(config), CHANGING)
+
+
+def activate_late(node: Any, folder: Path, collection: str) -> None:
+    """The first worker has collected tests that ask for our fixtures: from here on somebody keeps the journal."""
+    of(node.config).adopt(folder)
+    activate(node.config, collection)
+    controller: Any = node.config.pluginmanager.getplugin(CONTROLLER)
+    controller.pytest_xdist_node_collection_finished(node)  # it was not there when this word went round
+
+
+def _refuse_blocked(manager: pytest.PytestPluginManager, name: str) -> None:
+    """Parts of the harness cannot be switched off one by one: half of it would be a false green."""
+    if manager.is_blocked(name):
+        raise pytest.UsageError(
+            f"-p no:{name} would leave a matrix that cannot be trusted; leave --codex-matrix away instead"
+        )
+
+
+def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) -> None:
+    if not manager.hasplugin(name):
+        manager.register(plugin, name)
+
+
+def _distributes(config: pytest.Config) -> bool:
+    """xdist with workers: `--tx` without `--dist` starts none."""
+    shared = config.getoption("tx", None) and config.getoption("dist", "no") != "no"
+    return bool(shared) and not config.getoption("collectonly", False)
+
+
+def _select_as_typed(config: pytest.Config) -> None:
+    """An ini's `-m unit` is about the user's own tests: of the shipped promises it would leave none."""
+    typed = [str(word) for word in config.invocation_params.args]
+    short = "".join(word for word in typed if word.startswith("-") and not word.startswith("--"))
+    for letter, name in (("k", "keyword"), ("m", "markexpr")):
+        if letter not in short:
+            setattr(config.option, name, "")
+    if not any(word.startswith("--deselect") for word in typed):
+        config.option.deselect = None
+
+
+def _asked_to_stop(config: pytest.Config) -> bool:
+    """Whether `-x` or `--maxfail` was typed, and not taken from an ini."""
+    return any(word in ("-x", "--exitfirst") or word.startswith("--maxfail") for word in config.invocation_params.args)

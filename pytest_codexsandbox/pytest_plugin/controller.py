@@ -1,0 +1,402 @@
+"""Keeps the journal, prints the matrix, decides the exit code. Runs once, in the process that the user started."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox import __version__
+from pytest_codexsandbox.environments.host_facts import boot_id
+from pytest_codexsandbox.environments.run_dirs import claim, remove_owned
+from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
+from pytest_codexsandbox.harness import exit_code as settling
+from pytest_codexsandbox.harness import feasibility
+from pytest_codexsandbox.harness.durations import Times
+from pytest_codexsandbox.journal.store import Journal
+from pytest_codexsandbox.matrix.combinations import UNAVAILABLE
+from pytest_codexsandbox.matrix.expectations import Applied
+from pytest_codexsandbox.matrix.plan import as_line
+from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.model.journal_lines import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
+from pytest_codexsandbox.model.ledger import Journal as ReadJournal
+from pytest_codexsandbox.model.ledger import count, settle
+from pytest_codexsandbox.model.machine import changes
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import RED
+from pytest_codexsandbox.pytest_plugin import preparation
+from pytest_codexsandbox.pytest_plugin import report_payload as payload
+from pytest_codexsandbox.pytest_plugin.deselection import DESELECTED
+from pytest_codexsandbox.pytest_plugin.hook_calls import Onlookers
+from pytest_codexsandbox.pytest_plugin.journal_readback import read_back, result_files
+from pytest_codexsandbox.pytest_plugin.run import FOLDER, KNOWN, of, usage_errors
+from pytest_codexsandbox.pytest_plugin.terminal_filter import count_as_failed
+from pytest_codexsandbox.pytest_plugin.terminal_messages import tell, tell_last
+from pytest_codexsandbox.pytest_plugin.work_units import Owners
+from pytest_codexsandbox.pytest_plugin.worker_files import read_leaks, read_plan, remove_stop, write_stop
+from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.releases.progress import progress_on
+from pytest_codexsandbox.reports.writer import Written, reports
+from pytest_codexsandbox.system.signals import undisturbed
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
+
+_NOTHING: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+class Controller:
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.run = config, of(config)
+        self.began = time.monotonic()
+        self.journal: Journal | None = None
+        self.plan: Plan | None = None
+        self.records: list[Record] = []
+        self.nodeids: dict[Key, str] = {}
+        self.versions: dict[str, str] = {}  # subject label → version
+        self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
+        self.leaks: tuple[str, ...] = ()
+        self.environments: list[EnvironmentLine] = []
+        self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
+        self.notes: list[str] = []
+        self.reasons: tuple[str, ...] = ()
+        self.code: int | None = None  # the exit status, once it is settled
+        self.interrupted = False
+        self.ended = 0  # the exit status that pytest and other plugins came to
+        self.applied: Applied | None = None
+        self.seconds = 0.0
+        self.fault = ""  # what is wrong with the journal, in the end
+        self.done: ReadJournal | None = None  # as it was read back
+        self.written: tuple[Written, ...] = ()
+        self.unwritten: dict[str, None] = {}  # names of reports that could not be written, in order
+        self.in_codex = 0.0
+        self.times = Times()
+        self.onlookers = Onlookers(config)
+
+    # ---- before the first effect
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Before workers start, which could only die of a wrong word: here it is one clear error."""
+        if self.config.getoption("tx", None):
+            with usage_errors():
+                self.run.base_plan()
+                if self.run.only_shipped:  # else expectations may speak of the user's own tests: known once collected
+                    _ = self.run.deviations
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        errors = session.testsfailed and not self.config.getoption("continue_on_collection_errors")
+        if errors:  # a file of the user's own cannot be imported: pytest runs nothing, so nothing is begun
+            return
+        if self.run.plan is not None and not session.config.getoption("collectonly"):
+            with usage_errors():
+                self.begin(self.run.plan)
+
+    def begin(self, plan: Plan) -> None:
+        if self.journal is not None:
+            return
+        self.plan = plan
+        self.run.user_promises |= {one.id: one for one in plan.promises if one.id not in self.run.promises}
+        _ = self.run.deviations, self.run.worlds  # what is wrong with either is said before the first effect
+        asked = self.run.settings
+        words = tuple(str(word) for word in self.config.invocation_params.args)
+        self.journal = Journal.open(
+            self.run.folder,
+            RunLine(
+                id=self.run.folder.name, started=_now(), product=f"codexsandbox {__version__}", preset=plan.preset,
+                invocation=("pytest", *words), strict=asked.strict, boot_id=boot_id(), pid=os.getpid(),
+                places=self.run.places,
+            ),
+        )  # fmt: skip
+        self.journal.write(as_line(plan))
+        self.journal.sync()
+        self._need_whole(self.journal)
+        claim(self.run.worlds)
+        for one in plan.not_planned:
+            if one.required:
+                tell(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
+        self._have_subjects(plan)
+        if self.run.generators:
+            preparation.have_tools(self.config, plan, self.run.writers)
+        preparation.have_images(self.config, plan)
+
+    def _need_whole(self, journal: Journal) -> None:
+        """Without a plan on the disk there is no ledger, so nothing is measured."""
+        if journal.fault:
+            journal.close()
+            self.journal = None
+            raise WrongInput(
+                "the journal cannot be written", where=str(journal.path), why=journal.fault,
+                next_step="give a folder that has room: --codex-report-dir DIR",
+            )  # fmt: skip
+
+    def _have_subjects(self, plan: Plan) -> None:
+        """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all, and so
+        does a run for which no Codex at all can be had."""
+        specs = tuple(dict.fromkeys(cell.subject for cell in plan.cells))
+        faults: dict[SubjectSpec, NotHad] = {}
+        with preparation.on_screen(self.config):
+            for spec in specs:
+                try:
+                    with suppress(MachineFault):
+                        self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+                except NotHad as fault:
+                    faults[spec] = fault
+        if faults and len(faults) == len(specs) and len(plan.not_applicable) < len(plan.keys):
+            self._give_up(plan, faults)
+
+    def _give_up(self, plan: Plan, faults: Mapping[SubjectSpec, NotHad]) -> None:
+        if self.journal is not None:
+            self._clean_up()
+            self.journal.close()
+            self.journal = None
+        parts = {spec.label: feasibility.lack(feasibility.release(spec.label), why) for spec, why in faults.items()}
+        raise feasibility.nothing(plan.preset, tuple(parts.values()))
+
+    # ---- with xdist, workers collect; they leave their plan in the run's folder
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        with usage_errors():
+            node.workerinput[FOLDER] = str(self.run.folder)
+            if self.run.settings.active:
+                node.workerinput[KNOWN] = self.run.told()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        from pytest_codexsandbox.pytest_plugin.scheduler import EnvironmentScheduler
+
+        keys = self.run.base_plan().keys if self.run.generators else ()
+        return EnvironmentScheduler(config, log, share=Owners(self.run.cells, keys).share)
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        plan = read_plan(self.run.folder, node.gateway.id)
+        if plan is None:
+            return
+        if self.plan is not None and plan.keys != self.plan.keys:
+            self.faults.append(f"worker {node.gateway.id} collected another plan")
+        with usage_errors():
+            self.begin(plan)
+
+    # ---- while items run
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        carried = payload.get(report)
+        lines, record = (carried.lines, carried.record) if carried else ((), None)
+        self.times.take(report.nodeid, report.duration, lines, record)
+        if carried is None or self.journal is None:
+            return
+        for line in carried.all_lines():
+            self.journal.write(line)
+            self._agrees(line)
+        self.environments += [line for line in lines if isinstance(line, EnvironmentLine)]
+        if lines:  # pytest keeps every report until the end
+            payload.put(report, msgspec.structs.replace(carried, lines=()))
+        self.in_codex += carried.seconds_in_codex
+        if carried.record is not None:
+            self.nodeids[carried.record.key] = report.nodeid
+            self.records.append(carried.record)
+            self.onlookers.show(carried.record)
+
+    def _agrees(self, line: Line) -> None:
+        """One name is one program, and one image, to all workers: each of them has looked it up for itself."""
+        if isinstance(line, SubjectLine):
+            self.versions[line.label] = line.version
+            self._one(f"Codex {line.label}", line.digest)
+            self._one(f"the version of Codex {line.label}", line.version)  # a script may start another one by now
+        if isinstance(line, EnvironmentLine) and (given := line.facts.get("image_given")):
+            self._one(f"image {given['name']} at {given['engine']}", given["id"])
+
+    def _one(self, name: str, digest: str) -> None:
+        first = self.digests.setdefault(name, digest)
+        if first != digest:
+            told = f"{name} was {first[:19]} to one of them and {digest[:19]} to another"
+            self.faults.append(f"{told}: it was replaced while the run went on")
+
+    # ---- the end
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """First of all: a second Ctrl-C while others print keeps pytest from setting its exit status."""
+        self.interrupted = True
+        if self.journal is not None and self.config.getoption("tx", None):
+            write_stop(self.run.folder)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Before pytest's closing screen, which shows what is settled here."""
+        if self.journal is not None and self.plan is not None:
+            changed = session.exitstatus  # by another plugin, perhaps to no number at all
+            ended = int(exitstatus) or (int(changed) if isinstance(changed, int) else 1)
+            ended = ended or (int(pytest.ExitCode.INTERRUPTED) if self.interrupted else 0)
+            session.exitstatus = self._settle(self.journal, self.plan, ended)
+        elif self.run.settings.active and int(exitstatus) in _NOTHING and not _only_looked(self.config):
+            self.code = session.exitstatus = int(pytest.ExitCode.NO_TESTS_COLLECTED)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """Removes what is left when another plugin's fault kept the run from its end: its journal has none."""
+        if self.journal is not None and self.code is None:
+            self._clean_up()
+
+    def end(self, given: object) -> object:
+        """Returns the exit status of the run: the one that the screen and the journal name, whatever others made of
+        it. A failure that comes from elsewhere after a run that passed is written into the journal."""
+        if self.code is None:
+            began = self.journal is not None and given not in settling.PYTEST_OWN
+            return tell_last(self.config, settling.NO_END) if began else given
+        if self.code == 0 and given != 0 and self.journal is not None:
+            self.code = self._conclude(self.journal, self._outcome(incomplete=self.fault, overruled=True))
+            tell_last(self.config, self.reasons[0])
+        return self.code
+
+    def close(self) -> None:
+        """Closes the journal. A second call does nothing."""
+        if self.journal is not None:
+            self.journal.close()
+
+    def _settle(self, journal: Journal, plan: Plan, exitstatus: int) -> int:
+        self.leaks, self.ended = self._clean_up(), exitstatus
+        self.applied = self._apply(journal, plan)
+        self.seconds = time.monotonic() - self.began
+        red = {key: one.reason for key, one in self.applied.records.items() if one.verdict in RED}
+        count_as_failed(self.config, {self.nodeids[key]: why for key, why in red.items() if key in self.nodeids})
+        with undisturbed():
+            first = self._outcome(incomplete=journal.fault)
+            self.code = self._conclude(journal, first)
+            last = self._outcome(incomplete=self.fault)
+            if last != first:  # the journal or a report could not be written: they have to name that as well
+                self.code = self._conclude(journal, last)
+        return self.code
+
+    def _conclude(self, journal: Journal, outcome: settling.Outcome) -> int:
+        """Writes the journal's last line, again if there is one, and then the reports that are made of the journal."""
+        assert self.plan is not None and self.applied is not None
+        records = self.applied.records
+        journal.write_end(
+            EndLine(
+                finished=_now(), exit=outcome.code, reasons=outcome.reasons, counts=count(records.values()),
+                leaks=self.leaks, seconds=self.seconds, seconds_in_codex=self.in_codex,
+                cells=self.times.spent(self.plan),
+            )
+        )  # fmt: skip
+        self.done, misread = read_back(journal.path, records, self.run.fingerprints)
+        self.fault = self.fault or journal.fault or misread
+        self.reasons = outcome.reasons
+        self.written = self._write_reports()
+        self.unwritten |= {one.path.name: None for one in self.written if one.fault}
+        return outcome.code
+
+    def _write_reports(self) -> tuple[Written, ...]:
+        asked, folder = self.run.settings, self.run.folder
+        completed = result_files(self.config).complete(folder.name, self.done, self.reasons)
+        if self.done is None:
+            return tuple(completed)
+        return (*reports(asked.reports, self.done, folder, shown=self._near(folder)), *completed)
+
+    def _outcome(self, *, incomplete: str, overruled: bool = False) -> settling.Outcome:
+        assert self.plan is not None and self.applied is not None
+        plan, applied, ended = self.plan, self.applied, self.ended
+        return settling.exit_code(
+            applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
+            pytest_code=ended if ended in settling.PYTEST_OWN else 0, other_failures=self._foreign(ended),
+            overruled=overruled or ended not in (0, 1, *settling.PYTEST_OWN),
+            stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
+            changed=self._changed(), incomplete=incomplete, unwritten=tuple(self.unwritten),
+            hooks=self.onlookers.faults, strict=self.run.settings.strict,
+            not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
+            dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
+            unmeasured=tuple(one.what for one in plan.not_planned if one.required),
+        )  # fmt: skip
+
+    def _changed(self) -> tuple[str, ...]:
+        found = changes(self.environments)
+        return tuple(f"{spec}: {'; '.join(told)}" for spec, told in found.items())
+
+    def _apply(self, journal: Journal, plan: Plan) -> Applied:
+        """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
+        states = settle(plan.keys, tuple(self.records), plan.not_applicable)
+        applied = settling.settle(
+            plan, self.records, self.run.deviations, versions=settling.versions(plan.cells, self.versions),
+            today=datetime.now(UTC).date(),
+        )  # fmt: skip
+        self.notes += _first_of(applied.refused)
+        for key, record in applied.records.items():
+            if record.verdict is not states[key].verdict:
+                last = msgspec.structs.replace(record, attempt=record.attempt + 1)
+                journal.write(ResultLine.of(last))
+                self.onlookers.show(last)
+        return applied
+
+    def _foreign(self, exitstatus: int) -> int:
+        """Tests of the user's own that failed and are none of ours: pytest's own verdict on them stands."""
+        ours = sum(1 for record in self.records if record.verdict.value in ("violates", "broken", "stale"))
+        failed = getattr(self.config.pluginmanager.getplugin("session"), "testsfailed", 0)
+        return max(int(not failed), failed - ours) if exitstatus == 1 else 0  # without a test: another plugin's word
+
+    def _clean_up(self) -> tuple[str, ...]:
+        """Environments are closed by whoever opened them; what is left of them is a leak of ours."""
+        self.run.close()
+        remove_stop(self.run.folder)
+        folder, leaks = self.run.worlds, read_leaks(self.run.folder)
+        left = remove_owned(folder)
+        is_there = os.path.lexists(folder)  # False as well where we may not even look: nothing of ours was made there
+        return (*leaks, f"{folder} could not be removed: {'; '.join(left[:3])}") if is_there else leaks
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: "TerminalReporter", exitstatus: int) -> None:
+        if self.journal is None or (int(exitstatus) == pytest.ExitCode.USAGE_ERROR and not self.records):
+            return  # a wrong word is said in one error, not under a screen of what never ran
+        if self.done is not None:
+            self._print(terminalreporter, self.done)
+        end = self.done.end if self.done is not None else None
+        if end is None or end.reasons != self.reasons:  # the journal could not be written
+            for place, reason in enumerate(self.reasons):
+                word = "also" if place else "exit"
+                terminalreporter.write_line(f"{word} {reason.replace(' ', ': ', 1)}", red=True)
+        for word in (*self.faults, *self.notes):
+            terminalreporter.write_line(word, yellow=True)
+
+    def _print(self, terminalreporter: "TerminalReporter", done: ReadJournal) -> None:
+        from pytest_codexsandbox.reports.terminal import render
+
+        writer = terminalreporter._tw
+        text = render(
+            done, width=min(writer.fullwidth, 200), color=writer.hasmarkup, ascii=not _unicode(writer),
+            verbosity=max(0, self.config.get_verbosity()), folder=self._near(self.run.folder),
+        )  # fmt: skip
+        terminalreporter.write_line("")
+        for line in text.splitlines():
+            terminalreporter.write_line(line)
+        for one in self.written:
+            line = f"report: {one.path} {one.fault}" if one.fault else f"report: {self._near(one.path)}"
+            terminalreporter.write_line(line)
+
+    def _near(self, path: Path) -> Path:
+        """As it is typed from where pytest was called."""
+        here = self.config.invocation_params.dir
+        return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _first_of(refused: tuple[str, ...]) -> list[str]:
+    """They differ in the deviation alone: one of them and how many there are."""
+    more = f" (and {len(refused) - 1} more likewise)" if len(refused) > 1 else ""
+    return [f"{refused[0]}{more}"] if refused else []
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _unicode(writer: Any) -> bool:
+    return "utf" in (getattr(writer._file, "encoding", "") or "").lower()
+
+
+def _only_looked(config: pytest.Config) -> bool:
+    return bool(config.getoption("collectonly"))

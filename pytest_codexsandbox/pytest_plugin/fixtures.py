@@ -1,0 +1,237 @@
+"""What tests ask for: `trial` (the shipped scenarios) and `codex_sandbox` (a user's own test)."""
+
+import base64
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.errors import CodexSandboxError, Lost
+from pytest_codexsandbox.harness.act_effects import ending, look_of
+from pytest_codexsandbox.harness.baseline_checks import control_words, control_worked
+from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.harness.trial_runner import has, lacking, lacking_there, make_trial, missing_capability
+from pytest_codexsandbox.harness.user_arguments import check_look, check_run
+from pytest_codexsandbox.harness.user_command import ACT, by_itself, compared
+from pytest_codexsandbox.model.act import Act, Call, Given, Look
+from pytest_codexsandbox.model.journal_lines import CallLine
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.printed_text import text_of
+from pytest_codexsandbox.model.private_paths import PrivatePaths
+from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.redact import redact, redact_bytes
+from pytest_codexsandbox.pytest_plugin.run import Run, of
+from pytest_codexsandbox.releases.known_releases import capabilities, newest_before
+
+TRIAL = pytest.StashKey[RealTrial]()
+NOT_APPLICABLE = pytest.StashKey[str]()
+FAULT = pytest.StashKey[CodexSandboxError]()  # why there is no trial
+LOST = pytest.StashKey[str]()  # a capability that a candidate no longer has
+_NOT_YOURS: Final = "`{}` is for the promises that are shipped; a test of your own takes `codex_sandbox`"
+_FOUND_TOO_LATE: Final = (
+    "`codex_sandbox` was asked for while the test ran, and its cells are found while tests are collected: let it stand "
+    "among the arguments of the test or of a fixture, or in `usefixtures`"
+)
+
+
+def open_trial(request: pytest.FixtureRequest) -> RealTrial:
+    """The trial of the item's key; what the plan or a probe rules out is skipped, recorded as n/a with why."""
+    run, key = of(request.config), _key(request)
+    reason = _ruled_out(run, key)
+    lost = _lost(run, key) if reason else ""
+    if lost:
+        request.node.stash[LOST] = lost
+        pytest.fail(lost, pytrace=False)
+    if reason:
+        _not_applicable(request, reason)
+    if FAULT in request.node.stash:
+        del request.node.stash[FAULT]  # of an attempt before
+    try:
+        trial = make_trial(run.bench, key, canaries=run.canaries)
+        missing = lacking_there(run.bench.promises[key.promise], run.bench, key)
+    except CodexSandboxError as fault:
+        # pytest would parse our files for a traceback that nobody is shown: 20 ms for each of ten thousand items.
+        request.node.stash[FAULT] = fault
+        raise pytest.fail.Exception(str(fault), pytrace=False) from None
+    if missing:
+        _not_applicable(request, missing)
+    request.node.stash[TRIAL] = trial
+    return trial
+
+
+def _not_applicable(request: pytest.FixtureRequest, reason: str) -> NoReturn:
+    request.node.stash[NOT_APPLICABLE] = reason
+    pytest.skip(f"not applicable: {reason}")
+
+
+def _key(request: pytest.FixtureRequest) -> Key:
+    if not isinstance(getattr(request, "param", None), Key):
+        name = request.fixturename
+        pytest.fail(_FOUND_TOO_LATE if name == "codex_sandbox" else _NOT_YOURS.format(name), pytrace=False)
+    key: Key = request.param
+    return key
+
+
+def _ruled_out(run: Run, key: Key) -> str:
+    if run.plan is None:
+        return ""
+    planned = run.plan.not_applicable.get(str(key), "")
+    return planned or lacking(run.bench.promises[key.promise], run.bench, key)
+
+
+def _lost(run: Run, key: Key) -> str:
+    """A build of the user's own that cannot do what the newest release before it could."""
+    if run.plan is None or str(key) in run.plan.not_applicable:
+        return ""
+    return _lost_one(run, key, missing_capability(run.bench.promises[key.promise], run.bench, key))
+
+
+def _lost_one(run: Run, key: Key, missing: str) -> str:
+    spec = run.bench.cells[key.cell].subject
+    release = newest_before(spec.as_version) if spec.path and missing else ""
+    if not release or not has(capabilities()[release], missing):
+        return ""
+    return f"{spec.label} has no {missing} at this door, and Codex {release} has it"
+
+
+class CodexSandbox:
+    """Runs commands through the real Codex, each in a fresh world, under the test's policy.
+
+    def test_mine(codex_sandbox):
+        seen = codex_sandbox.run("sh", "-c", "echo x > made", looks=["@WORKSPACE@/made"])
+        assert seen.code == 0
+        assert codex_sandbox.look(seen, "@WORKSPACE@/made").kind == "file"
+    """
+
+    def __init__(self, run: Run, trial: RealTrial) -> None:
+        self._run, self._trial = run, trial
+        self.policy = trial.policy
+        self.cell = trial.key.cell
+        self.started = trial.started
+
+    def run(
+        self,
+        *argv: str,
+        given: Sequence[Given] = (),
+        looks: Sequence[str] = (),
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 20.0,
+        control: bool = True,
+    ) -> Observation:
+        """Run `argv` in the sandbox; `looks` are seen from outside before and after.
+
+        The probe shows that the sandbox is on in this very call, and then becomes the command. The same command also
+        runs once without a sandbox, in a fresh world with the same files and the same time limit: only so a failure
+        can be laid to the sandbox. `control=False` leaves that out, for a command whose effects are not to happen
+        outside; its failures then have no direction.
+        """
+        check_run(argv, given=given, looks=looks, stdin=stdin, env=env, timeout=timeout)
+        bench, key = self._run.bench, self._trial.key
+        cell, own = bench.cells[key.cell], dict(env or {})
+        call = Call(stdin=stdin, env=own, timeout=timeout * self._run.settings.timeout_scale)
+        # Python makes a variable of its own where the locale is C: no command of the user's shall find it.
+        words = {"argv": list(argv), "without": sorted({"LC_CTYPE"} - own.keys())}
+        acts = {ACT: Act(verb="become", params=words, given=tuple(given), looks=tuple(looks))}
+        environment, subject = bench.environment(cell.environment), bench.subject(cell.subject)
+        subject = subject.inside(environment)
+        try:
+            seen = bench.door_of(cell, key.door, key.policy).observe(
+                environment, subject, POLICIES[key.policy], acts, call
+            )[0]
+        except Lost as fault:
+            raise bench.lost(cell.environment, fault.why or fault.what) from None
+        bench.need_same(cell, (seen,))
+        told = redact_bytes(stdin)  # for the journal, and for whoever shows the call again
+        self._run.pending.append(
+            CallLine(
+                id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
+                cell=cell.id, observation=seen, timeout=call.timeout, stdin=base64.b64encode(told[:65536]).decode(),
+            )
+        )  # fmt: skip
+        if seen.ended == "lost":
+            raise bench.lost(cell.environment, seen.error)
+        outside = bench.outside(cell, acts, call, of=f"{key.promise} {key.case}") if control else None
+        command = redact(shlex.join(argv))[:100]
+        self._trial.outside[seen.id] = compared(seen, outside)
+        self._trial.rows += [self._sandbox_is_on(seen, command), self._ends(seen, command)]
+        self._trial.stdin[seen.id] = told
+        self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
+        self._trial.control += (outside,) if outside is not None else ()
+        return self._for_the_test(seen)
+
+    def _for_the_test(self, seen: Observation) -> Observation:
+        """With placeholders for the world. What the command said is the test's to read: other paths stay there."""
+        shown, said = PrivatePaths([seen.world], self._run.places).of(seen), PrivatePaths([seen.world]).of(seen)
+        return msgspec.structs.replace(
+            shown, stdout=said.stdout, stderr=said.stderr, before=said.before, after=said.after
+        )
+
+    def look(self, seen: Observation, path: str, *, before: bool = False) -> Any:
+        check_look(path, (name.partition("|")[2] for name in seen.after if name.startswith(f"{ACT}|")))
+        found = look_of(seen, ACT, path, before=before)
+        return msgspec.structs.replace(found, text=_as_utf8(found))
+
+    def _ends(self, seen: Observation, command: str) -> Evidence:
+        found = self._trial.outside[seen.id]
+        return Evidence(
+            claim=f"`{command}` ends by itself", act=ACT, nonce=seen.nonce, call=seen.id, control=found.told,
+            control_held=found.held or by_itself(seen), saw=ending(seen), held=by_itself(seen), reason=found.reason,
+            direction="" if by_itself(seen) else found.direction,
+        )  # fmt: skip
+
+    def _sandbox_is_on(self, seen: Observation, command: str) -> Evidence:
+        """Shown as in any call of the probe, whose control is the probe's own."""
+        key, control = self._trial.key, self._trial.control[0]
+        own = self._run.bench.assessed(self._run.bench.cells[key.cell], key.policy, seen, control)
+        wanted = "on" if POLICIES[self.policy].sandboxed else "off"
+        proved = own.state == wanted
+        known = own.state != "unknown" and not seen.error
+        outside = control_words(control) if known else seen.error or own.why
+        return Evidence(
+            claim=f"in the call of `{command}` the sandbox is {wanted}",
+            act=ACT, nonce=seen.nonce, call=seen.id,
+            control=outside, control_held=control_worked(control) and known,
+            saw=f"the sandbox is {wanted}" if proved else f"{ending(seen)}; {own.why}",
+            held=proved,
+            direction="" if proved else "leak" if own.state == "off" and wanted == "on" else "denied",
+        )  # fmt: skip
+
+
+def open_sandbox(request: pytest.FixtureRequest) -> Iterator[CodexSandbox]:
+    trial = open_trial(request)
+    if trial.started.state in ("failed", "unknown"):
+        pytest.skip(f"blocked: {trial.started.why}")
+    yield CodexSandbox(of(request.config), trial)
+
+
+def open_writing(request: pytest.FixtureRequest) -> RealWriting:
+    """Of the item's key: nothing is told yet; every method of it tells what it needs."""
+    run, key = of(request.config), _key(request)
+    reason = run.plan.not_applicable.get(str(key), "") if run.plan is not None else ""
+    if reason:
+        _not_applicable(request, reason)
+    cell, promise = run.bench.cells[key.cell], run.bench.promises[key.promise]
+    asked = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
+    able = run.bench.subject(cell.subject).capabilities if asked else None
+    lost = _lost_one(run, key, next((word for word in asked if able is not None and not has(able, word)), ""))
+    if lost:
+        request.node.stash[LOST] = lost
+        pytest.fail(lost, pytrace=False)
+    made = RealWriting(key, promise, cell=cell, workshop=run.workshop)
+    request.node.stash[TRIAL] = made
+    return made
+
+
+def _as_utf8(found: Look) -> str:
+    """A look keeps bytes as Latin-1; a test compares them with the words that it gave."""
+    try:
+        data = found.text.encode("latin-1")
+    except UnicodeEncodeError:  # it was written down as words already
+        return found.text
+    return text_of(data, whole=found.size <= len(data))

@@ -1,0 +1,97 @@
+"""What plugins and conftest files of others say to the hooks of hookspecs.py. Their faults are told as theirs."""
+
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.matrix.combinations import EXCLUDED
+from pytest_codexsandbox.matrix.expand import Expanded
+from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.model.record import Record
+
+CELLS: Final = "pytest_codexsandbox_cells"
+RECORD: Final = "pytest_codexsandbox_record"
+FINGERPRINTS: Final = "pytest_codexsandbox_fingerprints"
+_WHY: Final = f"left out by a hook ({CELLS})"
+
+
+def changed(config: pytest.Config, found: Expanded) -> Expanded:
+    """The cells as others want them; who is left out is told as everything is that is not planned."""
+    cells = list(found.cells)
+    with _theirs(config, CELLS):
+        config.hook.pytest_codexsandbox_cells(config=config, cells=cells)
+    _check(cells, found.cells)
+    kept = {cell.id for cell in cells}
+    gone = (PlannedNothing(what=cell.id, why=_WHY, kind=EXCLUDED) for cell in found.cells if cell.id not in kept)
+    return msgspec.structs.replace(found, cells=tuple(cells), not_planned=(*found.not_planned, *gone))
+
+
+def fingerprint_folders(config: pytest.Config) -> tuple[Path, ...]:
+    with _theirs(config, FINGERPRINTS):
+        answers: list[Any] = config.hook.pytest_codexsandbox_fingerprints(config=config)
+        listed = [[one] if isinstance(one, str | Path) else list(one) for one in answers]
+        return tuple(dict.fromkeys(config.rootpath / folder for folders in listed for folder in folders))
+
+
+class Onlookers:
+    """Those who see each record. One that fails is a fault of the run and does not end it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.faults: list[str] = []
+
+    def show(self, record: Record) -> None:
+        try:
+            with _theirs(self._config, RECORD):
+                self._config.hook.pytest_codexsandbox_record(config=self._config, record=record)
+        except WrongInput as fault:
+            if not self.faults:
+                self.faults.append(f"{fault.where}: {fault.why}")
+
+
+@contextmanager
+def _theirs(config: pytest.Config, hook: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as fault:
+        last = traceback.extract_tb(fault.__traceback__)[-1]
+        file = Path(last.filename)
+        near = file.relative_to(config.rootpath) if file.is_relative_to(config.rootpath) else file
+        why = f"{type(fault).__name__}: {fault} ({near}:{last.lineno})"
+        raise WrongInput("a hook that is not ours failed", where=hook, why=why) from fault
+
+
+def _program(cell: Cell) -> SubjectSpec:
+    """Whatever writes its configuration."""
+    return msgspec.structs.replace(cell.subject, generator="")
+
+
+def _check(cells: Iterable[object], before: Iterable[Cell]) -> None:
+    """Ids are public: two things with one id could not be told apart, in this run or between two."""
+    known: dict[str, object] = {cell.id: cell for cell in before}
+    known |= {cell.environment.id: cell.environment for cell in before}
+    known |= {f"codex-{cell.subject.label}": _program(cell) for cell in before}
+    seen: set[str] = set()
+    for cell in cells:
+        if not isinstance(cell, Cell):
+            raise _wrong(f"{type(cell).__name__} is no cell")
+        if cell.id in seen:
+            raise _wrong(f"the cell {cell.id} is there twice")
+        seen.add(cell.id)
+        label = f"codex-{cell.subject.label}"
+        for name, what in ((cell.id, cell), (cell.environment.id, cell.environment), (label, _program(cell))):
+            if known.setdefault(name, what) != what:
+                raise _wrong(f"{name} is not what it was: what is something else needs another name")
+    if not seen:
+        raise _wrong("no cell is left")
+
+
+def _wrong(why: str) -> WrongInput:
+    return WrongInput("a hook changed the cells into what cannot be", where=CELLS, why=why)

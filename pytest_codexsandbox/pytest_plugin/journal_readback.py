@@ -1,0 +1,42 @@
+"""Read-back of a run: its journal as a reader sees it, compared with what the run found, and the reports made of it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.diagnosis.explain import with_alone
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.harness.exit_code import without_plan
+from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.reports.path_masking import private
+from pytest_codexsandbox.reports.result_files import ResultFiles
+
+
+def read_back(
+    path: Path, records: Mapping[Key, Record], fingerprints: Sequence[Fingerprint]
+) -> tuple[Journal | None, str]:
+    """Returns the journal, and why it does not say what the run found ("" where it does)."""
+    try:
+        done = with_alone(private(read(path)), fingerprints=fingerprints)
+    except CodexSandboxError as fault:
+        return None, f"{fault.what}: {fault.why} ({fault.where})"
+    states = done.states()
+    differ = [key for key, one in records.items() if key not in states or states[key].verdict is not one.verdict]
+    return done, f"{len(differ)} results are not those of the run, the first: {differ[0]}" if differ else ""
+
+
+def result_files(config: pytest.Config) -> ResultFiles:
+    """Returns where pytest's --junit-xml and allure-pytest write; these plugins may be missing."""
+    return ResultFiles(
+        junit=config.getoption("xmlpath", None) or "", allure=config.getoption("allure_report_dir", None) or ""
+    )
+
+
+def refuse(config: pytest.Config, code: int, why: str = "") -> None:
+    """Writes the exit code of a run that has no end into the result files of pytest and Allure."""
+    result_files(config).refuse(without_plan(code, why))

@@ -1,0 +1,106 @@
+"""From one call to the next, and from one environment to the next: the next call is performed while the tests of this
+one run, the next environment is started while this one works, and this one ends with its last test."""
+
+import itertools
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+
+from pytest_codexsandbox.harness.trial_runner import foresee
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
+from pytest_codexsandbox.pytest_plugin.collection import KEY
+from pytest_codexsandbox.pytest_plugin.run import Run, of
+from pytest_codexsandbox.pytest_plugin.work_units import Share, share_of
+
+_TURN: Final = 0.0005  # seconds
+
+
+class Changing:
+    """Registered in every process that runs items."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._run: Run = of(config)
+        self._next: dict[str, EnvironmentSpec] = {}
+        self._cells: dict[str, Cell] = {}
+        self._items: list[pytest.Item] = []
+        self._places: dict[pytest.Item, int] = {}
+        self._here: Share | None = None
+        self._foreseen = 0  # items before this one need no call, of the share that runs
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        plan = self._run.plan
+        self._cells = {cell.id: cell for cell in plan.cells} if plan is not None else {}
+        if not self._run.is_worker:  # a worker learns of its next share when it gets it
+            order = list(dict.fromkeys(spec.id for item in session.items if (spec := self._spec(item)) is not None))
+            specs = {cell.environment.id: cell.environment for cell in self._cells.values()}
+            self._next = {one: specs[other] for one, other in itertools.pairwise(order)}
+        self._items, self._places = session.items, {item: at for at, item in enumerate(session.items)}
+        with _patient():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        """An item's call is performed in its setup: afterwards Codex has nothing to do until the next is begun."""
+        done = yield
+        here = self._share(item)
+        if here != self._here:
+            self._here, self._foreseen = here, 0
+        at = max(self._foreseen, self._places.get(item, len(self._items)) + 1)
+        while at < len(self._items) and here is not None and self._next_call(self._items[at], here):
+            at += 1
+        self._foreseen = at
+        return done
+
+    def _next_call(self, item: pytest.Item, here: Share) -> bool:
+        """Begin it; or whether the item needs none, so that the one behind it is the next."""
+        coming = self._share(item)
+        if coming is None or coming.environment != here.environment:
+            return False
+        if self._run.is_worker and coming != here:  # perhaps another worker's
+            return False
+        return foresee(self._run.bench, item.stash[KEY])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        here = self._spec(item)
+        coming = self._spec(nextitem)
+        if here is None:
+            return (yield)
+        if coming is not None and coming.id != here.id:
+            self._run.bench.ahead(coming)
+        done = yield
+        if here.id in self._next:
+            self._run.bench.ahead(self._next.pop(here.id))
+        if coming is None or coming.id != here.id:
+            self._run.bench.done(here)
+        return done
+
+    def _cell(self, item: pytest.Item | None) -> Cell | None:
+        key = item.stash.get(KEY, None) if item is not None else None
+        return self._cells.get(key.cell) if key is not None else None
+
+    def _spec(self, item: pytest.Item | None) -> EnvironmentSpec | None:
+        cell = self._cell(item)
+        return cell.environment if cell is not None else None
+
+    def _share(self, item: pytest.Item) -> Share | None:
+        cell = self._cell(item)
+        return share_of(item.stash[KEY], cell) if cell is not None else None
+
+
+@contextmanager
+def _patient() -> Iterator[None]:
+    """Whoever performs the next call gets its turn at once. By default a thread of Python waits 5 ms for another that
+    computes: at each answer of the hand, and of those a call has several."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _TURN))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

@@ -1,0 +1,307 @@
+"""From a pytest report to a record: the judge decides, and the report shows what it decided."""
+
+import base64
+import hashlib
+import shlex
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.diagnosis.explain import diagnose
+from pytest_codexsandbox.doors.repro.script import repro_script
+from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.harness.batteries import act_id
+from pytest_codexsandbox.harness.generators.single_case import OVER
+from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.harness.trial_runner import judged
+from pytest_codexsandbox.harness.user_command import FAILS_OUTSIDE, failed_by_itself, never_ran, wrong_test
+from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.record import Diagnosis, Record
+from pytest_codexsandbox.model.verdict import RED, Verdict
+from pytest_codexsandbox.pytest_plugin import report_payload as payload
+from pytest_codexsandbox.pytest_plugin.collection import KEY
+from pytest_codexsandbox.pytest_plugin.fixtures import FAULT, LOST, NOT_APPLICABLE, TRIAL
+from pytest_codexsandbox.pytest_plugin.run import Run, of
+from pytest_codexsandbox.pytest_plugin.terminal_filter import TOLD
+from pytest_codexsandbox.pytest_plugin.worker_files import is_stopped
+from pytest_codexsandbox.reports.outcomes import properties
+from pytest_codexsandbox.reports.terminal_causes import again
+
+USER: Final = "user"  # the suite of a user's own tests
+_LONGEST: Final = 4000  # characters of a message
+RECORD: Final = pytest.StashKey[Record]()
+# A machine that fails is never a finding about Codex.
+MACHINE_FAULTS: Final = (CodexSandboxError, OSError, MemoryError, TimeoutError)
+
+
+class Recording:
+    """Registered in every process that runs items."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.run = config, of(config)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        key = item.stash.get(KEY, None)
+        if key is None:
+            return report
+        record = self._record(item, call, report, key)
+        if record is not None:
+            record = self._finish(item, record)
+            _set_properties(item, report, record)
+            item.stash[RECORD] = record
+            traceback = report.longrepr
+            show(report, record)
+            if record.suite == USER and report.failed and report.when == "call" and not _is_ours(call):
+                report.longrepr = traceback or report.longrepr  # pytest tells a user's own assertion better
+            setattr(report, TOLD, record.suite != USER)
+            self._attach(item, record)
+        if record is not None or self.run.pending:
+            carried = payload.Payload(lines=tuple(self.run.drain()), record=record, seconds_in_codex=self.run.spent())
+            payload.put(report, carried)
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        done = yield
+        if self.run.is_worker and is_stopped(self.run.folder):
+            item.session.shouldstop = "the run was interrupted"
+        return done
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        self.run.close()
+
+    def pytest_unconfigure(self) -> None:
+        self.run.close()
+
+    # ---- inside
+    def _record(
+        self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, key: Key
+    ) -> Record | None:
+        untried = item.stash.get(FAULT, None) if report.when == "setup" else None
+        message = _told(untried) if untried is not None else _message(call)
+        if report.when == "setup":
+            if report.passed:
+                return None
+            lost = item.stash.get(LOST, "")
+            if lost:
+                return lost_capability(key, lost)
+            ruled_out = item.stash.get(NOT_APPLICABLE, "")
+            if report.skipped and ruled_out:
+                return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=ruled_out)
+            trial = item.stash.get(TRIAL, None)
+            if trial is not None and report.skipped:
+                return self._judge(trial, key, "failed", message)
+            return Record(key=key, verdict=Verdict.BROKEN, reason=message or "the test could not be set up")
+        if report.when == "call":
+            trial = item.stash.get(TRIAL, None)
+            if trial is None:
+                return Record(key=key, verdict=Verdict.BROKEN, reason="the test ran without the harness's own fixture")
+            fault = call.excinfo.value if call.excinfo else None
+            if isinstance(fault, WrongInput) and _suite(key) == USER:
+                why = f"; {fault.why}" if fault.why else ""
+                return wrong_test(key, f"{_line_of(item, call)}: {fault.what}{why}", fault.next_step)
+            if isinstance(fault, MACHINE_FAULTS):
+                return Record(key=key, verdict=Verdict.BROKEN, reason=message, evidence=tuple(trial.rows))
+            if _suite(key) == USER and not trial.rows and not report.skipped:
+                return never_ran(key, message)
+            if report.failed and _suite(key) == USER:
+                trial.rows += failed_by_itself(trial.rows, trial.outside, title=trial.promise.title, message=message)
+            return self._judge(trial, key, report.outcome, message)
+        if report.failed:
+            return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
+        return None
+
+    def _judge(self, trial: RealTrial | RealWriting, key: Key, outcome: str, message: str) -> Record:
+        if isinstance(trial, RealWriting) and (found := trial.unasked(outcome)):
+            return found
+        result = judged(trial, outcome=outcome, message=message)
+        blocked = result.verdict is Verdict.BLOCKED
+        return Record(
+            key=key, verdict=result.verdict, direction=result.direction, reason=result.reason,
+            evidence=tuple(trial.rows), diagnosis=trial.started.diagnosis if blocked else None,
+            calls=tuple(dict.fromkeys(seen.id for seen in (*trial.seen, *trial.control))),
+            blocked_by=result.blocked_by,
+        )  # fmt: skip
+
+    def _finish(self, item: pytest.Item, record: Record) -> Record:
+        run, key = self.run, record.key
+        record = run.masks.of(item.stash.get(TRIAL, None)).of(record)
+        run.attempts[key] = run.attempts.get(key, 0) + 1
+        changes: dict[str, Any] = {"attempt": run.attempts[key], "worker": run.worker, "suite": _suite(key)}
+        trial = item.stash.get(TRIAL, None)
+        cell = next((cell for cell in run.cells if cell.id == key.cell), None)
+        version = ""
+        if cell is not None:
+            spec = cell.environment
+            changes |= {"provenance": spec.provenance, "synthetic": spec.synthetic, "arch": spec.arch}
+            if trial is not None:
+                changes |= {
+                    "environment": run.bench.environment_id(spec),
+                    "subject": run.bench.subject_id(cell.subject),
+                }
+                version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
+        record = msgspec.structs.replace(record, **changes)
+        if trial is not None and record.verdict in RED | {Verdict.BLOCKED} and record.diagnosis is None:
+            record = msgspec.structs.replace(record, diagnosis=_why(run, trial, record))
+        if record.verdict is Verdict.VIOLATES:
+            record = run.cover(key, record, version)
+        found = record.diagnosis.fingerprint if record.diagnosis else ""
+        shows = record.verdict in (Verdict.VIOLATES, Verdict.EXPECTED, Verdict.BLOCKED) or found == FAILS_OUTSIDE
+        if trial is not None and shows:
+            record = msgspec.structs.replace(record, repro=self._write_repro(trial, record))
+        return record
+
+    def _write_repro(self, trial: RealTrial | RealWriting, record: Record) -> str:
+        """A script for the first row that did not hold; a folder that cannot be written costs the script alone."""
+        if isinstance(trial, RealWriting):
+            return self._put_repro(record, again_by_hand(self.run, trial, self.config.invocation_params.args))
+        bad = next((row for row in record.evidence if not row.held), None)
+        seen = next((seen for seen in trial.seen if bad is None or seen.id == bad.call), trial.seen[0])
+        promise = trial.promise
+        acts = {act_id(promise, name): act for name, act in promise.acts.items()}
+        chosen = {bad.act: acts[bad.act]} if bad and bad.act in acts else acts
+        stdin = trial.stdin.get(seen.id, promise.call.stdin if promise.call else b"")
+        try:
+            entrance = self.run.bench.entrance(self.run.bench.cells[record.key.cell].environment)
+            script = repro_script(seen, acts=chosen, stdin=stdin, entrance=entrance, about=str(record.key))
+        except CodexSandboxError:
+            return ""
+        return self._put_repro(record, script)
+
+    def _put_repro(self, record: Record, script: str) -> str:
+        target = self.run.folder / repro_name(record.key)
+        try:
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            target.write_text(script, encoding="utf-8")
+        except OSError:
+            return ""
+        return str(repro_name(record.key))
+
+    def _attach(self, item: pytest.Item, record: Record) -> None:
+        if self.config.pluginmanager.hasplugin("allure_listener"):
+            from pytest_codexsandbox.pytest_plugin.allure import attach
+
+            cell = next((cell for cell in self.run.cells if cell.id == record.key.cell), None)
+            attach(item, record, axes=cell.axes if cell else {}, run=self.run.folder.name)
+
+
+def _set_properties(item: pytest.Item, report: pytest.TestReport, record: Record) -> None:
+    """Adds the result's fields to what pytest's reports carry; those of an earlier attempt go."""
+    earlier = item.stash.get(RECORD, None)
+    gone = set(properties(earlier).items()) if earlier is not None else set()
+    kept = [pair for pair in item.user_properties if pair not in gone]
+    item.user_properties[:] = [*kept, *properties(record).items()]
+    report.user_properties = list(item.user_properties)
+
+
+def lost_capability(key: Key, reason: str) -> Record:
+    """Known from the binary's own words and from what was measured of released ones; never covered by a deviation."""
+    cause = Diagnosis(
+        fingerprint=LOST_CAPABILITY, cause=f"A capability was lost: {reason}.", verdict="sandbox",
+        remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build says of itself.",
+    )  # fmt: skip
+    return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
+
+
+def again_by_hand(run: Run, trial: RealWriting, invocation: Sequence[object]) -> str:
+    """A script that shows a generator's case again, in private folders and confined as here; what needs other writers,
+    strace or an older shape is shown by the run alone, narrowed to this promise."""
+    subject, asked, generator = trial.cell.subject, run.settings, run.writers.generator(trial.cell)
+    spec = generator.as_asked if generator.declaration.run else f"{generator.name}={generator.spec}"
+    words = ["codexsandbox", "generator", "try", "--case", trial.case]
+    if trial.promise.over not in OVER or asked.generator_in:
+        words = [*again(("pytest", *map(str, invocation)), (trial.key.promise,))]
+    else:
+        place = f"@{subject.as_version}" if subject.as_version else ""
+        words += ["--codex-bin", f"{subject.label}={subject.path}{place}"] if subject.source == "path" else []
+        words += ["--codex-release", subject.release] if subject.source != "path" and subject.release else []
+        words += ["--codex-generator-unconfined"] if asked.generator_unconfined else []
+        words += ["--", spec]
+    return f"#!/bin/sh\n# {trial.key}\ncd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(words)}\n"
+
+
+def repro_name(key: Key) -> Path:
+    """Short, so that the line to paste is one line on a narrow terminal; the script itself says what it shows."""
+    digest = base64.b32encode(hashlib.sha256(str(key).encode()).digest()[:5]).decode().lower()
+    topic = "".join(sign for sign in key.promise.partition(".")[0] if sign.isalnum())
+    return Path("repro") / f"{topic[:10]}-{digest}.sh"
+
+
+def show(report: pytest.TestReport, record: Record) -> None:
+    """pytest's own outcome says what the record says; it never says more."""
+    if record.verdict in RED:
+        report.outcome = "failed"
+        report.longrepr = words(record)
+    elif record.verdict is Verdict.EXPECTED:
+        report.outcome = "skipped"
+        report.wasxfail = f"known deviation {record.deviation}"
+    elif record.verdict in (Verdict.BLOCKED, Verdict.NOT_APPLICABLE):
+        report.outcome = "skipped"
+        report.longrepr = (report.location[0], report.location[1] or 0, f"{record.verdict.value}: {record.reason}")
+    else:
+        report.outcome = "passed"
+        report.longrepr = None
+
+
+def words(record: Record) -> str:
+    lines = [f"{record.verdict.value}{f' ({record.direction})' if record.direction else ''}: {record.reason}"]
+    for row in record.evidence:
+        if not (row.held and row.control_held):
+            lines += [f"  promised  {row.claim}", f"  saw       {row.saw}", f"  control   {row.control or 'none'}"]
+    if record.diagnosis is not None:
+        lines += [f"  because   {record.diagnosis.cause}"]
+        lines += [f"  try       {record.diagnosis.remedy}"] if record.diagnosis.remedy else []
+        lines += [f"  way       {way}" for way in record.diagnosis.ways]
+    return "\n".join(lines)
+
+
+def _message(call: pytest.CallInfo[None]) -> str:
+    if call.excinfo is None:
+        return ""
+    value = call.excinfo.value
+    return _told(value) if isinstance(value, CodexSandboxError) else f"{type(value).__name__}: {value}"[:_LONGEST]
+
+
+def _told(fault: CodexSandboxError) -> str:
+    """On one line."""
+    return "; ".join(" ".join(line.split()) for line in str(fault).splitlines())[:_LONGEST]
+
+
+def _line_of(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
+    """The line of the user's own file in which it happened."""
+    entries = call.excinfo.traceback if call.excinfo is not None else ()
+    lines = [entry.lineno + 1 for entry in entries if Path(str(entry.path)) == item.path]
+    return f"{item.nodeid.partition('::')[0]}:{lines[-1]}" if lines else item.nodeid
+
+
+def _is_ours(call: pytest.CallInfo[None]) -> bool:
+    """An error that says in words what is wrong: a traceback would show this plugin's own lines."""
+    return call.excinfo is not None and isinstance(call.excinfo.value, CodexSandboxError)
+
+
+def _suite(key: Key) -> str:
+    return USER if key.promise.startswith("user.") else "shipped"
+
+
+def _why(run: Run, trial: RealTrial, record: Record) -> Diagnosis | None:
+    return diagnose(record, trial.seen, _facts(run, trial), fingerprints=run.fingerprints)
+
+
+def _facts(run: Run, trial: RealTrial) -> dict[str, Any]:
+    cell = run.bench.cells[trial.key.cell]
+    version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
+    try:
+        profile = cell.environment.profile if cell.environment.container else ""
+        return {**run.bench.facts(cell.environment), "codex": version, "profile": profile}
+    except CodexSandboxError:  # it does not stand: then nothing of it explains anything
+        return {"codex": version}

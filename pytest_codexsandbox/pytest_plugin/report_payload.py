@@ -1,0 +1,37 @@
+"""What rides on a pytest report from the process that measured to the one that keeps the journal."""
+
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.journal.store import spelled
+from pytest_codexsandbox.model.journal_lines import Line, ResultLine
+from pytest_codexsandbox.model.record import Record
+
+ATTRIBUTE: Final = "codexsandbox"
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    lines: tuple[Line, ...] = ()
+    record: Record | None = None
+    seconds_in_codex: float = 0.0
+
+    def all_lines(self) -> tuple[Line, ...]:
+        return (*self.lines, ResultLine.of(self.record)) if self.record else self.lines
+
+
+def put(report: object, payload: Payload) -> None:
+    """As text: it survives every way in which a report may travel."""
+    setattr(report, ATTRIBUTE, _encoded(payload).decode())
+
+
+def _encoded(payload: Payload) -> bytes:
+    try:
+        return msgspec.json.encode(payload)
+    except UnicodeEncodeError:  # words of a file that is not UTF-8
+        return msgspec.json.encode(spelled(msgspec.to_builtins(payload)))
+
+
+def get(report: object) -> Payload | None:
+    text = getattr(report, ATTRIBUTE, None)
+    return msgspec.json.decode(text, type=Payload) if isinstance(text, str) else None

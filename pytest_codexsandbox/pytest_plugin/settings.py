@@ -1,0 +1,142 @@
+"""What was asked for, from command line and ini, as data. A contradiction is one clear error."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.harness import option_values as asking
+from pytest_codexsandbox.matrix.budget import Budget
+from pytest_codexsandbox.pytest_plugin.options import FLAG, NO, YES, base, dest, ini, preset_of_ini, report_dir
+
+FORMATS: Final = ("html", "markdown", "json")
+DEFAULT_PRESET: Final = "local"
+_SWITCHES: Final = ("strict", "generator-unconfined")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    active: bool  # --codex-matrix was given
+    preset: str
+    releases: tuple[str, ...]
+    binaries: tuple[str, ...]
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+    reports: tuple[str, ...]
+    report_dir: Path
+    expectations: tuple[Path, ...]
+    strict: bool
+    timeout_scale: float
+    pairs: int | None = None  # 0: every combination; None: as the matrix file says
+    budget: Budget | None = None
+    docker_hosts: tuple[str, ...] = ()
+    generators: tuple[str, ...] = ()  # [NAME=]SPEC
+    generator_in: str = ""
+    generator_unconfined: bool = False
+
+
+def settings(config: pytest.Config) -> Settings:
+    asked = config.getoption(dest("matrix"))
+    from_ini = preset_of_ini(config)
+    matrix = asked if asked is not None else from_ini
+    reports = _words(config, "report")
+    unknown = [name for name in reports if name not in FORMATS]
+    if unknown:
+        raise WrongInput(
+            f"there is no report format {unknown[0]!r}", where="--codex-report", why=f"known: {', '.join(FORMATS)}"
+        )
+    return Settings(
+        active=matrix is not None,
+        preset=asked or _file_of_ini(config, from_ini or DEFAULT_PRESET),
+        releases=_words(config, "release"),
+        binaries=_lines(config, "bin"),
+        only=_words(config, "only"),
+        skip=_words(config, "skip"),
+        reports=reports,
+        report_dir=report_dir(config),
+        expectations=tuple(base(config, "expectations") / name for name in _lines(config, "expectations")),
+        strict=_switch(config, "strict"),
+        timeout_scale=_scale(config),
+        pairs=asking.pairs(_either(config, "pairs")),
+        budget=asking.budget(_either(config, "budget")),
+        docker_hosts=asking.hosts(_words(config, "docker-hosts")),
+        generators=_lines(config, "generator"),
+        generator_in=str(_either(config, "generator-in") or ""),
+        generator_unconfined=_switch(config, "generator-unconfined"),
+    )
+
+
+def need_none(config: pytest.Config) -> None:
+    """How generators run is said of none; an ini says it for the runs that have some."""
+    for name in ("generator-in", "generator-unconfined"):
+        if config.getoption(dest(name)):
+            raise WrongInput(
+                f"--codex-{name} says how generators run, and none was asked for",
+                next_step="name one: --codex-generator SPEC",
+            )
+
+
+def _file_of_ini(config: pytest.Config, preset: str) -> str:
+    """A matrix file that the ini names, wherever pytest was called."""
+    path = base(config, "matrix") / preset
+    return str(path) if path.parent != config.invocation_params.dir and path.is_file() else preset
+
+
+def _switch(config: pytest.Config, name: str) -> bool:
+    value = _either(config, name)
+    word = str(False if value is None else value).strip().lower()
+    if word not in (*YES, *NO):
+        raise WrongInput(
+            f"{value!r} is neither yes nor no", where=dest(name), why=f"as in {', '.join((*YES[1:], *NO))}"
+        )
+    return word in YES
+
+
+def _scale(config: pytest.Config) -> float:
+    given = _either(config, "timeout-scale")
+    try:
+        scale = float(given) if given is not None else 1.0
+    except (TypeError, ValueError):
+        scale = 0.0
+    if not 0.1 <= scale <= 1000:
+        raise WrongInput(f"{given!r} is no factor", where="--codex-timeout-scale", why="a number from 0.1 to 1000")
+    return scale
+
+
+def _either(config: pytest.Config, name: str) -> Any:
+    given = config.getoption(dest(name))
+    return given if given is not None else (ini(config, name) if name in _SWITCHES else _first(ini(config, name)))
+
+
+def _lines(config: pytest.Config, name: str) -> tuple[str, ...]:
+    given = config.getoption(dest(name)) or _listed(ini(config, name))
+    return tuple(word.strip() for word in given if word.strip())
+
+
+def _words(config: pytest.Config, name: str) -> tuple[str, ...]:
+    split = [word.strip() for line in _lines(config, name) for word in line.split(",")]
+    if "" in split:
+        raise WrongInput(
+            f"an empty name in --codex-{name}", why="two commas, or one at an end", next_step=f"pytest {FLAG} --help"
+        )
+    return tuple(dict.fromkeys(split))
+
+
+def _first(value: Any) -> str | None:
+    """A single word of an ini value."""
+    if value is None or value is False:
+        return None
+    return str(value[0] if isinstance(value, list) else value)
+
+
+def _listed(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [str(word) for word in value] if isinstance(value, list) else [str(value)]
+
+
+def workers(config: pytest.Config) -> int:
+    """How many of xdist's will work side by side."""
+    counted = (spec.partition("*") for spec in config.getoption("tx", None) or ())
+    return max(1, sum(int(count) if star and count.isdigit() else 1 for count, star, _ in counted))

@@ -1,0 +1,85 @@
+"""What was learnt about a binary once: its digest by what the kernel says of the file, its abilities by its digest."""
+
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.releases.artefact import Run
+from pytest_codexsandbox.releases.cache_files import sha256_of, write_whole
+from pytest_codexsandbox.releases.capability_probe import has_bwrap, probe
+
+EDITION: Final = 1  # of the probe: another one asks again
+_asked: dict[str, Capabilities] = {}  # scripts, by this process
+_read: dict[str, str] = {}  # digests, by this process: asked for after each call, also where nothing can be noted
+
+
+def digest_of(binary: str, cache: Path) -> str:
+    """sha256 of the file. Remembered for its exact device, inode, size and times: any write changes those."""
+    path = Path(binary)
+    stat = path.stat()
+    mark = f"{path} {stat.st_dev} {stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
+    if mark not in _read:
+        _read[mark] = _noted_digest(path, mark, cache)
+    return _read[mark]
+
+
+def _noted_digest(path: Path, mark: str, cache: Path) -> str:
+    note = cache / "digests" / sha256(os.fsencode(mark)).hexdigest()
+    try:
+        known = note.read_text()
+    except (OSError, UnicodeDecodeError):
+        known = ""
+    if len(known) == 64:
+        return known
+    digest = sha256_of(path)
+    _remember(note, digest.encode())
+    return digest
+
+
+def probed(binary: str, digest: str, cache: Path, run: Run) -> Capabilities:
+    """Whether a bubblewrap lies beside it is a matter of the place, and looked at each time."""
+    note = cache / "probes" / f"{digest}.{EDITION}.json"
+    try:
+        found = msgspec.json.decode(note.read_bytes(), type=Capabilities)
+    except (OSError, msgspec.MsgspecError):
+        found = probe(binary, run=run, home=cache)
+        need_same(binary, digest, cache)  # what another program said is noted under no digest
+        _remember(note, msgspec.json.encode(found))
+    return msgspec.structs.replace(found, bundled_bwrap=has_bwrap(binary))
+
+
+def asked_by_each(binary: str, cache: Path, run: Run) -> Capabilities:
+    """A script is asked by every process: what it starts may be another Codex today, and its own bytes do not tell."""
+    if binary not in _asked:
+        _asked[binary] = probe(binary, run=run, home=cache)
+    return _asked[binary]
+
+
+def need_same(binary: str, digest: str, cache: Path) -> None:
+    """To ask a program takes a second or more: time enough for a build to put another one there."""
+    try:
+        same = digest_of(binary, cache) == digest
+    except OSError:
+        same = False
+    if not same:
+        raise MachineFault(
+            "this Codex was replaced while it was asked what it can do", where=binary,
+            next_step="leave it alone until the run has ended, or measure a copy of it",
+        )  # fmt: skip
+
+
+def is_script(binary: str) -> bool:
+    with Path(binary).open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _remember(note: Path, content: bytes) -> None:
+    try:
+        write_whole(note, content)
+    except (OSError, CodexSandboxError):  # a cache that may only be read still serves
+        pass

@@ -1,0 +1,41 @@
+"""An entry of the cache: an unpacked package, and where it came from."""
+
+from pathlib import Path
+
+import msgspec
+
+from pytest_codexsandbox.releases.cache_files import File
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a release came from; nothing in it is secret."""
+
+    release: str
+    arch: str
+    source: str  # pypi | npm
+    url: str
+    integrity: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """An unpacked package."""
+
+    id: str
+    folder: str
+    binary: str  # below folder
+    digest: str  # sha256 of the binary
+    files: tuple[File, ...]
+    origin: Origin
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+    @property
+    def program(self) -> str:
+        return str(Path(self.folder) / self.binary)
+
+
+class Pointer(msgspec.Struct, frozen=True, kw_only=True):
+    entry: str
+    origin: Origin

@@ -1,0 +1,76 @@
+"""What getting a release would cost, said at plan time. Known releases are known from data, without network or process;
+of another one pip and npm are asked whether it exists."""
+
+import math
+from pathlib import Path
+
+import msgspec
+
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.releases import installed_package as installation
+from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases import npm, pypi
+from pytest_codexsandbox.releases import user_binaries as candidates
+from pytest_codexsandbox.releases.artefact import Artefact, Run
+from pytest_codexsandbox.releases.npmrc import Registry
+from pytest_codexsandbox.releases.platform_tag import here, of_a_build
+from pytest_codexsandbox.releases.sources import published
+from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.releases.version_names import release_name
+from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system.download import NotReached, size_of
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    megabytes: int = 0  # to download; 0 when nothing is, or when nobody knows
+    source: str = ""  # cache | installed | path | pypi | npm
+    cached: bool = False  # nothing has to be downloaded
+    why_not: str = ""  # why it cannot be had here, with what to do
+
+
+def forecast(spec: SubjectSpec, cache: Path, *, run: Run = proc.run) -> Forecast:
+    """WrongInput for what is no release and for a binary that is none: no run would begin with it."""
+    try:
+        told = from_data(spec, cache)
+        return published(release_name(spec.release or spec.label), here(), run, sized) if told is None else told
+    except NotHad as problem:
+        return refusal(spec.release or spec.label, problem)
+
+
+def refusal(release: str, problem: NotHad) -> Forecast:
+    what = problem.what
+    if isinstance(problem, NotReached):
+        what = f"whether there is a Codex {release} is not known"
+    return Forecast(why_not="; ".join(part for part in (what, problem.why, problem.next_step) if part))
+
+
+def from_data(spec: SubjectSpec, cache: Path) -> Forecast | None:
+    """Reads what this machine and the data say; None for a release that neither knows."""
+    if spec.path:
+        candidates.examine(spec.path, of_a_build())
+        return Forecast(source="path", cached=True)
+    platform = here()
+    release = release_name(spec.release or spec.label)
+    there = installation.find()
+    if spec.source != "installed" and Store(cache).find(release, platform.arch) is not None:
+        return Forecast(source="cache", cached=True)
+    if there is not None and there.release == release:
+        return Forecast(source="installed", cached=True)
+    known = catalogue.known().get(release)
+    if known is None:
+        return None
+    if known.pypi and pypi.command():
+        return Forecast(source="pypi", megabytes=known.pypi)
+    if npm.command() or Registry.configured() is not None:
+        return Forecast(source="npm", megabytes=known.npm)
+    return Forecast(why_not=npm.NO_WAY)
+
+
+def sized(found: Artefact) -> Forecast:
+    """Asks how much a published release would download."""
+    try:
+        size = size_of(found.url, headers=found.headers)
+    except NotHad:  # it exists; that it cannot be got is said by whoever tries
+        size = 0
+    return Forecast(source=found.source, megabytes=math.ceil(size / 1e6))

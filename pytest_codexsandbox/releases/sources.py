@@ -1,0 +1,47 @@
+"""Where a release is published: PyPI where data says so (or nobody knows), then npm, which has every release."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases import npm, pypi
+from pytest_codexsandbox.releases.artefact import Artefact, Run
+from pytest_codexsandbox.releases.platform_tag import Platform
+from pytest_codexsandbox.system.download import NotReached, NotThere
+
+T = TypeVar("T")
+EVERYWHERE: Final = (pypi.find, npm.find)
+
+
+def published(release: str, platform: Platform, run: Run, get: Callable[[Artefact], T]) -> T:
+    """From the first place that has it and gives it; bytes that are not the announced ones end the search."""
+    known = catalogue.known().get(release)
+    places = EVERYWHERE if known is None or known.pypi else (npm.find,)
+    refusals: list[NotHad] = []
+    exists = known is not None
+    for find in places:
+        try:
+            found = find(release, platform, run=run)
+            exists = True
+            return get(found)
+        except NotHad as problem:
+            refusals.append(problem)
+    raise refused(release, refusals, exists=exists)
+
+
+def refused(release: str, refusals: list[NotHad], *, exists: bool) -> NotHad:
+    """The network's failure is told rather than the absence at the other place; but what npm, asked, does not have
+    and nobody else knows, is nowhere."""
+    if not exists and isinstance(refusals[-1], NotThere):
+        told: NotHad = refusals[-1]
+        what = f"there is no Codex {release}"
+    else:
+        told = next((problem for problem in refusals if isinstance(problem, NotReached)), refusals[-1])
+        what = f"Codex {release} cannot be had"
+    return type(told)(what, why="; ".join(map(_words, refusals)), next_step=told.next_step or npm.NO_WAY)
+
+
+def _words(problem: NotHad) -> str:
+    where = f" ({problem.where})" if problem.where else ""
+    return f"{problem.what}{where}: {problem.why}" if problem.why else f"{problem.what}{where}"

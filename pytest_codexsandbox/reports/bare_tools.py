@@ -1,0 +1,189 @@
+"""Each environment by itself: what bubblewrap and `unshare` said there without Codex, beside how Codex starts there.
+
+Environments in which all of it is alike are one row. What a program said is no verdict: it has no sign and no colour of
+one, for nothing was promised about it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.model.bare_tools import DIRECTLY, Alone, Tried
+from pytest_codexsandbox.model.ledger import START, Journal
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import SANDBOXED
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import SIGNS, WORDS, Verdict
+from pytest_codexsandbox.reports.grid import Side, environments_of, side_names
+from pytest_codexsandbox.reports.html_matrix import CLASSES
+
+OK: Final = "ok"
+MISSING: Final = "-"
+UNKNOWN: Final = "no fingerprint fits"
+_HELD: Final = (Verdict.CONFORMS, Verdict.NOT_APPLICABLE, Verdict.UNCONFINED)
+# Of a Codex that could not be had, or a call that was lost, nobody knows how it starts; its own block says why.
+_TELLS_NOTHING: Final = (*_HELD, Verdict.BROKEN)
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Words that were said, and what they are known by."""
+
+    words: str
+    fingerprint: str
+    cause: str
+
+
+class _Notes:
+    """One of each: bubblewrap and Codex often say the same."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Note] = {}
+
+    def of(self, words: str, *, fingerprint: str, cause: str) -> Note:
+        return self._kept.setdefault((words, fingerprint), Note(words=words, fingerprint=fingerprint, cause=cause))
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    sign: str
+    word: str
+    style: str = ""
+    note: Note | None = None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    names: tuple[str, ...]
+    tried: tuple[Field, ...]
+    codex: tuple[tuple[Field, ...], ...]  # of each side; where releases differ, each of their answers once
+    asked: str
+    rank: int  # 0: a start is red, 1: is known to fail, 2: something is refused, 3: nothing is
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        fields = (*self.tried, *(field for side in self.codex for field in side))
+        return tuple(dict.fromkeys(field.note for field in fields if field.note))
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    columns: tuple[tuple[str, str], ...]  # name and command of what was tried
+    sides: tuple[str, ...]  # of Codex
+    rows: tuple[Row, ...]  # where a start fails first
+    untold: tuple[str, ...]  # environments of which nobody knows: they did not start, or their facts do not say it
+
+
+def view(journal: Journal, states: Mapping[Key, Record]) -> View | None:
+    """None where nothing was tried in any environment."""
+    names = environments_of(journal.plan.cells)
+    told = {spec: journal.alone[spec] for spec in names if spec in journal.alone}
+    if not told:
+        return None
+    columns = {one.name: one.command for found in told.values() for one in found.tried}
+    starts = _starts(journal, states)
+    sides = tuple(dict.fromkeys(side for found in starts.values() for side in found))
+    synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}  # what is made up stands by itself
+    notes = _Notes()
+    alike: dict[tuple[object, ...], list[Row]] = {}
+    for spec, found in told.items():
+        theirs = [starts.get(spec, {}).get(side, []) for side in sides]
+        row = _row(names[spec], found, tuple(columns), theirs, notes)
+        alike.setdefault((spec in synthetic, row.tried, row.codex, row.asked), []).append(row)
+    rows = [
+        msgspec.structs.replace(same[0], names=tuple(name for row in same for name in row.names))
+        for same in alike.values()
+    ]
+    return View(
+        columns=tuple(columns.items()), sides=tuple(side_names(sides).values()),
+        rows=tuple(sorted(rows, key=lambda row: row.rank)),
+        untold=tuple(name for spec, name in names.items() if spec not in told),
+    )  # fmt: skip
+
+
+def numbered(rows: Iterable[Row]) -> dict[Note, int]:
+    """What these rows refer to, in the order in which they do."""
+    return {note: number for number, note in enumerate(dict.fromkeys(note for row in rows for note in row.notes), 1)}
+
+
+def token(field: Field, numbers: Mapping[Note, int]) -> str:
+    """`ok`, `3` (what it said), `-` (not there); of Codex `P`, `F3`, `x3`."""
+    return f"{field.sign}{numbers[field.note] if field.note else ''}"
+
+
+def headings(view: View) -> tuple[str, ...]:
+    """The names of what was tried, less what the column before says already: `bwrap`, `-net`, `-proc`."""
+    names = [name for name, _ in view.columns]
+    return tuple(
+        name.removeprefix(next((other for other in names[:place] if name.startswith(f"{other}-")), ""))
+        for place, name in enumerate(names)
+    )
+
+
+def as_data(journal: Journal, states: Mapping[Key, Record]) -> list[dict[str, Any]]:
+    """For programs: each environment once, nothing folded."""
+    starts = _starts(journal, states)
+    synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}
+    return [
+        {
+            "environment": spec, "synthetic": spec in synthetic, "tried": found.tried, "asked_directly": found.asked,
+            "codex": [_as_data(record) for side in starts.get(spec, {}).values() for record in side],
+        }
+        for spec, found in journal.alone.items()
+    ]  # fmt: skip
+
+
+def _as_data(record: Record) -> dict[str, str]:
+    key, diagnosis = record.key, record.diagnosis
+    return {
+        "cell": key.cell, "door": key.door, "policy": key.policy, "verdict": record.verdict.value,
+        "deviation": record.deviation, "fingerprint": diagnosis.fingerprint if diagnosis else "",
+        "said": diagnosis.quote if diagnosis and diagnosis.quote else record.reason,
+    }  # fmt: skip
+
+
+# ---- making
+def _starts(journal: Journal, states: Mapping[Key, Record]) -> dict[str, dict[Side, list[Record]]]:
+    environments = {cell.id: cell.environment for cell in journal.plan.cells}
+    found: dict[str, dict[Side, list[Record]]] = {}
+    for key, record in states.items():
+        if key.promise.partition(".")[0] == START and key.policy in SANDBOXED:
+            found.setdefault(environments[key.cell], {}).setdefault(Side(key.door, key.policy), []).append(record)
+    return found
+
+
+def _row(
+    name: str, found: Alone, columns: Sequence[str], starts: Sequence[Sequence[Record]], notes: _Notes
+) -> Row:  # fmt: skip
+    tried = {one.name: one for one in found.tried}
+    fields = tuple(_said(tried[column], notes) if column in tried else _nothing() for column in columns)
+    codex = tuple(tuple(dict.fromkeys(_start(record, found, notes) for record in side)) for side in starts)
+    every = [record for side in starts for record in side if record.verdict not in _TELLS_NOTHING]
+    known = all(record.verdict is Verdict.EXPECTED for record in every)
+    rank = (1 if known else 0) if every else (2 if any(field.note for field in fields) else 3)
+    return Row(names=(name,), tried=fields, codex=codex, asked=found.asked.removeprefix(DIRECTLY), rank=rank)
+
+
+def _nothing() -> Field:
+    return Field(sign=MISSING, word="not there")
+
+
+def _said(tried: Tried, notes: _Notes) -> Field:
+    if tried.held:
+        return Field(sign=OK, word="it worked")
+    if not tried.said:
+        return _nothing()
+    note = notes.of(tried.quote or tried.said, fingerprint=tried.fingerprint, cause=tried.cause)
+    return Field(sign="", word="it was refused", note=note)
+
+
+def _start(record: Record, found: Alone, notes: _Notes) -> Field:
+    """Of Codex. What was measured there stands beside it once, not again in every cause."""
+    sign, word, style = SIGNS[record.verdict], WORDS[record.verdict], CLASSES[record.verdict]
+    diagnosis = record.diagnosis
+    if record.verdict in _TELLS_NOTHING:
+        return Field(sign=sign, word=word, style=style)
+    cause = diagnosis.cause if diagnosis else ""
+    note = notes.of(
+        (diagnosis.quote if diagnosis else "") or record.reason,
+        fingerprint=diagnosis.fingerprint if diagnosis else "",
+        cause=cause.removesuffix(f" {found.asked}") if found.asked else cause,
+    )
+    return Field(sign=sign, word=word, style=style, note=note)

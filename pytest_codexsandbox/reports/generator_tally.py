@@ -1,0 +1,232 @@
+"""Of a journal: each generator in each cell, promise by promise over the cases of the corpus. Pure."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.generator import ROW, is_row
+from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, ClaimLine, GeneratorRow, StoryLine
+from pytest_codexsandbox.model.ledger import HARNESS, Journal
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import RED, Verdict
+
+_OURS: Final = "generator-"  # fingerprints of what generators do
+ROWS: Final = "rows of its own"  # cases of its declaration's decision matrix
+UNGROUPED: Final = "on their own"  # cases that are no user's file: other writers, older shapes, or none at all
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """How many results have each verdict."""
+
+    counts: Mapping[Verdict, int]
+    leaks: int = 0
+
+    def __getitem__(self, verdict: Verdict) -> int:
+        return self.counts.get(verdict, 0)
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def asked(self) -> int:
+        """Without what does not apply."""
+        return self.total - self[Verdict.NOT_APPLICABLE]
+
+    @property
+    def held(self) -> str:
+        """`188 of 204`."""
+        return f"{self[Verdict.CONFORMS] + self[Verdict.UNCONFINED]:,} of {self.asked:,}"
+
+
+def tally(records: Iterable[Record]) -> Tally:
+    records = tuple(records)
+    leaks = sum(one.verdict is Verdict.VIOLATES and one.direction == "leak" for one in records)
+    return Tally(counts=Counter(one.verdict for one in records), leaks=leaks)
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """One generator in one cell."""
+
+    cell: CellRow
+    row: GeneratorRow
+    codex: str  # the release, as it calls itself
+    about: Mapping[str, tuple[Record, ...]]  # promise → its results, one for each case
+    suite: tuple[Record, ...]  # what Codex does with its files, asked as of any cell
+    trust: tuple[Record, ...]  # whether the harness can be believed here
+    stories: Mapping[str, StoryLine]  # by case
+    claims: Mapping[str, ClaimLine]  # by case
+    calls: Mapping[str, CallLine]  # by id
+    groups: Mapping[str, tuple[str, ...]]  # group → cases, of those that were asked for
+    corpus: int  # cases that there are
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return tuple(record for found in self.about.values() for record in found)
+
+    @property
+    def cases(self) -> int:
+        """Of the corpus, how many were asked for."""
+        return len(self._corpus)
+
+    @property
+    def _corpus(self) -> frozenset[str]:
+        return frozenset(
+            case for group, cases in self.groups.items() if group not in (ROWS, UNGROUPED) for case in cases
+        )
+
+    @property
+    def declined(self) -> frozenset[str]:
+        """Cases in which its first run changed nothing and said so: nothing that it writes was seen there."""
+        return frozenset(
+            case for case, story in self.stories.items()
+            for run in story.runs[:1] if run.ended == "exit" and (run.refused or run.code)
+        )  # fmt: skip
+
+    @property
+    def declined_of_corpus(self) -> int:
+        """Without the rows of its own matrix, which say themselves where it is to decline."""
+        return len(self.declined & self._corpus)
+
+    def why(self, case: str) -> str:
+        """Of a row of its matrix."""
+        place = int(case.removeprefix(ROW)) if is_row(case) else 0
+        return self.row.rows[place - 1] if 0 < place <= len(self.row.rows) else ""
+
+    @property
+    def confined(self) -> str:
+        """By what; "" where one of its runs was not."""
+        told = {story.confined for story in self.stories.values()}
+        if "" in told or any(one.verdict is Verdict.UNCONFINED for one in self.trust):
+            return ""
+        proved = any(one.verdict is Verdict.CONFORMS for one in self.trust)
+        return ", ".join(sorted(told)) or ("walls that were proved first" if proved else "")
+
+    @property
+    def version(self) -> str:
+        return self.row.version if self.row.version not in self.row.name else ""
+
+    def topics(self) -> dict[str, list[Record]]:
+        found: dict[str, list[Record]] = {}
+        for promise, records in self.about.items():
+            found.setdefault(promise.partition(".")[0], []).extend(records)
+        return found
+
+    def reasons(self) -> dict[str, list[Record]]:
+        """What its violations are called → those, most of them first."""
+        found: dict[str, list[Record]] = {}
+        for record in self.records:
+            if record.verdict is Verdict.VIOLATES:
+                found.setdefault(word_of(record), []).append(record)
+        return dict(sorted(found.items(), key=lambda pair: -len(pair[1])))
+
+    def red_cases(self) -> Iterator[tuple[str, list[Record]]]:
+        """Cases in which something needs attention, with that."""
+        found: dict[str, list[Record]] = {}
+        for record in self.records:
+            if record.verdict in RED or record.verdict is Verdict.EXPECTED:
+                found.setdefault(record.key.case, []).append(record)
+        yield from found.items()
+
+
+def word_of(record: Record) -> str:
+    """Of a violation: what its cause is called; without one, the check's word or the errno that was seen."""
+    known = record.diagnosis.fingerprint if record.diagnosis else ""
+    row = record.deciding
+    if known.startswith(_OURS) or row is None or not row.reason:
+        return known.removeprefix(_OURS) or "not named"
+    return row.reason
+
+
+def measured(journal: Journal, states: Mapping[Key, Record]) -> list[Measured]:
+    """Every cell with a generator, in the order of the plan."""
+    return _Reader(journal, states).cells()
+
+
+class _Reader:
+    def __init__(self, journal: Journal, states: Mapping[Key, Record]) -> None:
+        self._journal = journal
+        self._by_cell: dict[str, list[Record]] = {}
+        for key, record in states.items():
+            self._by_cell.setdefault(key.cell, []).append(record)
+        self._rows = {row.name: row for row in journal.plan.generators}
+        self._versions = {line.label: line.version for line in journal.subjects}
+        self._groups = {case.id: case.group for case in journal.plan.cases}
+
+    def cells(self) -> list[Measured]:
+        return [self._cell(cell) for cell in self._journal.plan.cells if cell.axes.get("generator")]
+
+    def _cell(self, cell: CellRow) -> Measured:
+        records = self._by_cell.get(cell.id, [])
+        name = cell.axes["generator"]
+        about: dict[str, list[Record]] = {}
+        for record in records:
+            if record.key.policy == AS_ASKED and not _of_harness(record):
+                about.setdefault(record.key.promise, []).append(record)
+        stories = {line.id: line for line in self._journal.stories if line.cell == cell.id}
+        return Measured(
+            cell=cell, row=self._rows.get(name) or GeneratorRow(name=name, spec=name),
+            codex=cell.as_version or self._versions.get(cell.subject, cell.subject),
+            about={promise: tuple(found) for promise, found in about.items()},
+            suite=tuple(one for one in records if one.key.policy != AS_ASKED and not _of_harness(one)),
+            trust=tuple(one for one in records if _of_harness(one)),
+            stories={line.case: line for line in stories.values()},
+            claims={stories[line.story].case: line for line in self._journal.claims if line.story in stories},
+            calls={line.id: line for line in self._journal.calls if line.cell == cell.id},
+            groups=self._grouped(record.key.case for found in about.values() for record in found),
+            corpus=len(self._groups),
+        )  # fmt: skip
+
+    def _grouped(self, asked: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """In the order of the corpus; what is not of it comes last."""
+        found: dict[str, dict[str, None]] = {group: {} for group in dict.fromkeys(self._groups.values())}
+        for case in dict.fromkeys(asked):
+            own = ROWS if is_row(case) else UNGROUPED
+            found.setdefault(self._groups.get(case, own), {})[case] = None
+        order = {case: place for place, case in enumerate(self._groups)}
+        return {
+            group: tuple(sorted(cases, key=lambda case: order.get(case, 0))) for group, cases in found.items() if cases
+        }
+
+
+def _of_harness(record: Record) -> bool:
+    return record.key.promise.partition(".")[0] == HARNESS
+
+
+def paste(journal: Journal, record: Record) -> tuple[str, ...]:
+    """The line that shows one case of a generator again; nothing for any other result."""
+    name = next((one.axes.get("generator") for one in journal.plan.cells if one.id == record.key.cell), "")
+    cases = {case.id for case in journal.plan.cases}
+    known = record.key.case in cases or is_row(record.key.case)
+    if not name or record.key.policy != AS_ASKED or not known:
+        return ()
+    row = next((row for row in journal.plan.generators if row.name == name), None)
+    return (
+        "codexsandbox", "generator", "try", "--case", record.key.case, *_which_codex(journal, record), "--",
+        *_words(row.spec if row else name),
+    )  # fmt: skip
+
+
+def _words(spec: str) -> Sequence[str]:
+    """A command as its user types it; another spec is one word."""
+    scheme, _, text = spec.partition(":")
+    try:
+        return shlex.split(text) if scheme == "cmd" else (spec,)
+    except ValueError:
+        return (spec,)
+
+
+def _which_codex(journal: Journal, record: Record) -> tuple[str, ...]:
+    cell = next(one for one in journal.plan.cells if one.id == record.key.cell)
+    subject = next((one for one in journal.subjects if one.label == cell.subject), None)
+    if subject is None or subject.source == "installed":
+        return ()
+    if subject.source == "path":
+        at = f"@{cell.as_version}" if cell.as_version else ""
+        return ("--codex-bin", f"{subject.label}={subject.binary}{at}")
+    return ("--codex-release", cell.subject)

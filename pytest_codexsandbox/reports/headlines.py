@@ -1,0 +1,276 @@
+"""What was measured and with what, said in one line each, for the head of every report."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY, BwrapUsed
+from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, EndLine, EnvironmentLine, SubjectLine
+from pytest_codexsandbox.model.launched_program import program_of
+from pytest_codexsandbox.model.ledger import STRICT_WORDS, Journal, count, too_little
+from pytest_codexsandbox.model.machine import changes
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports.bubblewraps_seen import seen
+
+SYNTHETIC: Final = "synthetic"  # of a cell whose refusal is manufactured
+_SHOWN: Final = 4  # names in a list before it is counted instead
+_SOURCES: Final = {
+    "installed": "installed here", "path": "a file of yours", "pypi": "from PyPI", "npm": "from npm",
+}  # fmt: skip
+_COUNTED: Final = (
+    (Verdict.CONFORMS, "conforms"), (Verdict.UNCONFINED, "unconfined as asked"), (Verdict.EXPECTED, "known"),
+    (Verdict.NOT_APPLICABLE, "n/a"), (Verdict.VIOLATES, "violates"), (Verdict.STALE, "stale"),
+    (Verdict.BLOCKED, "blocked"), (Verdict.BROKEN, "broken"),
+)  # fmt: skip
+
+
+def listed(names: Iterable[str], limit: int = _SHOWN) -> str:
+    names = list(names)
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def codex(journal: Journal) -> str:
+    subjects = {subject.label: subject for subject in journal.subjects}
+    labels = list(dict.fromkeys(cell.subject for cell in journal.plan.cells))
+    if len(labels) == 1 and labels[0] in subjects:
+        return _subject(subjects[labels[0]]) + _behind(journal, subjects[labels[0]])
+    return f"{many(len(labels), 'Codex release')}: {listed(labels, 8)}" if labels else "no Codex"
+
+
+def _subject(subject: SubjectLine) -> str:
+    name = "" if subject.label == subject.version else f"{subject.label}, which calls itself "
+    source = f", {_SOURCES.get(subject.source, f'from {subject.source}')}" if subject.source else ""
+    digest = f"sha256 {subject.digest[:12]}{source}"
+    return f"Codex {name}{subject.version} ({f'a script, {digest}' if subject.facts.get('script') else digest})"
+
+
+def _behind(journal: Journal, subject: SubjectLine) -> str:
+    """A script's digest is not that of the Codex that it starts."""
+    if not subject.facts.get("script"):
+        return ""
+    calls = (call.observation for call in journal.calls if call.subject == subject.id and not call.control)
+    found = dict.fromkeys(program[0] for call in calls if (program := program_of(call.readings)))
+    return f", which starts {listed(found, 3)}" if found else ", which starts what nobody saw"
+
+
+def machines(journal: Journal) -> list[str]:
+    """One line for each environment, however many workers opened it."""
+    lines = {line.spec: line for line in reversed(journal.environments)}
+    specs = dict.fromkeys(cell.environment for cell in journal.plan.cells)
+    return [_machine(spec, lines.get(spec), journal.plan.cells) for spec in specs]
+
+
+def changed(journal: Journal) -> list[str]:
+    """One line for each environment whose machine changed while it was measured."""
+    found = changes(journal.environments)
+    return [f"{spec} changed while the run went on: {'; '.join(told)}" for spec, told in found.items()]
+
+
+def _machine(spec: str, line: EnvironmentLine | None, cells: Iterable[CellRow]) -> str:
+    cell = next(cell for cell in cells if cell.environment == spec)
+    if line is None:
+        return f"{spec}: not started"
+    facts = line.facts
+    kernel = fact(facts, "kernel")
+    parts = [
+        fact(facts, "distro_name", "distro") or cell.axes.get("distro", spec),
+        f"kernel {kernel} ({'shared with the host' if cell.provenance == 'host' else cell.provenance})"
+        if kernel
+        else "",
+        cell.arch or fact(facts, "arch"),
+        _user(facts),
+        SYNTHETIC if cell.synthetic else "",
+    ]
+    return f"{spec}: {', '.join(part for part in parts if part)}"
+
+
+def _user(facts: Mapping[str, Any]) -> str:
+    uid = fact(facts, "uid")
+    return f"uid {uid}" if uid else ""
+
+
+def fact(facts: Mapping[str, Any], *names: str) -> str:
+    """The first of `names` that is a plain value."""
+    for name in names:
+        value = facts.get(name)
+        if isinstance(value, str | int | float) and value != "":
+            return str(value)
+    return ""
+
+
+def plan(journal: Journal) -> str:
+    keys = journal.plan.keys
+    promises = len({key.promise for key in keys})
+    policies = len({key.policy for key in keys})
+    calls = sum(1 for call in journal.calls if not call.control)
+    return (
+        f"plan: {many(len(journal.plan.cells), 'cell')} × {many(promises, 'promise')} under "
+        f"{many(policies, 'policy').replace('policys', 'policies')}; {many(calls, 'call')} of Codex"
+    )
+
+
+def counts(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
+    """One equation that adds up, whatever happened, in parts that belong together."""
+    found = dict.fromkeys(Verdict, 0)
+    leaks = 0
+    for record in states.values():
+        found[record.verdict] += 1
+        leaks += record.verdict is Verdict.VIOLATES and record.direction == "leak"
+    terms = [f"{found[verdict]:,} {_term(verdict, word, leaks)}" for verdict, word in _COUNTED if found[verdict]]
+    zero = [] if found[Verdict.VIOLATES] else ["0 violates"]
+    unmeasured = found[Verdict.BLOCKED] + found[Verdict.BROKEN]
+    other = sum(1 for record in states.values() if record.blocked_by == BLOCKED_BY)
+    told = f" ({other:,} with another bubblewrap than asked for)" if other else ""
+    tail = [*zero, f"{unmeasured:,} not measured{told}", *_synthetic(journal, states), *_times(journal)]
+    sums = [f"+ {term}" if place else term for place, term in enumerate(terms or ["0"])]
+    return [f"{len(states):,} planned =", *sums, *(f"· {part}" for part in tail)]
+
+
+def _term(verdict: Verdict, word: str, leaks: int) -> str:
+    return f"{word} ({many(leaks, 'leak')})" if verdict is Verdict.VIOLATES and leaks else word
+
+
+def synthetic(journal: Journal, states: Mapping[Key, Record]) -> list[Record]:
+    """Of cells whose refusal is manufactured: they say how Codex takes it, and nothing of what a kernel supports."""
+    cells = {cell.id for cell in journal.plan.cells if cell.synthetic}
+    return [record for key, record in states.items() if key.cell in cells]
+
+
+def _synthetic(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
+    count = len(synthetic(journal, states))
+    return [f"{count:,} in {SYNTHETIC} cells"] if count else []
+
+
+def _times(journal: Journal) -> list[str]:
+    if journal.end is None:
+        return []
+    inside = journal.end.seconds_in_codex
+    if inside > journal.end.seconds:  # calls side by side, or several workers
+        return [f"{journal.end.seconds:.1f} s", f"{inside:.1f} s in Codex, calls side by side counted each"]
+    return [f"{inside:.1f} s in Codex", f"{max(0.0, journal.end.seconds - inside):.1f} s ours"]
+
+
+def incomplete(journal: Journal, states: Mapping[Key, Record]) -> str:
+    """Returns what is missing of a run, or what its end contradicts; "" when it is whole."""
+    missing = sum(1 for record in states.values() if record.attempt == 0 and record.verdict is Verdict.BROKEN)
+    if journal.end is None:
+        torn = f" ({journal.torn})" if journal.torn else ""
+        return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+    never = f"{many(missing, 'planned result')} never came: the ledger does not add up" if missing else ""
+    return contradiction(journal, states) or never
+
+
+def contradiction(journal: Journal, states: Mapping[Key, Record]) -> str:
+    """Returns why a journal cannot be relied on: it has no end, or its end is not that of its results. A run that was
+    interrupted and says so is neither."""
+    if journal.end is None:
+        return incomplete(journal, states)
+    found = count(states.values())
+    lost = _lost_calls(journal) or _contradicted(journal.end.counts, found)
+    return lost or _another_exit(journal.end, found) or _no_success(journal)
+
+
+def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
+    """What the run counted when it ended, against its results: they differ only where somebody changed a line."""
+    differ = [f"{ended.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
+              if ended.get(word, 0) != number]  # fmt: skip
+    return f"CHANGED: when the run ended it counted {', '.join(differ)}: lines were changed or lost" if differ else ""
+
+
+def _lost_calls(journal: Journal) -> str:
+    """Names a call that a result was judged by and that is not in the journal."""
+    there = {call.observation.id for call in journal.calls}
+    lost = next(((record.key, call) for record in journal.records for call in record.calls if call not in there), None)
+    return f"CHANGED: a call is missing that a result was judged by: {lost[1]} ({lost[0]})" if lost else ""
+
+
+def _no_success(journal: Journal) -> str:
+    """Compares exit code 0 with what a run cannot pass with, apart from its results."""
+    assert journal.end is not None
+    found = {
+        "left behind by codexsandbox": journal.end.leaks,
+        "not measured": [one.what for one in journal.plan.not_planned if one.required],
+        "the machine changed": list(changes(journal.environments)),
+    }
+    told = next((f"{words}: {listed(names)}" for words, names in found.items() if names), "")
+    return f"CHANGED: the run ended with exit code 0, and with {told}" if told and not journal.end.exit else ""
+
+
+def strict(journal: Journal, states: Mapping[Key, Record], limit: int) -> list[str]:
+    """List what a strict run does not accept. Each reason has one line with its results and promises."""
+    keys = too_little(states, journal.plan.not_applicable) if journal.run.strict else []
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key in keys:
+        why = states[key].reason or "no reason given"
+        groups.setdefault((STRICT_WORDS[states[key].verdict], why), []).append(key.promise)
+    return [
+        f"strict fails {many(len(found), 'result')}, {word}: {listed(dict.fromkeys(found), limit)}: {why}"
+        for (word, why), found in groups.items()
+    ]
+
+
+def _another_exit(end: EndLine, found: Mapping[str, int]) -> str:
+    """Compares the exit code with its own reasons, and with results that cannot end with it."""
+    first = end.reasons[0].partition(" ")[0] if end.reasons else "0"
+    if first != str(end.exit):
+        return f"CHANGED: the run ended with exit code {end.exit}, and the first of its reasons with {first}"
+    red = [f"{found[word]:,} {word}" for word in ("violates", "broken", "stale") if found[word]]
+    told = f"CHANGED: the run ended with exit code {end.exit}, and its results with {', '.join(red)}"
+    return told if red and (end.exit == 0 or (found["violates"] and end.exit > 4)) else ""
+
+
+# ---- posture: what really ran
+def posture(journal: Journal) -> list[str]:
+    """Tell each way in which a sandbox was set up: by what, in whose calls and how many; what was asked for in vain."""
+    calls = [call for call in journal.calls if not call.control and _sandboxed(call)]
+    found = seen(calls, {line.id: line.facts for line in journal.environments})
+    ways: dict[str, Counter[str]] = {}
+    totals: Counter[str] = Counter()
+    for call in calls:
+        ways.setdefault(_way(call, found.get(call.id)), Counter())[call.subject] += 1
+        totals[call.subject] += 1
+    several = len({cell.subject for cell in journal.plan.cells}) > 1
+    told = [_posture(way, counted, totals, several=several) for way, counted in ways.items()]
+    return told + _in_vain(journal)
+
+
+def _posture(way: str, calls: Mapping[str, int], totals: Mapping[str, int], *, several: bool) -> str:
+    whose = f"{listed(calls, 8)}: " if several and len(calls) < len(totals) else ""
+    total = sum(totals[subject] for subject in calls)
+    return f"{whose}{way} in {sum(calls.values()):,} of {many(total, 'sandboxed call')}"
+
+
+def _sandboxed(call: CallLine) -> bool:
+    if call.full_access:
+        return False
+    policy = POLICIES.get(call.observation.policy)
+    return policy is None or policy.sandboxed
+
+
+def _way(call: CallLine, found: BwrapUsed | None) -> str:
+    if not call.observation.readings:
+        probed = call.observation.nonce in call.observation.argv
+        return f"not seen from outside ({'no probe was held' if probed else 'its command was no probe'})"
+    if found is not None and found.kind != "none":
+        return f"set up by {found.told}"
+    reading = call.observation.readings[0]
+    own = [name for name, inode in reading.namespaces.items() if reading.hand_namespaces.get(name, inode) != inode]
+    marks = [f"own {', '.join(sorted(own))} namespace"] if own else []
+    if reading.filters > reading.hand_filters:
+        marks.append(f"{reading.filters - reading.hand_filters} more seccomp filter than outside")
+    privileges = "NoNewPrivs alone" if reading.no_new_privs > reading.hand_no_new_privs else "and no mark of the kernel"
+    return f"no bwrap program ({'; '.join(marks) or privileges})"
+
+
+def _in_vain(journal: Journal) -> list[str]:
+    """Calls whose sandbox was set up by another bubblewrap than the cell's."""
+    found = Counter(call.another_bwrap for call in journal.calls if call.another_bwrap)
+    return [f"{told} in {many(count, 'call')}: not counted as measured" for told, count in found.items()]

@@ -1,0 +1,263 @@
+"""What the HTML page and the Markdown tell of generators: promises × cases, and each red case with what shows it."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Final
+
+import msgspec
+
+from pytest_codexsandbox.model.contents import is_of_codex
+from pytest_codexsandbox.model.generator import Claim, Wish
+from pytest_codexsandbox.model.journal_lines import StoryLine
+from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.record import Evidence, Record
+from pytest_codexsandbox.model.story_log import ToldRun
+from pytest_codexsandbox.model.verdict import RED, Verdict
+from pytest_codexsandbox.reports.by_generator import Block
+from pytest_codexsandbox.reports.escape import clipped
+from pytest_codexsandbox.reports.generator_tally import Measured, Tally, paste, tally, word_of
+from pytest_codexsandbox.reports.grid import worst_of
+from pytest_codexsandbox.reports.headlines import listed
+from pytest_codexsandbox.reports.html_evidence import DiffLine, ToldCall, diff_lines, told_call
+from pytest_codexsandbox.reports.html_matrix import Sign, sign_of
+from pytest_codexsandbox.reports.readme_line import NOT_TOLD, line
+
+CASES_IN_FULL: Final = 40  # of one generator in one cell
+TEXT: Final = 1_500
+_ROWS: Final = 6  # of one case
+_CALLS: Final = 2
+_DOUBT: Final = 300
+_PLAIN: Final = frozenset({Verdict.CONFORMS, Verdict.NOT_APPLICABLE})
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """A promise over the cases of a group."""
+
+    sign: Sign
+    text: str  # `29`, `27 of 29`
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    promise: str
+    title: str
+    fields: tuple[Field | None, ...]
+
+
+class Wide(msgspec.Struct, frozen=True, kw_only=True):
+    """The cases of a group one by one, for the promises that do not simply hold."""
+
+    anchor: str
+    group: str
+    cases: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Sign | None, ...]], ...]
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What one promise found in one case."""
+
+    sign: Sign
+    promise: str
+    word: str
+    claim: str
+    saw: str
+    control: str
+    diff: tuple[DiffLine, ...]
+
+
+class CaseText(msgspec.Struct, frozen=True, kw_only=True):
+    anchor: str
+    name: str
+    why: str
+    asked: str
+    runs: tuple[str, ...]
+    said: tuple[tuple[str, str], ...]  # (stream, text)
+    claim: str
+    found: tuple[Found, ...]
+    calls: tuple[ToldCall, ...]
+    again: str
+
+
+class GeneratorText(msgspec.Struct, frozen=True, kw_only=True):
+    anchor: str
+    name: str
+    sign: Sign
+    line: str
+    where: str
+    doubt: str
+    groups: tuple[str, ...]
+    lines: tuple[Line, ...]
+    wide: tuple[Wide, ...]
+    cases: tuple[CaseText, ...]
+    more: int  # red cases that are told in the journal alone
+
+
+def texts(journal: Journal, found: Sequence[Measured], blocks: Sequence[Block]) -> list[GeneratorText]:
+    by_name = {block.summary.name: block for block in blocks}
+    maker = _Maker(journal)
+    return [maker.text(one, by_name[one.row.name]) for one in found]
+
+
+class _Maker:
+    """Counts anchors over the whole page."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._why = {case.id: case.why for case in journal.plan.cases}
+        self._titles = {row.id: row.title for row in journal.plan.promises}
+        self._numbers = {name: count(1) for name in ("generator", "group", "case")}
+
+    def text(self, found: Measured, block: Block) -> GeneratorText:
+        red = list(found.red_cases())
+        shown = red[:CASES_IN_FULL]
+        anchors = {case: self._anchor("case") for case, _ in shown}
+        wide = tuple(self._wide(found, anchors))
+        confined = f"confined by {found.confined}" if found.confined else "UNCONFINED"
+        return GeneratorText(
+            anchor=self._anchor("generator"), name=f"{found.row.name} {found.version}".rstrip(),
+            sign=sign_of(worst_of(found.records) if found.records else Verdict.BROKEN), line=line(block.summary),
+            where=f"{found.cell.id}, Codex {found.codex}, {confined}", doubt=clipped(block.summary.doubt, _DOUBT),
+            groups=tuple(found.groups), lines=tuple(self._lines(found, {one.group: one for one in wide})), wide=wide,
+            cases=tuple(self._case(found, case, records, anchors[case]) for case, records in shown),
+            more=len(red) - len(shown),
+        )  # fmt: skip
+
+    def _anchor(self, name: str) -> str:
+        return f"{name}-{next(self._numbers[name])}"
+
+    def _lines(self, found: Measured, wide: Mapping[str, Wide]) -> Iterator[Line]:
+        for promise, records in found.about.items():
+            by_case = {record.key.case: record for record in records}
+            fields = tuple(
+                _field([by_case[case] for case in cases if case in by_case], wide.get(group))
+                for group, cases in found.groups.items()
+            )
+            yield Line(promise=promise, title=self._titles.get(promise, ""), fields=fields)
+
+    def _wide(self, found: Measured, anchors: Mapping[str, str]) -> Iterator[Wide]:
+        for group, cases in found.groups.items():
+            told = ((promise, _signs(records, cases, anchors)) for promise, records in found.about.items())
+            rows = tuple((promise, signs) for promise, signs in told if signs)
+            if rows:
+                yield Wide(anchor=self._anchor("group"), group=group, cases=cases, rows=rows)
+
+    def _case(self, found: Measured, case: str, records: Sequence[Record], anchor: str) -> CaseText:
+        story, claim = found.stories.get(case), found.claims.get(case)
+        again = paste(self._journal, records[0])
+        return CaseText(
+            anchor=anchor, name=case or "without a case", why=clipped(self._why.get(case, "") or found.why(case), TEXT),
+            asked=asked_of(story), runs=tuple(ran(story)), said=tuple(_said(story)),
+            claim=clipped(claimed(claim.claim), TEXT) if claim else "",
+            found=tuple(map(_found, records[:_ROWS])), calls=tuple(_calls(found, records)), again=shlex.join(again),
+        )  # fmt: skip
+
+
+def _field(records: Sequence[Record], wide: Wide | None) -> Field | None:
+    """What does not simply hold leads to its cases one by one."""
+    if not records:
+        return None
+    counted = tally(records)
+    one_by_one = wide is not None and any(promise == records[0].key.promise for promise, _ in wide.rows)
+    sign = sign_of(worst_of(records), wide.anchor if wide is not None and one_by_one else "")
+    return Field(sign=sign, text=_short(counted))
+
+
+def _short(counted: Tally) -> str:
+    """`29` where all of them held, else `27 of 29`."""
+    held = counted[Verdict.CONFORMS] + counted[Verdict.UNCONFINED]
+    return "" if not counted.asked else f"{held:,}" if held == counted.asked else counted.held
+
+
+def _signs(records: Sequence[Record], cases: Sequence[str], anchors: Mapping[str, str]) -> tuple[Sign | None, ...]:
+    """Nothing where the promise simply holds in all of them."""
+    by_case = {record.key.case: record for record in records}
+    if all(by_case[case].verdict in _PLAIN for case in cases if case in by_case):
+        return ()
+    return tuple(_sign(by_case.get(case), anchors) for case in cases)
+
+
+def _sign(record: Record | None, anchors: Mapping[str, str]) -> Sign | None:
+    if record is None:
+        return None
+    leads = record.verdict in RED or record.verdict is Verdict.EXPECTED
+    return sign_of(record.verdict, anchors.get(record.key.case, "") if leads else "")
+
+
+def _found(record: Record) -> Found:
+    row = record.deciding or next((row for row in record.evidence if not row.held), None)
+    return Found(
+        sign=sign_of(record.verdict), promise=record.key.promise,
+        word=" ".join(part for part in (record.direction, word_of(record) if record.deciding else "") if part),
+        claim=clipped(row.claim, TEXT) if row else "", saw=clipped(row.saw if row else record.reason, TEXT),
+        control=clipped(row.control, TEXT) if row else "", diff=diff_lines(row) if row else (),
+    )  # fmt: skip
+
+
+# ---- what was seen of a case, in words
+def asked_of(story: StoryLine | None) -> str:
+    if story is None:
+        return ""
+    wish = story.wish
+    if not story.told:
+        return clipped(", ".join([NOT_TOLD, *_more(wish)]), TEXT)
+    network = {True: "on", False: "off", None: "not spoken of"}[wish.network]
+    said = [f"roots {', '.join(wish.roots) or 'none'}", f"network {network}", *_more(wish)]
+    return clipped(", ".join(said), TEXT)
+
+
+def _more(wish: Wish) -> list[str]:
+    more = [f"platform {wish.platform}"] if wish.platform != "linux" else []
+    more += [f"approval {wish.approval}"] if wish.approval else []
+    more += [f"Codex {wish.version or 'of no version'}"] if wish.version is not None else []
+    more += [f"{name}={'yes' if able else 'no'}" for name, able in wish.capabilities.items()]
+    return more
+
+
+def ran(story: StoryLine | None) -> Iterator[str]:
+    for number, run in enumerate(story.runs if story else (), 1):
+        yield clipped(f"run {number}: {_ended(run)}", TEXT)
+
+
+def written_by(run: ToldRun) -> list[str]:
+    """Returns the files that a run changed, without those that each call of Codex makes."""
+    return [path for path in run.changed if not is_of_codex(path)]
+
+
+def _ended(run: ToldRun) -> str:
+    ended = f"exit {run.code}" if run.ended == "exit" else f"{run.ended} {run.error}".rstrip()
+    parts = [f"{ended}{' (declined)' if run.refused else ''}, {1000 * run.seconds:.0f} ms"]
+    changed = written_by(run)
+    parts += [f"changed {', '.join(changed[:6])}" if changed else "changed nothing"]
+    parts += [f"arguments {shlex.join(run.argv)}"] if run.argv else []
+    calls = list(dict.fromkeys(shlex.join(("codex", *one.argv)) for one in run.launches))
+    parts += [f"ran {listed(calls, _CALLS)}"] if calls else []
+    parts += [f"reached for {', '.join(run.strayed)}"] if run.strayed else []
+    return "; ".join(parts)
+
+
+def _said(story: StoryLine | None) -> Iterator[tuple[str, str]]:
+    if story is not None and story.runs:
+        run = story.runs[0]
+        for name, text in (("standard error", run.stderr), ("standard output", run.stdout)):
+            if text.strip():
+                yield name, clipped(text, TEXT)
+
+
+def claimed(claim: Claim) -> str:
+    if not claim.loads:
+        return f"it starts no thread: {claim.error}"
+    network = {True: "on", False: "off", None: "not told"}[claim.network]
+    parts = [claim.sandbox or "no mode", f"network {network}", f"roots {', '.join(claim.roots) or 'none'}"]
+    parts += [f"approval {claim.approval}"] if claim.approval else []
+    parts += [f"profile {claim.profile}"] if claim.profile else []
+    return "; ".join([", ".join(parts), *(f"it warns: {words}" for words in claim.warnings[:3])])
+
+
+def _calls(found: Measured, records: Sequence[Record]) -> Iterator[ToldCall]:
+    names = dict.fromkeys(name for one in records for name in (*one.calls, *map(_call, one.evidence)))
+    calls = [found.calls[name] for name in names if name in found.calls]
+    yield from map(told_call, calls[:_CALLS])
+
+
+def _call(row: Evidence) -> str:
+    return row.call

@@ -1,0 +1,20 @@
+"""Subjects that must not pass, and one that must: executables that take Codex's command line and break one promise.
+
+`codexsandbox selftest` runs them against every promise; two of them ride as canaries in every run.
+"""
+
+from pathlib import Path
+
+from pytest_codexsandbox.selftest.fake import Fake
+from pytest_codexsandbox.selftest.fake_codex_script import FakeSubject, subject, write
+from pytest_codexsandbox.selftest.fake_codexes import ALLOW_ALL, AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, named
+
+__all__ = [
+    "ALLOW_ALL", "AT_EVERY_DOOR", "FAKES", "GOOD", "OPEN_DOORS", "Fake", "FakeSubject", "canaries", "named", "subject",
+    "write",
+]  # fmt: skip
+
+
+def canaries(folder: Path) -> tuple[FakeSubject, FakeSubject]:
+    """`allow-all`, which every sandboxed policy must catch, and `good`, which nothing but `start` may fail."""
+    return subject(folder, ALLOW_ALL), subject(folder, GOOD)

@@ -1,0 +1,1 @@
+"""Processes, downloads, signals and environment variables."""
