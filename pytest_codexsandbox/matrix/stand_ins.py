@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Final
 
-from pytest_codexsandbox.matrix.combine import UNAVAILABLE, Row, Space
+from pytest_codexsandbox.matrix.combinations import UNAVAILABLE, Row, Space
 from pytest_codexsandbox.model.coverage import AXES
 
 _MOST: Final = 3  # values of one row that are replaced; pairs.cover fills what that leaves open
@@ -31,13 +31,15 @@ def _is_asked_for(space: Space, row: Row) -> bool:
 
 
 def _stand_ins_of(space: Space, row: Row, known: Mapping[str, tuple[str, ...]]) -> list[Row]:
-    """Returns one row for each smallest set of values whose replacement helps."""
-    blamed = _blamed(space, row)
+    """Returns one row for each set of values whose replacement helps, where no part of the set helps by itself."""
+    made: dict[tuple[int, ...], Row] = {}
+    places = _blamed(space, row, known)
     for size in range(1, _MOST + 1):
-        found = [_best(space, row, places, known) for places in combinations(blamed, size)]
-        if made := [other for other in found if other]:
-            return made
-    return []
+        for chosen in combinations(places, size):
+            if not any(set(chosen) >= set(smaller) for smaller in made):
+                found = _best(space, row, chosen, known)
+                made |= {chosen: found} if found else {}
+    return list(made.values())
 
 
 def _best(space: Space, row: Row, places: Sequence[int], known: Mapping[str, tuple[str, ...]]) -> Row | None:
@@ -46,10 +48,17 @@ def _best(space: Space, row: Row, places: Sequence[int], known: Mapping[str, tup
     return max(valid, key=lambda other: (zlib.crc32("\0".join((*row, *other)).encode()), other), default=None)
 
 
-def _blamed(space: Space, row: Row) -> tuple[int, ...]:
-    values = dict(zip(AXES, row, strict=True))
-    broken = {axis for rule in space.rules if rule.kind == UNAVAILABLE and rule.broken(values) for axis in rule.axes}
-    return tuple(place for place, axis in enumerate(AXES) if axis in broken)
+def _blamed(space: Space, row: Row, known: Mapping[str, tuple[str, ...]]) -> tuple[int, ...]:
+    """Returns the places of the axes whose rules the row breaks, or breaks once one of them is replaced."""
+    lacking = [rule for rule in space.rules if rule.kind == UNAVAILABLE]
+    places: tuple[int, ...] = ()
+    while True:
+        rows = [dict(zip(AXES, other, strict=True)) for other in (row, *_replaced(row, places, known))]
+        broken = {axis for rule in lacking if any(rule.broken(one) for one in rows) for axis in rule.axes}
+        wider = tuple(place for place, axis in enumerate(AXES) if axis in broken)
+        if wider == places:
+            return places
+        places = wider
 
 
 def _replaced(row: Row, places: Sequence[int], known: Mapping[str, tuple[str, ...]]) -> Iterator[Row]:

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.matrix import locked, pairs
-from pytest_codexsandbox.matrix.combine import IMPOSSIBLE, UNAVAILABLE, Left, Row, Space, left_out
-from pytest_codexsandbox.matrix.containers import Choice
+from pytest_codexsandbox.matrix import lockfile as locked
+from pytest_codexsandbox.matrix import pairwise as pairs
+from pytest_codexsandbox.matrix.combinations import IMPOSSIBLE, UNAVAILABLE, Left, Row, Space, left_out
+from pytest_codexsandbox.matrix.container_cells import Choice
 from pytest_codexsandbox.matrix.load import load
 from pytest_codexsandbox.matrix.stand_ins import stand_ins
 from pytest_codexsandbox.model.coverage import AXES, Coverage, parts
@@ -29,6 +30,20 @@ def lacking(draw: st.DrawFn) -> tuple[Values, tuple[Left, ...]]:
     return values, tuple(left)
 
 
+TWO_EACH = {axis: tuple(f"{axis}-{number}" for number in range(2)) for axis in AXES}
+ONE_DISTRO: Values = {**TWO_EACH, "distro": ("distro-0",)}
+ONE_PROFILE: Values = {**TWO_EACH, "profile": ("profile-0",)}
+
+
+def gone(**values: str) -> Left:
+    return Left(values=values, why="no")
+
+
+# A replaced value breaks a second rule; and a row breaks two rules, of which one replacement mends both.
+@example((ONE_DISTRO, (gone(bwrap="bwrap-1", profile="profile-1"), gone(distro="distro-0", bwrap="bwrap-0"))),
+         "distro", False)  # fmt: skip
+@example((ONE_PROFILE, (gone(distro="distro-0", bwrap="bwrap-0"), gone(distro="distro-0", user="user-0"))),
+         "bwrap", False)  # fmt: skip
 @settings(deadline=None, derandomize=True, max_examples=150, suppress_health_check=list(HealthCheck))
 @given(lacking(), st.sampled_from(AXES), st.booleans())
 def test_a_new_value_moves_no_stand_in(drawn: tuple[Values, tuple[Left, ...]], axis: str, first: bool) -> None:
