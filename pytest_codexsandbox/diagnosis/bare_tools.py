@@ -1,4 +1,4 @@
-"""What was tried in an environment without Codex (guest/bare.py), and the fingerprints that fit the words."""
+"""What was tried in an environment without Codex (guest/bare_tools.py), and the fingerprints that fit the words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -8,7 +8,7 @@ from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.diagnosis.syscall_causes import told_of
-from pytest_codexsandbox.guest.bare import ASKED
+from pytest_codexsandbox.guest.bare_tools import ASKED
 from pytest_codexsandbox.model.bare_tools import HELD, Alone, Tried
 
 _FACT: Final = "bare"

@@ -1,7 +1,7 @@
 """What an environment answered when it was asked directly, without Codex: the cause of a start that fails, as measured.
 
-The hand asks (guest/answers.py). A question that names an impossible address tells a filter from the kernel: the
-kernel says so (EFAULT, EBADF), and only a filter, which looks first, says anything else.
+The agent asks (guest/syscall_answers.py). A question that names an impossible address tells a filter from the kernel:
+the kernel says so (EFAULT, EBADF), and only a filter, which looks first, says anything else.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,7 +60,7 @@ def told_of(facts: Mapping[str, str]) -> str:
 
 
 def _alone(facts: Mapping[str, str]) -> str:
-    """Then it lies at bubblewrap, or at Codex: bubblewrap was tried by itself (guest/bare.py)."""
+    """Then it lies at bubblewrap, or at Codex: bubblewrap was tried by itself (guest/bare_tools.py)."""
     said = facts.get("bare.bwrap-net", "")
     if said == OK:
         return ", and the bwrap on PATH starts there by itself"

@@ -3,8 +3,8 @@
     PYTHON -I -S DRIVER CHANNEL COUNT CODEX … COMMAND…
 
 The driver is started like any command, ends with the exit code that Codex told, and relays the command's words, which
-do not go through Codex (guest/channel.py). Settings that keep a call from the network and from what differs from run
-to run are overrides, so that a configuration file under test stays what it is to the byte.
+do not go through Codex (guest/fifo_channel.py). Settings that keep a call from the network and from what differs
+from run to run are overrides, so that a configuration file under test stays what it is to the byte.
 """
 
 import posixpath
@@ -21,7 +21,7 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
 
-FAULT: Final = 97  # of the driver (guest/driving.py): it could not converse with Codex
+FAULT: Final = 97  # of the driver (guest/driver.py): it could not converse with Codex
 CHANNEL: Final = "@WORLD@/channel"
 _SAID: Final = "codexsandbox: "
 QUIET: Final = (

@@ -4,8 +4,8 @@ import fcntl
 import os
 from typing import Final
 
-from pytest_codexsandbox.guest.kin import everybody
-from pytest_codexsandbox.guest.shared import TMP, CodexNames
+from pytest_codexsandbox.guest.process_tree import everybody
+from pytest_codexsandbox.guest.shared_tmp import TMP, CodexNames
 
 _CODEX: Final = ("codex", "bwrap")  # how processes are called in whose sandbox such a folder may be a mount point
 _OURS: Final = "codexsandbox"

@@ -17,7 +17,7 @@ from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.protocols import Brought, Say, silent
 from pytest_codexsandbox.system import process as proc
 
-HAND: Final = GUEST / "hand.py"
+HAND: Final = GUEST / "agent.py"
 
 
 class LocalBackend:

@@ -14,7 +14,8 @@ import msgspec
 
 from pytest_codexsandbox.environments.host_facts import boot_id, start_time
 from pytest_codexsandbox.errors import MachineFault, WrongInput
-from pytest_codexsandbox.guest import kin, paths
+from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import safe_paths as paths
 from pytest_codexsandbox.guest.worlds import new_word
 
 OWNER: Final = "owner.json"

@@ -31,11 +31,11 @@ from pytest_codexsandbox.generators.confinement import (
 from pytest_codexsandbox.generators.local_dirs import Stage, place
 from pytest_codexsandbox.generators.required_paths import GUEST
 from pytest_codexsandbox.generators.run_init_client import Job, Limits, readable_by, warded
-from pytest_codexsandbox.guest import trespass
+from pytest_codexsandbox.guest import escape_attempts as trespass
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.system import process as proc
 
-_PROGRAM: Final = (sys.executable, "-I", "-S", str(GUEST / "trespass.py"))
+_PROGRAM: Final = (sys.executable, "-I", "-S", str(GUEST / "escape_attempts.py"))
 _TYPE: Final = "type into the user's terminal"
 _TRACE: Final = "trace another's process"
 _GAIN: Final = "gain rights by a program"

@@ -1,4 +1,4 @@
-"""Private folders in an environment: laid and looked at by a program of ours in there (guest/staging.py).
+"""Private folders in an environment: laid and looked at by a program of ours in there (guest/generator_dirs.py).
 
 A process for each file that is laid would take longer than the generator. What is to be laid waits until somebody looks
 or runs something, and then goes in one turn.
@@ -65,7 +65,7 @@ class Inside(Folders):
             return []
         python, guest = self._environment.guest
         finished = self._environment.run(
-            Command(argv=(python, "-I", "-S", f"{guest}/staging.py"), cwd="/", env={"LC_ALL": "C.UTF-8"},
+            Command(argv=(python, "-I", "-S", f"{guest}/generator_dirs.py"), cwd="/", env={"LC_ALL": "C.UTF-8"},
                     stdin=json.dumps({"op": "several", "acts": acts}).encode(), timeout=_LONGEST,
                     output_limit=_LARGEST, why="laying and looking at a generator's folders")
         )  # fmt: skip

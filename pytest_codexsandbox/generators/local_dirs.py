@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from pytest_codexsandbox.errors import MachineFault, WrongInput
 from pytest_codexsandbox.generators.private_dirs import PLACES, Folders
-from pytest_codexsandbox.guest import paths, staging
+from pytest_codexsandbox.guest import generator_dirs as staging
+from pytest_codexsandbox.guest import safe_paths as paths
 
 _SHARED: Final = ("/tmp", "/dev/shm", "/run", "/var/run")
 _MOST_STRAYED: Final = 50

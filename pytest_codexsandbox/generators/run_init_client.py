@@ -118,7 +118,7 @@ def _words(call: Call | None) -> dict[str, Any] | None:
 @contextmanager
 def warded(walls: Sequence[str], *, log: Path, name: str) -> Iterator[Ward]:
     """`walls`: the words before the program's. Leaving ends whatever runs there."""
-    argv = (*walls, sys.executable, "-I", "-S", str(GUEST / "warden.py"))
+    argv = (*walls, sys.executable, "-I", "-S", str(GUEST / "run_init.py"))
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
     with log.open("ab") as said, proc.running(argv, cwd="/", env=env, stderr=said) as child:
         try:

@@ -22,7 +22,7 @@ from pytest_codexsandbox.generators.local_dirs import Stage
 from pytest_codexsandbox.generators.private_dirs import LAUNCHES, Folders
 from pytest_codexsandbox.generators.required_paths import GUEST, Made
 from pytest_codexsandbox.generators.run_init_client import Call, Job, Limits, Ward, warded
-from pytest_codexsandbox.guest import room
+from pytest_codexsandbox.guest import disk_space as room
 from pytest_codexsandbox.guest.subcommands import starts_work
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.generator import Outcome, Request, Wish
@@ -158,7 +158,7 @@ class Runner:
     def _once(self, call: Call, number: int) -> tuple[str, ...]:
         words = self._stubs / f"call-{number}.json"
         words.write_bytes(msgspec.json.encode(call))
-        return (sys.executable, str(GUEST / "nursery.py"), "once", str(words))
+        return (sys.executable, str(GUEST / "forkserver.py"), "once", str(words))
 
     def _performed(self, prepared: Sequence[tuple[Job, Made]]) -> tuple[Finished, ...]:
         shown = tuple(sorted({path for _, made in prepared for path in made.readable}))
@@ -234,8 +234,8 @@ def stub_of(*, works: bool, codex: str) -> tuple[str, ...]:
 
 
 def stub(python: str, guest: str, own: str, words: tuple[str, ...]) -> str:
-    """A program `codex` that writes down how it was called (guest/recorder.py)."""
-    argv = (python, "-I", "-S", f"{guest}/recorder.py", f"{own}/{LAUNCHES}", *words)
+    """A program `codex` that writes down how it was called (guest/codex_stub.py)."""
+    argv = (python, "-I", "-S", f"{guest}/codex_stub.py", f"{own}/{LAUNCHES}", *words)
     return f'#!/bin/sh\nexec {shlex.join(argv)} "$@"\n'
 
 

@@ -2,8 +2,8 @@
 
     PYTHON -I -S app_server_driver.py CHANNEL COUNT CODEX app-server … COMMAND…      COUNT: of Codex' words
 
-The command's words go through CHANNEL (channel.py), Codex' own to stderr. It stands alone, with the files beside it:
-the standard library of Python 3.9.
+The command's words go through CHANNEL (fifo_channel.py), Codex' own to stderr. It stands alone, with the files beside
+it: the standard library of Python 3.9.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from pytest_codexsandbox.guest.channel import Channel, wrapped
-    from pytest_codexsandbox.guest.driving import Codex, arguments, leave, told
+    from pytest_codexsandbox.guest.driver import Codex, arguments, leave, told
+    from pytest_codexsandbox.guest.fifo_channel import Channel, wrapped
 else:  # started as a file: the files beside it are modules
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from channel import Channel, wrapped
-    from driving import Codex, arguments, leave, told
+    from driver import Codex, arguments, leave, told
+    from fifo_channel import Channel, wrapped
 
 CLIENT = {"name": "codexsandbox", "title": "codexsandbox", "version": "1"}
 LONGEST = 24 * 60 * 60 * 1000  # ms: who started us keeps the time

@@ -9,7 +9,8 @@ import socket
 import struct
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import answers, kin
+from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import syscall_answers as answers
 
 _CAPABILITIES: Final = (  # in the kernel's order
     "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",

@@ -2,8 +2,8 @@
 
     PYTHON -I -S exec_turn_driver.py CHANNEL COUNT CODEX exec … COMMAND…      COUNT: of Codex' words
 
-Ends with the exit code that Codex told its model. The command's words go through CHANNEL (channel.py), Codex' own to
-stderr. It stands alone, with the files beside it: the standard library of Python 3.9.
+Ends with the exit code that Codex told its model. The command's words go through CHANNEL (fifo_channel.py), Codex' own
+to stderr. It stands alone, with the files beside it: the standard library of Python 3.9.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import sys
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_codexsandbox.guest.channel import Channel, wrapped
-    from pytest_codexsandbox.guest.driving import Codex, arguments, fault, leave, told
+    from pytest_codexsandbox.guest.driver import Codex, arguments, fault, leave, told
+    from pytest_codexsandbox.guest.fifo_channel import Channel, wrapped
     from pytest_codexsandbox.guest.scripted_model import Model
 else:  # started as a file: the files beside it are modules
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from channel import Channel, wrapped
-    from driving import Codex, arguments, fault, leave, told
+    from driver import Codex, arguments, fault, leave, told
+    from fifo_channel import Channel, wrapped
     from scripted_model import Model
 
 NAME = "codexsandbox"  # of the provider and its model

@@ -11,7 +11,8 @@ import stat
 import subprocess
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import bare, kin
+from pytest_codexsandbox.guest import bare_tools as bare
+from pytest_codexsandbox.guest import process_tree as kin
 from pytest_codexsandbox.guest.confinement import confinement
 
 _SYSCTLS: Final = (

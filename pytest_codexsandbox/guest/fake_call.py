@@ -13,7 +13,7 @@ from typing import Any, Callable, NoReturn  # noqa: UP035
 
 MARKER = "CODEX_SANDBOX_NETWORK_DISABLED"
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-RESTRAINED = os.path.join(FOLDER, "restrained.py")
+RESTRAINED = os.path.join(FOLDER, "restrained_probe.py")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -130,7 +130,7 @@ class Call:
 
 
 def padded(argv: list[str]) -> list[str]:
-    """Words for execve that start restrained.py and are exactly as many bytes as `argv`: see `wear` there."""
+    """Words for execve that start restrained_probe.py and are exactly as many bytes as `argv`: see `wear` there."""
     first = [argv[0], "-I", "-S", RESTRAINED]
     room = sum(len(os.fsencode(word)) + 1 for word in argv) - sum(len(os.fsencode(word)) + 1 for word in first)
     half = room // 2

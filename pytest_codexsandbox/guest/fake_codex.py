@@ -4,8 +4,8 @@
 
 It is an `app-server` and an `exec` as well (fake_doors.py).
 
-`conduct` is what it does with the command: `restrained` runs the probe under restrained.py and any other command as it
-is; the others are in DOING. A flaw changes one thing: those that concern files, sockets and databases are
+`conduct` is what it does with the command: `restrained` runs the probe under restrained_probe.py and any other command
+as it is; the others are in DOING. A flaw changes one thing: those that concern files, sockets and databases are
 restraint.py's, the rest is dealt with in fake_call.py and here. A probe is recognised by its argv.
 
 It stands alone, with the files beside it: standard library only, Python 3.9 or newer.
@@ -267,7 +267,7 @@ DOING: dict[str, Callable[[Call], int]] = {
     "garbage": talks_garbage,
     "prose": talks_prose,
     "crash": crashes,
-    "liar": restrained,  # restrained.py tells the lies, so that a process is there to be looked at
+    "liar": restrained,  # restrained_probe.py tells the lies, so that a process is there to be looked at
     "wrong-nonce": restrained,
     "late": does_it_late,
     "half": stops_half_way,

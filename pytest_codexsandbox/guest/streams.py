@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from pytest_codexsandbox.guest.loop import CHUNK, READ, WRITE, Loop
+from pytest_codexsandbox.guest.event_loop import CHUNK, READ, WRITE, Loop
 
 
 class Pipe:

@@ -11,9 +11,10 @@ import subprocess
 import sys
 from typing import Any, Callable, Final  # noqa: UP035
 
-from pytest_codexsandbox.guest import paths, seeing
-from pytest_codexsandbox.guest.loop import Loop
-from pytest_codexsandbox.guest.shared import SHM, TMP, CodexNames, is_mount_point, is_of_codex, is_register
+from pytest_codexsandbox.guest import path_view as seeing
+from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest.event_loop import Loop
+from pytest_codexsandbox.guest.shared_tmp import SHM, TMP, CodexNames, is_mount_point, is_of_codex, is_register
 
 _FOLDERS: Final = {
     "HOME": "home", "CODEX_HOME": "codex-home", "WORKSPACE": "workspace", "OUTSIDE": "outside", "ROOT0": "root0",
@@ -282,10 +283,10 @@ def _removed(folder: str, chosen: Callable[[str], bool]) -> list[str]:
 
 
 class Keeper:
-    """The process that keeps databases open (keeper.py)."""
+    """The process that keeps databases open (sqlite_helper.py)."""
 
     def __init__(self, loop: Loop) -> None:
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper.py")
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sqlite_helper.py")
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}, cwd="/"
         )

@@ -4,7 +4,7 @@ Paths are placeholders until a world is laid: @WORKSPACE@ @OUTSIDE@ @ROOT0@ @SIB
 @CODEX_HOME@ @TMP@ (/tmp) @TMPDIR@ @SHM@ (/dev/shm) @WORLD@ (the world's own folder), and @NAME@ (a word that is
 unique to world and act: what lies in a shared folder is named by it). Rigs outside the sandbox give
 @HTTP@ @DNS@ (ports), @UNIX@ (a path) and @ABSTRACT@ (a name). @PYTHON@ and @PROBE@ are the programs of the harness;
-@HIDDEN@ is one that is there outside and in no sandbox (guest/hidden.py): it makes the file that it is given.
+@HIDDEN@ is one that is there outside and in no sandbox (guest/hidden_program.py): it makes the file that it is given.
 """
 
 from typing import Any, Final, Literal

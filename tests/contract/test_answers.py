@@ -5,7 +5,8 @@ import os
 import signal
 from pathlib import Path
 
-from pytest_codexsandbox.guest import answers, bare
+from pytest_codexsandbox.guest import bare_tools as bare
+from pytest_codexsandbox.guest import syscall_answers as answers
 from pytest_codexsandbox.guest.confinement import confinement
 
 PLAIN = {  # what a kernel says to whom nobody filters

@@ -21,7 +21,7 @@ from pytest_codexsandbox.environments import codex_leftovers as codex_left
 from pytest_codexsandbox.environments import run_dirs as folders
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
-from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.guest import process_tree as kin
 from pytest_codexsandbox.releases.store import Store
 
 RUNNER = """

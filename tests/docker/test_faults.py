@@ -155,7 +155,7 @@ def test_what_an_image_of_a_users_own_wants_to_run_or_finds_first_is_no_part_of_
                 assert environment.facts()["bwrap"]["path"] == "/usr/bin/bwrap"
                 time.sleep(2)  # the engine would have begun to look after its health
                 running = sh(environment, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").stdout
-                assert b"hand.py" in running
+                assert b"agent.py" in running
                 assert b"sleep" not in running
         finally:
             engine.api.remove_image(tag, force=True)

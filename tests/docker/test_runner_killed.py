@@ -14,7 +14,7 @@ import pytest
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweep import find
-from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.guest import process_tree as kin
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.profiles import profiled
 from tests.plugin.conftest import INTERRUPTIBLE

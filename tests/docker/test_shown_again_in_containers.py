@@ -147,7 +147,7 @@ def test_a_known_deviation_is_shown_again(profile: str, codex: Subject, tmp_path
     assert ended.exit == 0
     given_up = profile == "seccomp-unconfined"
     inside = [line for line in _text(ended).splitlines() if not line.startswith("  | ")]  # those are seen from outside
-    assert "hand.py" in row.value if given_up else "hand.py" not in row.value
+    assert "agent.py" in row.value if given_up else "agent.py" not in row.value
     assert any("again.sh" in line for line in inside) == given_up
 
 

@@ -13,7 +13,7 @@ import pytest
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.generators.confinement import confinement
-from pytest_codexsandbox.guest import room
+from pytest_codexsandbox.guest import disk_space as room
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.live.generating import CASE, GENEROUS, first, how, place, processes, python, sh, told

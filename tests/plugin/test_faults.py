@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.guest import process_tree as kin
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import LIMIT, Matrix

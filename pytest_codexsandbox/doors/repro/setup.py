@@ -107,7 +107,7 @@ def rig(kind: str, *, port: int = 0) -> list[str]:
 
 
 def hidden() -> list[str]:
-    """Lines that make the program of guest/hidden.py: only a descriptor of this shell names it."""
+    """Lines that make the program of guest/hidden_program.py: only a descriptor of this shell names it."""
     return [
         'printf \'#!/bin/sh\\nprintf through > "$1"\\n\' > "$R/hidden"',
         'chmod 755 "$R/hidden"; exec 9< "$R/hidden"; rm "$R/hidden"',

@@ -39,7 +39,7 @@ from pytest_codexsandbox.model.repro_shell import Entrance
 from pytest_codexsandbox.protocols import Brought, Foreseen, Say, silent
 from pytest_codexsandbox.registry import cache_folder
 
-_ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/hand.py")
+_ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/agent.py")
 # What every Codex gets, whatever its image says.
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING: Final = 5.0

@@ -9,7 +9,7 @@ import json
 from typing import Any, Final
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.guest.answers import MARK, MARK_WORDS
+from pytest_codexsandbox.guest.syscall_answers import MARK, MARK_WORDS
 
 _CALL: Final = "nfsservctl"
 _LEAST, _MOST = 200, 4095  # no kernel has these errnos; above them no filter can answer

@@ -83,7 +83,7 @@ class Onlooker:
 @contextmanager
 def looking(top: str, path: str) -> Iterator[Onlooker]:
     """`looks` is there once it is left."""
-    argv = (sys.executable, "-I", "-S", str(GUEST / "onlooker.py"), top, str(Path(path)))
+    argv = (sys.executable, "-I", "-S", str(GUEST / "file_watcher.py"), top, str(Path(path)))
     with proc.running(argv, cwd="/", env={"PATH": os.defpath}) as child:
         onlooker = Onlooker(child)
         onlooker.begin()

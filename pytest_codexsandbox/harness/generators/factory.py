@@ -7,7 +7,7 @@ from typing import Final
 
 from pytest_codexsandbox.generators.confinement_proof import Proof, confined
 from pytest_codexsandbox.generators.file_store import FileStore
-from pytest_codexsandbox.guest import trespass
+from pytest_codexsandbox.guest import escape_attempts as trespass
 from pytest_codexsandbox.harness.generators import control_generators as known_generators
 from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop, Told
 from pytest_codexsandbox.harness.generators.case_runner import RealTeller

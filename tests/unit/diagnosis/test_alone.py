@@ -4,7 +4,7 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.bare_tools import alone
 from pytest_codexsandbox.diagnosis.explain import with_alone
-from pytest_codexsandbox.guest.bare import ASKED
+from pytest_codexsandbox.guest.bare_tools import ASKED
 from tests.unit.diagnosis.test_measured import MAP_DENIED, NESTING, NEWADDR, NO_NAMESPACE, NO_PROC
 from tests.unit.reports import journals
 from tests.unit.reports.by_itself import as_written

@@ -14,7 +14,8 @@ from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.repro.script import DRIVERS, repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.guest import app_server_driver, driving, exec_turn_driver
+from pytest_codexsandbox.guest import app_server_driver, exec_turn_driver
+from pytest_codexsandbox.guest import driver as driving
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.generator import Laid, Written

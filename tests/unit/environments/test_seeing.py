@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import paths, seeing
-from pytest_codexsandbox.guest.shared import is_mount_point, is_of_codex, is_register
+from pytest_codexsandbox.guest import path_view as seeing
+from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest.shared_tmp import is_mount_point, is_of_codex, is_register
 from pytest_codexsandbox.guest.worlds import World, Worlds
 
 

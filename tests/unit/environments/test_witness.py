@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_codexsandbox.guest.witness import Ear
+from pytest_codexsandbox.guest.probe_inspector import Ear
 
 LINE = b'\x1ecx:abc:{"ready": {"pid": 7}}\n'
 

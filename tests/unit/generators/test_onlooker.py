@@ -10,7 +10,7 @@ from pathlib import Path
 PROGRAM = """
 import sys
 from pathlib import Path
-from pytest_codexsandbox.guest import onlooker
+from pytest_codexsandbox.guest import file_watcher as onlooker
 
 def is_over():
     Path(sys.argv[2]).write_bytes(b"new")
@@ -34,7 +34,7 @@ def test_the_last_look_is_after_the_end(tmp_path: Path) -> None:
 REPLACING = """
 import os, sys
 from pathlib import Path
-from pytest_codexsandbox.guest import onlooker
+from pytest_codexsandbox.guest import file_watcher as onlooker
 
 path, looks = Path(sys.argv[2]), iter(range(99))
 

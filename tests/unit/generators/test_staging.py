@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.guest import staging
+from pytest_codexsandbox.guest import generator_dirs as staging
 
 TOPS = ("HOME", "CODEX_HOME", "WORKSPACE")
 

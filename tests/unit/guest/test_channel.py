@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest.channel import INHERITED, made, wrapped
+from pytest_codexsandbox.guest.fifo_channel import INHERITED, made, wrapped
 
 GUEST = Path(__file__).resolve().parents[3] / "pytest_codexsandbox" / "guest"
 DRIVE = f"""
 import os, subprocess, sys
 sys.path.insert(0, {str(GUEST)!r})
-from channel import INHERITED, Channel, wrapped
+from fifo_channel import INHERITED, Channel, wrapped
 channel = Channel(sys.argv[1])
 quiet = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 code = subprocess.call(wrapped(sys.argv[1], sys.argv[2:]), pass_fds=INHERITED, **quiet)

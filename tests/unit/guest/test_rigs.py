@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import rigs as module
-from pytest_codexsandbox.guest.loop import Loop
-from pytest_codexsandbox.guest.rigs import Rigs
+from pytest_codexsandbox.guest import listeners as module
+from pytest_codexsandbox.guest.event_loop import Loop
+from pytest_codexsandbox.guest.listeners import Rigs
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import memory, room
+from pytest_codexsandbox.guest import disk_space as room
+from pytest_codexsandbox.guest import memory_limits as memory
 
 
 def _told(monkeypatch: pytest.MonkeyPatch, **words: int) -> None:

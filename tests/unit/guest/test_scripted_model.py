@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.guest.channel import wrapped
 from pytest_codexsandbox.guest.fake_doors import unwrapped
+from pytest_codexsandbox.guest.fifo_channel import wrapped
 from pytest_codexsandbox.guest.scripted_model import TOOLS, Model, called, ending, offered, text_of
 
 COMMAND = ["/bin/sh", "-c", "echo 'a b' \"$0\"", "x"]

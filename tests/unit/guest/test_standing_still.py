@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.guest import loop as loops
-from pytest_codexsandbox.guest.loop import PULSE, Loop
-from pytest_codexsandbox.guest.scopes import Scope, Scopes
+from pytest_codexsandbox.guest import event_loop as loops
+from pytest_codexsandbox.guest.event_loop import PULSE, Loop
+from pytest_codexsandbox.guest.process_scope import Scope, Scopes
 
 LIMIT = 20.0
 NOBODY = 2**22 + 1  # above every process number

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.guest import trespass
+from pytest_codexsandbox.guest import escape_attempts as trespass
 from pytest_codexsandbox.harness.generators import factory as opening
 from pytest_codexsandbox.harness.generators.case_cache import Told
 from pytest_codexsandbox.harness.generators.trial import RealWriting

@@ -25,7 +25,7 @@ from pytest_codexsandbox.environments.container.provision.build_errors import of
 from pytest_codexsandbox.environments.container.provision.cache_errors import keeping
 from pytest_codexsandbox.environments.container.provision.keyrings import Lack
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.guest import process_tree as kin
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.system import process as proc

@@ -12,7 +12,7 @@ import stat
 import time
 from typing import Callable, Final  # noqa: UP035
 
-from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
+from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
 
 ANSWER: Final = "192.0.2.7"  # for any name: a documentation address that nobody else gives
 UNKNOWN: Final = "invalid"  # the top of every name that does not exist (RFC 6761)

@@ -1,6 +1,6 @@
 """The private folders of a generator: what is laid into them, what is found in them, and that they are empty again.
 
-Stands alone, for an environment: `PYTHON -I -S staging.py` with `{"op": …}` as JSON on stdin, content as base64.
+Stands alone, for an environment: `PYTHON -I -S generator_dirs.py` with `{"op": …}` as JSON on stdin, content as base64.
 No link below the folders is ever followed: who writes there chooses where links lead.
 """
 
@@ -19,7 +19,7 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path
 
-from pytest_codexsandbox.guest import paths
+from pytest_codexsandbox.guest import safe_paths as paths
 
 Seen = Dict[str, Any]  # noqa: UP006
 ENTRIES: Final = 5_000  # of one look, all folders together

@@ -6,8 +6,8 @@ import os
 import socket
 from typing import Any, Callable, Dict, Protocol  # noqa: UP035
 
-from pytest_codexsandbox.guest.loop import CHUNK, WRITE, Loop
-from pytest_codexsandbox.guest.scopes import Scope
+from pytest_codexsandbox.guest.event_loop import CHUNK, WRITE, Loop
+from pytest_codexsandbox.guest.process_scope import Scope
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
 Body = Dict[str, Any]  # noqa: UP006

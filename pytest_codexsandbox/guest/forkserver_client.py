@@ -10,11 +10,11 @@ import subprocess
 import sys
 from typing import Any, Callable, Dict, Final  # noqa: UP035
 
-from pytest_codexsandbox.guest import kin
-from pytest_codexsandbox.guest.loop import Loop
-from pytest_codexsandbox.guest.scopes import Scope
+from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest.event_loop import Loop
+from pytest_codexsandbox.guest.process_scope import Scope
 
-_PROGRAM: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "nursery.py")
+_PROGRAM: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forkserver.py")
 _MOST: Final = 16
 
 

@@ -32,7 +32,7 @@ def wear(argv: list[str]) -> None:
         fields = stat.read().rpartition(b")")[2].split()
     start, end = int(fields[45]), int(fields[46])  # arg_start and arg_end, the 48th and 49th of the line
     if end - start != len(worn):
-        raise SystemExit(f"restrained.py was started with {end - start} bytes of words, not {len(worn)}")
+        raise SystemExit(f"restrained_probe.py was started with {end - start} bytes of words, not {len(worn)}")
     memory = os.open("/proc/self/mem", os.O_WRONLY)
     os.pwrite(memory, worn, start)
     os.close(memory)
@@ -67,7 +67,7 @@ def alone(opened: Any) -> Any:
 def patch(boundary: Boundary, verbs: set[str]) -> None:
     """What no audit hook sees."""
     if "sqlite" in verbs:
-        from databases import Databases  # type: ignore[import-not-found]
+        from sqlite_restraint import Databases  # type: ignore[import-not-found]
 
         Databases(boundary).watch()
     if not boundary.full and not boundary.has("processes:all"):

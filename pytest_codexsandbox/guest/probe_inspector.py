@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import kin
+from pytest_codexsandbox.guest import process_tree as kin
 
 NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 _LARGEST_HASHED: Final = 64 * 1024 * 1024

@@ -1,7 +1,7 @@
 """A Python that has imported somebody's module and forks for each call of it, so that a call costs no start.
 
-`PYTHON nursery.py FD`: requests arrive on the socket FD as JSON, each with the three streams of its call; the answer is
-the number of the process that performs it, which is nobody's child here: whoever started us waits for it.
+`PYTHON forkserver.py FD`: requests arrive on the socket FD as JSON, each with the three streams of its call; the answer
+is the number of the process that performs it, which is nobody's child here: whoever started us waits for it.
 """
 
 from __future__ import annotations

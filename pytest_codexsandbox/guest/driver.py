@@ -10,9 +10,9 @@ import threading
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from pytest_codexsandbox.guest.channel import INHERITED
+    from pytest_codexsandbox.guest.fifo_channel import INHERITED
 else:
-    from channel import INHERITED
+    from fifo_channel import INHERITED
 
 FAULT = 97  # nobody told how the command ended, and that is no word of Codex': see doors/driven.py
 SAID = "codexsandbox: "  # how a line of ours on stderr begins

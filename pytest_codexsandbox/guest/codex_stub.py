@@ -1,4 +1,4 @@
-"""The stub `codex` on a generator's PATH: `PYTHON -I -S recorder.py FOLDER WORKS CODEX ARG…`.
+"""The stub `codex` on a generator's PATH: `PYTHON -I -S codex_stub.py FOLDER WORKS CODEX ARG…`.
 
 Writes down how it was called. A call that starts no work becomes CODEX, so that the generator gets Codex's own answer.
 A start of work becomes CODEX where WORKS is 1, and ends well otherwise. It stands alone, with the files beside it: the

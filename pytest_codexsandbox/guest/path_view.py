@@ -8,7 +8,7 @@ import os
 import stat
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import paths
+from pytest_codexsandbox.guest import safe_paths as paths
 
 _TEXT: Final = 4096
 _HASHED: Final = 256 * 1024 * 1024

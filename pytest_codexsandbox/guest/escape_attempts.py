@@ -1,7 +1,7 @@
 """Tries what a confined generator must not be able to do, and says how far it got: "" where the act was done.
 
-`PYTHON -I -S trespass.py SPEC` tries; `… decoy WORD` waits to be found, signalled or traced until its stdin ends;
-`… terminal ARGV…` gives ARGV a terminal of its own and says whether it could type into it, as `… type` tries to.
+`PYTHON -I -S escape_attempts.py SPEC` tries; `… decoy WORD` waits to be found, signalled or traced until its stdin
+ends; `… terminal ARGV…` gives ARGV a terminal of its own and says whether it could type into it, as `… type` tries to.
 """
 
 from __future__ import annotations

@@ -7,12 +7,15 @@ import os
 import sys
 from typing import Any, Callable, Dict, Final, List  # noqa: UP035
 
-from pytest_codexsandbox.guest import facts, hidden, kin, paths, wire
-from pytest_codexsandbox.guest.conversations import Conversations
-from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
-from pytest_codexsandbox.guest.rigs import Rigs
-from pytest_codexsandbox.guest.scopes import Scope, Scopes
-from pytest_codexsandbox.guest.shared import OwnTmp, Turn
+from pytest_codexsandbox.guest import facts, wire
+from pytest_codexsandbox.guest import hidden_program as hidden
+from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
+from pytest_codexsandbox.guest.listeners import Rigs
+from pytest_codexsandbox.guest.live_processes import Conversations
+from pytest_codexsandbox.guest.process_scope import Scope, Scopes
+from pytest_codexsandbox.guest.shared_tmp import OwnTmp, Turn
 from pytest_codexsandbox.guest.worlds import Worlds
 
 Body = Dict[str, Any]  # noqa: UP006

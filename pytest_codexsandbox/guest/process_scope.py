@@ -15,8 +15,12 @@ import termios
 from collections.abc import Callable
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import channel, kin, memory, room, witness
-from pytest_codexsandbox.guest.loop import Loop, Timer
+from pytest_codexsandbox.guest import disk_space as room
+from pytest_codexsandbox.guest import fifo_channel as channel
+from pytest_codexsandbox.guest import memory_limits as memory
+from pytest_codexsandbox.guest import probe_inspector as witness
+from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest.event_loop import Loop, Timer
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
 _QUIET: Final = 0.2  # who has only slept for so long after the command's end will not die by itself

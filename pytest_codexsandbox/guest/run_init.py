@@ -1,7 +1,8 @@
 """The first process where a generator runs: it starts the generator, ends all that it leaves, and tells how it went.
 
-`PYTHON -I -S warden.py`, messages as in wire.py on stdin and stdout. It ends with its stdin, and where it is the first
-process of its namespace everything in there ends with it. Whoever it starts cannot look into it: it is not dumpable.
+`PYTHON -I -S run_init.py`, messages as in wire.py on stdin and stdout. It ends with its stdin, and where it is the
+first process of its namespace everything in there ends with it. Whoever it starts cannot look into it: it is not
+dumpable.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path
 
-from pytest_codexsandbox.guest import kin, staging, wire
-from pytest_codexsandbox.guest.loop import READ, Loop, Outbox
-from pytest_codexsandbox.guest.nurseries import Called, Nurseries
-from pytest_codexsandbox.guest.scopes import Scope, Scopes
+from pytest_codexsandbox.guest import generator_dirs as staging
+from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import wire
+from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
+from pytest_codexsandbox.guest.forkserver_client import Called, Nurseries
+from pytest_codexsandbox.guest.process_scope import Scope, Scopes
 
 Body = Dict[str, Any]  # noqa: UP006
 _PR_SET_DUMPABLE: Final = 4

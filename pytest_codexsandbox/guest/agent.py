@@ -1,6 +1,6 @@
 """The hand: one process of ours in an environment, outside every sandbox. It does what the runner asks over a pipe.
 
-`PYTHON -I -S hand.py`, messages as in wire.py on stdin and stdout. When stdin ends, for whatever reason, it ends every
+`PYTHON -I -S agent.py`, messages as in wire.py on stdin and stdout. When stdin ends, for whatever reason, it ends every
 process that it started, removes what its worlds left, and ends itself.
 """
 
@@ -17,8 +17,8 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
         sys.modules[_name].__path__ = _path
 
 from pytest_codexsandbox.guest import wire
-from pytest_codexsandbox.guest.loop import READ
-from pytest_codexsandbox.guest.serving import Hand
+from pytest_codexsandbox.guest.agent_server import Hand
+from pytest_codexsandbox.guest.event_loop import READ
 
 
 def _plain_signals(hand: Hand) -> None:

@@ -1,7 +1,7 @@
 """Looks at one file over and over until its stdin ends, and then says all that was ever there.
 
-`PYTHON -I -S onlooker.py TOP PATH`: one byte on stdout after the first look, a JSON line at the end. No link below TOP
-is followed.
+`PYTHON -I -S file_watcher.py TOP PATH`: one byte on stdout after the first look, a JSON line at the end. No link below
+TOP is followed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path
 
-from pytest_codexsandbox.guest import paths
+from pytest_codexsandbox.guest import safe_paths as paths
 
 Seen = Dict[str, Any]  # noqa: UP006
 MOST: Final = 64  # different states that are told apart

@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from pytest_codexsandbox.guest import kin, paths
-from pytest_codexsandbox.guest.loop import READ, Loop, Timer
+from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest.event_loop import READ, Loop, Timer
 
 TMP: Final = "/tmp"
 SHM: Final = "/dev/shm"
@@ -184,7 +185,7 @@ def holder(folder: str) -> int:
 
 def _run_of(pid: int) -> int:
     """What a person has started: a hand belongs to its runner, and a worker of xdist to its pytest."""
-    for mark in ("/guest/hand.py", "sys.stdin.readline()"):
+    for mark in ("/guest/agent.py", "sys.stdin.readline()"):
         one = kin.process(pid)
         if one is not None and one.parent > 1 and any(mark in word for word in kin.argv_of(pid)):
             pid = one.parent
