@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_codexsandbox import hookspecs
-from pytest_codexsandbox.pytest_plugin import deferred_errors as refusing
-from pytest_codexsandbox.pytest_plugin import options
+from pytest_codexsandbox.pytest_plugin import deferred_errors, options
 
 if TYPE_CHECKING:
     from pytest_codexsandbox.harness.generators.trial import RealWriting
@@ -65,7 +64,7 @@ class ExitStatus:
 def _refuse(config: pytest.Config, code: int, why: str = "") -> None:
     """Writes the exit code of a run without an end into JUnit XML and Allure."""
     controller: Any = config.pluginmanager.getplugin(_CONTROLLER)
-    if _has_end(controller) or (controller is None and not refusing.refused(config)):
+    if _has_end(controller) or (controller is None and not deferred_errors.refused(config)):
         return
     from pytest_codexsandbox.pytest_plugin.journal_readback import refuse
 
@@ -96,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The first test that asks for a fixture of ours wakes the plugin up."""
     if not metafunc.config.pluginmanager.hasplugin(_COLLECTION) and _asks_for_us(metafunc):
-        with refusing.remembering(metafunc.config):
+        with deferred_errors.remembering(metafunc.config):
             _activate(metafunc.config)
             plugin: Any = metafunc.config.pluginmanager.getplugin(_COLLECTION)
             plugin.pytest_generate_tests(metafunc)
@@ -104,7 +103,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    refusing.say(config, items)
+    deferred_errors.say(config, items)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -112,9 +111,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if session.testsfailed or config.pluginmanager.hasplugin(_COLLECTION):
         return
-    with refusing.remembering(config):
+    with deferred_errors.remembering(config):
         options.refuse_without_effect(config)
-    refusing.say(config, session.items)
+    deferred_errors.say(config, session.items)
 
 
 @pytest.fixture
@@ -158,7 +157,7 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    refusing.of_worker(node)
+    deferred_errors.of_worker(node)
 
 
 def _asks_for_us(metafunc: pytest.Metafunc) -> bool:

@@ -16,8 +16,7 @@ import msgspec
 from pytest_codexsandbox.commands.argument_types import filled
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases import capability_snapshot as golden
-from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases import capability_snapshot, known_releases
 from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
 from pytest_codexsandbox.releases.store import Store
@@ -80,14 +79,14 @@ def _asked(options: argparse.Namespace, cache: Path) -> list[SubjectSpec]:
     names = [release_name(name) for name in options.release]
     if names or binaries:
         return [*(SubjectSpec(label=name, release=name) for name in dict.fromkeys(names)), *binaries]
-    store, installed = Store(cache), catalogue.installed()
+    store, installed = Store(cache), known_releases.installed()
     cached = {*store.releases(), *({installed.release} if installed else ())}
     return [SubjectSpec(label=name, release=name) for name in sorted(cached, key=order)]
 
 
 def _update(rows: Mapping[str, ResolvedSubject]) -> int:
     measured = {label: subject.capabilities for label, subject in rows.items() if subject.source != "path"}
-    golden.write(catalogue.golden(), {**catalogue.capabilities(), **measured})
+    capability_snapshot.write(known_releases.golden(), {**known_releases.capabilities(), **measured})
     print(f"golden now: {', '.join(measured) or 'nothing new'}", file=sys.stderr)
     return 0
 
@@ -121,8 +120,8 @@ def _word(value: Any) -> str:
 
 
 def _listed() -> Iterator[str]:
-    measured = catalogue.capabilities()
-    for release, known in catalogue.known().items():
+    measured = known_releases.capabilities()
+    for release, known in known_releases.known().items():
         places = [f"npm {known.npm} MB"] if known.npm else []
         places += [f"PyPI {known.pypi} MB"] if known.pypi else []
         yield f"{release:<10} {', '.join(places):<26} {'golden' if release in measured else ''}".rstrip()

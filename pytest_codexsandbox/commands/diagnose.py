@@ -26,7 +26,7 @@ from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
 from pytest_codexsandbox.diagnosis.reference_page import WORDS, markdown
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.journal import store as journals
+from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")
     content = _content(options.source)
     if content is None:
-        return _journal(private(journals.read(options.source)), known, Path(options.source), as_json=options.json)
+        return _journal(private(store.read(options.source)), known, Path(options.source), as_json=options.json)
     return _text(content, _facts(options.fact), known, as_json=options.json)
 
 

@@ -37,7 +37,7 @@ from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.user_binaries import candidate
 from pytest_codexsandbox.reports.headlines import many
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 EXAMPLES: Final = (
     "codexsandbox doctor",
@@ -152,8 +152,8 @@ def _sources(*, offline: bool) -> Iterator[Finding]:
         return
     asked = (
         ("PyPI", _ASKED_OF_PYPI, bool(pypi.command()), "python -m ensurepip",
-         lambda: pypi.find(_ASKED_OF_PYPI, platform, run=proc.run)),
-        ("npm", _ASKED_OF_NPM, True, npm.NO_WAY, lambda: npm.find(_ASKED_OF_NPM, platform, run=proc.run)),
+         lambda: pypi.find(_ASKED_OF_PYPI, platform, run=process.run)),
+        ("npm", _ASKED_OF_NPM, True, npm.NO_WAY, lambda: npm.find(_ASKED_OF_NPM, platform, run=process.run)),
     )  # fmt: skip
     for name, release, possible, fix, ask in asked:
         what = f"Codex releases from {name}"

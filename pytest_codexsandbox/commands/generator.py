@@ -17,7 +17,7 @@ from typing import Final
 from pytest_codexsandbox.commands import generator_try
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators.scaffold import LANGUAGES, README, written
-from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import generator_files
 from pytest_codexsandbox.model.ids import as_value, is_value
 
 EXAMPLES: Final = (
@@ -34,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="new: its name, which stands in every cell; try, after --: a command, a name, py:, ep:, launch:",
     )  # fmt: skip
     parser.add_argument("--lang", choices=tuple(LANGUAGES), default="sh", help="new: of the program; toml: none")
-    parser.add_argument("--folder", default=generators.FOLDER, metavar="DIR", help="new: where to (generators)")
+    parser.add_argument("--folder", default=generator_files.FOLDER, metavar="DIR", help="new: where to (generators)")
     generator_try.add(parser)
 
 
@@ -60,7 +60,7 @@ def _new(name: str, language: str, folder: Path) -> int:
     except OSError as problem:
         raise WrongInput(f"cannot write to {folder}", why=problem.strerror or str(problem)) from problem
     print("\n".join(f"wrote {folder / file}" for file in files if file != README or (folder / file).is_file()))
-    named = name if folder == Path(generators.FOLDER) else f"{folder / name}.toml"
+    named = name if folder == Path(generator_files.FOLDER) else f"{folder / name}.toml"
     print(f"next  codexsandbox generator try -- {named}")
     print(f"then  pytest --codex-matrix --codex-generator {named}")
     return 0
@@ -82,7 +82,7 @@ def _refuse(name: str, language: str) -> None:
             f"{name!r} cannot be the name of a generator", why="lower-case letters, digits, `.`, `+`, `_` and `-`",
             next_step=f"codexsandbox generator new {as_value(name)}",
         )  # fmt: skip
-    if name in generators.files():
+    if name in generator_files.files():
         raise WrongInput(f"{name!r} is shipped: give yours another name")
     if language == "python" and (name[0].isdigit() or keyword.iskeyword(name)):
         raise WrongInput(f"{name!r} cannot be the name of a Python module", next_step="begin with a letter")

@@ -20,15 +20,14 @@ from pytest_codexsandbox.diagnosis.explain import diagnose
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators.required_paths import need_programs
-from pytest_codexsandbox.harness import planner as choosing
-from pytest_codexsandbox.harness.generators import single_case as tried
+from pytest_codexsandbox.harness import planner
+from pytest_codexsandbox.harness.generators import single_case
 from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop
 from pytest_codexsandbox.harness.generators.factory import open_workshop
 from pytest_codexsandbox.harness.generators.trial import RealWriting
 from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions, bench
 from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
-from pytest_codexsandbox.matrix import decision_table as rows
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import decision_table, scenario_index
 from pytest_codexsandbox.matrix.generator_cells import Writers, writers
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
 from pytest_codexsandbox.matrix.suggestions import known
@@ -114,7 +113,9 @@ def run(options: argparse.Namespace) -> int:
 def _cases(options: argparse.Namespace, asked: Writers) -> tuple[Case, ...]:
     names = [name for text in options.case for name in text.split(",") if name]
     wish = _wish(options.wish)
-    own = rows.cases(asked.generators[asked.asked[0]].declaration, "")  # which of them says anything: the workshop
+    own = decision_table.cases(
+        asked.generators[asked.asked[0]].declaration, ""
+    )  # which of them says anything: the workshop
     there = {case.id: case for case in (*asked.cases, *own)}
     for name in names:
         if name not in there:
@@ -192,8 +193,8 @@ def _inside(options: argparse.Namespace) -> EnvironmentSpec | None:
 def _cells(matrix: MatrixFile) -> tuple[Cell, ...]:
     subjects = tuple(SubjectSpec(label=name, release=name) for name in matrix.releases if name != INSTALLED)
     subjects = subjects or (SubjectSpec(label=INSTALLED),)
-    circumstances = choosing.look(matrix, Path(REPORT_DIR))
-    return choosing.expanded(matrix, subjects, circumstances, pairs=None, hosts=()).cells
+    circumstances = planner.look(matrix, Path(REPORT_DIR))
+    return planner.expanded(matrix, subjects, circumstances, pairs=None, hosts=()).cells
 
 
 def _which(options: argparse.Namespace) -> tuple[str, ...]:
@@ -204,7 +205,7 @@ def _which(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _promises() -> Asked:
-    return tuple(pair for pair in survey.promises(shipped("scenarios")) if tried.asked(pair[0]))
+    return tuple(pair for pair in scenario_index.promises(shipped("scenarios")) if single_case.asked(pair[0]))
 
 
 # ---- what is done
@@ -258,7 +259,9 @@ class _Trial:
         for promise, function in self._promises:
             if promise.over == "inputs" and case.group not in ("inputs", "own"):
                 continue
-            yield tried.record(self._shop, promise, function, cell=self._cell, case=case.id, facts=told, why=_explained)
+            yield single_case.record(
+                self._shop, promise, function, cell=self._cell, case=case.id, facts=told, why=_explained
+            )
 
 
 def _explained(record: Record, writing: RealWriting, facts: Mapping[str, Any]) -> Record:

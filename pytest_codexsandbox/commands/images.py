@@ -23,7 +23,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.commands.images_table import Row, as_text, rows
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.availability import Foresight
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
@@ -154,16 +154,18 @@ def _wants(options: argparse.Namespace, names: tuple[str, ...], cache: Path) -> 
 
 def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
     from pytest_codexsandbox.environments.container.engine import Engine
-    from pytest_codexsandbox.environments.container.provision import image_inventory as stock
+    from pytest_codexsandbox.environments.container.provision import image_inventory
     from pytest_codexsandbox.environments.container.sweep import find
 
     named = frozenset(options.names)
     shipped = [SHIPPED.image(name) for name in SHIPPED.values(DISTROS)]
-    digests = {wanted.digest(Wanted(image=one, bubblewrap=with_it)) for one in shipped for with_it in (True, False)}
-    bases = {wanted.base_digest(one) for one in shipped}
+    digests = {
+        image_request.digest(Wanted(image=one, bubblewrap=with_it)) for one in shipped for with_it in (True, False)
+    }
+    bases = {image_request.base_digest(one) for one in shipped}
     tags = {one.tag for row in LockFile(cache_folder()).read().bases.values() for one in row.values()}
 
-    def stays(one: stock.Held) -> bool:
+    def stays(one: image_inventory.Held) -> bool:
         if named or options.all:
             return bool(named) and one.name not in named
         return one.tag in tags if one.is_base else bool(one.tag) and one.digest in digests
@@ -178,8 +180,8 @@ def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
             raise NotHad("a run is using images at the moment", where=engine.host, next_step="wait for its end")
         cache, dry_run = cache_folder(), options.dry_run
         gone = [
-            *stock.prune(engine, cache, stays, dry_run=dry_run),
-            *stock.prune_archives(cache, archive_stays, dry_run=dry_run),
+            *image_inventory.prune(engine, cache, stays, dry_run=dry_run),
+            *image_inventory.prune_archives(cache, archive_stays, dry_run=dry_run),
         ]
     print("\n".join(_told(gone, "would remove" if dry_run else "removed")))
     return 0

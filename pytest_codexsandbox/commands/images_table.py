@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.availability import Foresight
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import Locked, LockFile
@@ -47,7 +47,7 @@ def _row(name: str, locked: Locked, foresight: Foresight, images: Any) -> Row:
     image = SHIPPED.image(name)
     wants = [Wanted(image=image, bubblewrap=one) for one in ((True, False) if image.bubblewrap else (False,))]
     variants = tuple(_variant(want, locked, foresight, images) for want in wants)
-    bases = locked.bases.get(wanted.base_digest(image), {}).values()
+    bases = locked.bases.get(image_request.base_digest(image), {}).values()
     base = next(iter(sorted(bases, key=lambda one: one.made, reverse=True)), None)
     ready = [bool(one.image) for one in variants]
     state: State = "ready" if all(ready) else "in part" if any(ready) else "to make"
@@ -62,7 +62,7 @@ def _row(name: str, locked: Locked, foresight: Foresight, images: Any) -> Row:
 
 
 def _variant(want: Wanted, locked: Locked, foresight: Foresight, images: Any) -> Variant:
-    made = locked.images.get(wanted.digest(want), {}).values()
+    made = locked.images.get(image_request.digest(want), {}).values()
     there = images.seen(want) if images else next((one.image for one in made), "")
     if not there:
         return Variant(bwrap=want.variant, why_not=foresight.why_not(want))

@@ -7,11 +7,10 @@ from typing import Any, Final
 from pytest_codexsandbox.commands.argument_types import filled
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators.required_paths import need_programs
-from pytest_codexsandbox.harness import option_values as asking
-from pytest_codexsandbox.harness import planner as choosing
+from pytest_codexsandbox.harness import option_values, planner
 from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
 from pytest_codexsandbox.harness.planner import Known
-from pytest_codexsandbox.matrix import generator_cells as generated
+from pytest_codexsandbox.matrix import generator_cells
 from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.matrix.generator_cells import Writers, axis
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile
@@ -63,14 +62,14 @@ def selection(options: argparse.Namespace, matrix: MatrixFile) -> Selection:
 
 
 def known(options: argparse.Namespace, matrix: MatrixFile) -> Known:
-    return choosing.look(
+    return planner.look(
         matrix, Path(options.codex_report_dir or REPORT_DIR), subjects=subjects(options, matrix), hosts=hosts(options)
     )
 
 
 def expanded(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Expanded:
     texts = generators(options, matrix)
-    return choosing.expanded(
+    return planner.expanded(
         matrix, subjects(options, matrix), known, pairs=pairs(options), hosts=hosts(options),
         generators=axis(texts, writers(options, matrix)) if texts else (),
     )  # fmt: skip
@@ -81,7 +80,7 @@ def generators(options: argparse.Namespace, matrix: MatrixFile) -> tuple[str, ..
 
 
 def writers(options: argparse.Namespace, matrix: MatrixFile) -> Writers:
-    found = generated.writers(generators(options, matrix), beside=matrix.catalogue.beside, base=Path.cwd())
+    found = generator_cells.writers(generators(options, matrix), beside=matrix.catalogue.beside, base=Path.cwd())
     need_programs(found)
     return found
 
@@ -89,19 +88,19 @@ def writers(options: argparse.Namespace, matrix: MatrixFile) -> Writers:
 def sides(options: argparse.Namespace, matrix: MatrixFile) -> Sides | None:
     if not generators(options, matrix):
         return None
-    return generated.sides(writers(options, matrix), doors=matrix.doors, policies=matrix.policies)
+    return generator_cells.sides(writers(options, matrix), doors=matrix.doors, policies=matrix.policies)
 
 
 def hosts(options: argparse.Namespace) -> tuple[str, ...]:
-    return asking.hosts(split(options.codex_docker_hosts))
+    return option_values.hosts(split(options.codex_docker_hosts))
 
 
 def pairs(options: argparse.Namespace) -> int | None:
-    return asking.pairs(options.codex_pairs)
+    return option_values.pairs(options.codex_pairs)
 
 
 def trimmed(options: argparse.Namespace, plan: Plan, known: Known) -> Plan:
-    return choosing.trimmed(plan, asking.budget(options.codex_budget), known)
+    return planner.trimmed(plan, option_values.budget(options.codex_budget), known)
 
 
 def subjects(options: argparse.Namespace, matrix: MatrixFile) -> tuple[SubjectSpec, ...]:

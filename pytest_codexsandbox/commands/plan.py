@@ -15,17 +15,14 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.commands import matrix_options as asked
+from pytest_codexsandbox.commands import matrix_options
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.generators.third_party.download_estimate import forecast_of
-from pytest_codexsandbox.harness import option_conflicts as combinations
+from pytest_codexsandbox.harness import option_conflicts
 from pytest_codexsandbox.harness.durations import work_of
 from pytest_codexsandbox.harness.planner import Known, here, seconds_of, stock
-from pytest_codexsandbox.matrix import generator_cells as generated
-from pytest_codexsandbox.matrix import load
-from pytest_codexsandbox.matrix import lockfile as locked
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import generator_cells, load, lockfile, scenario_index
 from pytest_codexsandbox.matrix.container_cells import Choice
 from pytest_codexsandbox.matrix.expand import arch_of
 from pytest_codexsandbox.matrix.load import MatrixFile
@@ -47,7 +44,7 @@ EXAMPLES: Final = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    asked.add(parser)
+    matrix_options.add(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="every cell, and every promise with its sentence")
     parser.add_argument("--json", action="store_true", help="for programs: every key, act by act")
     parser.add_argument("--update-lock", action="store_true", help="keep the cells that were picked by pairs")
@@ -55,13 +52,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     matrix = load.load(options.matrix)
-    typed = asked.typed(options)
-    combinations.refuse_without_containers(typed, matrix=matrix.name, containers=matrix.containers is not None)
+    typed = matrix_options.typed(options)
+    option_conflicts.refuse_without_containers(typed, matrix=matrix.name, containers=matrix.containers is not None)
     if options.update_lock:
-        combinations.refuse_beside_update_lock(typed)
+        option_conflicts.refuse_beside_update_lock(typed)
         print(update_lock(options, matrix))
         return 0
-    known = asked.known(options, matrix)
+    known = matrix_options.known(options, matrix)
     plan = planned(options, matrix, known)
     cache = cache_folder()
     downloads = {
@@ -79,19 +76,23 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tools(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> tuple[Generator, ...]:
-    return generated.tools(plan, asked.writers(options, matrix)) if asked.generators(options, matrix) else ()
+    return (
+        generator_cells.tools(plan, matrix_options.writers(options, matrix))
+        if matrix_options.generators(options, matrix)
+        else ()
+    )
 
 
 def planned(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Plan:
-    expanded = asked.expanded(options, matrix, known)
-    there = [promise for promise, _ in survey.promises(shipped("scenarios"))]
-    promises = [one for one in there if asked.generators(options, matrix) or not one.of_generators]
+    expanded = matrix_options.expanded(options, matrix, known)
+    there = [promise for promise, _ in scenario_index.promises(shipped("scenarios"))]
+    promises = [one for one in there if matrix_options.generators(options, matrix) or not one.of_generators]
     plan = make(
         matrix.preset, expanded.cells, promises, doors=matrix.doors, policies=matrix.policies,
-        sides=asked.sides(options, matrix), selection=asked.selection(options, matrix),
+        sides=matrix_options.sides(options, matrix), selection=matrix_options.selection(options, matrix),
         not_planned=expanded.not_planned, coverage=expanded.coverage,
     )  # fmt: skip
-    return asked.trimmed(options, plan, known)
+    return matrix_options.trimmed(options, plan, known)
 
 
 def as_json(shown: Shown) -> str:
@@ -139,10 +140,10 @@ def update_lock(options: argparse.Namespace, matrix: MatrixFile) -> str:
             f"{matrix.preset} picks no cells: there is nothing to lock",
             next_step="write pairs = 2 into its [containers], or --codex-pairs 2",
         )
-    path = locked.path_of(matrix.path)
+    path = lockfile.path_of(matrix.path)
     before = set(matrix.lock.cells) if matrix.lock else set()
-    rows = Choice(matrix, asked.subjects(options, matrix), arch=arch_of(here())).to_lock(strength)
-    locked.write(path, strength, rows)
+    rows = Choice(matrix, matrix_options.subjects(options, matrix), arch=arch_of(here())).to_lock(strength)
+    lockfile.write(path, strength, rows)
     after = set(rows)
     return f"{path}: {len(after)} cells, {len(after - before)} of them new, {len(before - after)} gone"
 
@@ -151,7 +152,10 @@ def _unlocked(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> tu
     """Cells that --update-lock would add, and those that stand in for what cannot be had here."""
     if plan.coverage is None or options.codex_release or options.codex_bin:
         return 0, 0
-    choice, strength = Choice(matrix, asked.subjects(options, matrix), arch=arch_of(here())), _strength(options, matrix)
+    choice, strength = (
+        Choice(matrix, matrix_options.subjects(options, matrix), arch=arch_of(here())),
+        _strength(options, matrix),
+    )
     kept = {choice.id_of(row) for row in choice.locked(strength)}
     wanted = {choice.id_of(row) for row in choice.picked(strength).rows}
     planned = {cell.id for cell in plan.cells if cell.environment.container is not None}
@@ -159,5 +163,5 @@ def _unlocked(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> tu
 
 
 def _strength(options: argparse.Namespace, matrix: MatrixFile) -> int:
-    given = asked.pairs(options)
+    given = matrix_options.pairs(options)
     return given if given is not None else matrix.containers.pairs if matrix.containers else 0

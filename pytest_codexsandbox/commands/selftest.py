@@ -18,15 +18,14 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.commands import selftest_generators
-from pytest_codexsandbox.commands import selftest_table as kill_matrix
+from pytest_codexsandbox.commands import selftest_generators, selftest_table
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.harness.batteries import group_of
 from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
 from pytest_codexsandbox.harness.trial_runner import rehearse
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.matrix.plan import WHOLE, rides
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
@@ -61,7 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    everything = survey.promises(shipped("scenarios"))
+    everything = scenario_index.promises(shipped("scenarios"))
     pairs = select(options.only, everything)
     named, writers = divided(options.subject)
     fakes = about(named, pairs, everything) if named else ()
@@ -232,13 +231,13 @@ def progress(*, total: int) -> Iterator[Say]:
 def as_text(
     killing: Killing, others: Mapping[str, Killing], found: tuple[Fault, ...], seconds: float, *, verbose: bool
 ) -> str:
-    matrix = kill_matrix.whole(killing) if verbose else kill_matrix.compact(killing)
+    matrix = selftest_table.whole(killing) if verbose else selftest_table.compact(killing)
     generators = others.get(GENERATORS)
     told = [matrix] if killing.fakes else []
     if generators is not None:
-        told += ["", (kill_matrix.whole if verbose else kill_matrix.compact)(generators)]
-    counted = [f"{_door(name)}: {kill_matrix.counted(one, _faults(name, one))}" for name, one in others.items()]
-    return "\n".join([*told, "", *counted, kill_matrix.closing(killing, found, seconds)])
+        told += ["", (selftest_table.whole if verbose else selftest_table.compact)(generators)]
+    counted = [f"{_door(name)}: {selftest_table.counted(one, _faults(name, one))}" for name, one in others.items()]
+    return "\n".join([*told, "", *counted, selftest_table.closing(killing, found, seconds)])
 
 
 def _door(name: str) -> str:

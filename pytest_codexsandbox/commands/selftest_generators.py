@@ -18,9 +18,7 @@ from pytest_codexsandbox.harness.generators.factory import open_workshop
 from pytest_codexsandbox.harness.generators.trial import RealWriting
 from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
 from pytest_codexsandbox.harness.trial_runner import run_promise
-from pytest_codexsandbox.matrix import generator_files as generators
-from pytest_codexsandbox.matrix import generator_specs
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import generator_files, generator_specs, scenario_index
 from pytest_codexsandbox.matrix.generator_cells import DOOR, Writers
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.generator import Case
@@ -46,7 +44,7 @@ Say = Callable[[str], None]
 
 def promises() -> Pairs:
     """Those about generators; the standing one is proved by this command as a whole."""
-    found = survey.promises(shipped("scenarios"))
+    found = scenario_index.promises(shipped("scenarios"))
     return tuple(pair for pair in found if pair[0].of_generators and pair[0].topic not in STANDING)
 
 
@@ -154,7 +152,7 @@ def _workshop(folder: Path) -> Iterator[tuple[RealWorkshop, Callable[[str], Cell
 
 def _writers() -> Writers:
     bad = {one.name: _generator(one.name, one.run, one) for one in BAD}
-    shipped_ones = {name: generator_specs.of_declaration(name) for name in generators.files()}
+    shipped_ones = {name: generator_specs.of_declaration(name) for name in generator_files.files()}
     cases = (
         Case(id=GOOD, why="an ordinary file", config=USER),
         *(Case(id=one.name, why=one.wrong, config=one.config, link=one.link, wish=one.wish) for one in BAD),

@@ -14,7 +14,7 @@ from pytest_codexsandbox.model.act import Given
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.protocols import Backend, Environment
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 # A runner of its own: opens one more environment, starts a process in it, says so, and waits to be killed.
 RUNNER = """
@@ -91,7 +91,7 @@ class EndContract:
         words = (kind.__module__, kind.__qualname__, msgspec.json.encode(spec).decode(), str(folder), word)
         environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": "/usr/bin:/bin"}
         argv = (sys.executable, "-c", RUNNER, *words)
-        with proc.running(argv, cwd="/", env=environment) as runner:  # leaving ends it by SIGKILL
+        with process.running(argv, cwd="/", env=environment) as runner:  # leaving ends it by SIGKILL
             assert runner.stdout is not None
             return runner.stdout.readline().decode().split()
 

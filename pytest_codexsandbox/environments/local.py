@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments import run_dirs
 from pytest_codexsandbox.environments.agent_client import TURN_TIMEOUT, HandClient
 from pytest_codexsandbox.environments.agent_environment import GUEST, HandEnvironment
 from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.protocols import Brought, Say, silent
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 HAND: Final = GUEST / "agent.py"
 
@@ -28,7 +28,7 @@ class LocalBackend:
         self._own_tmp, self._turn_timeout = own_tmp, turn_timeout
 
     def audit(self) -> tuple[str, ...]:
-        return folders.audit()
+        return run_dirs.audit()
 
     @contextmanager
     def open(
@@ -36,15 +36,15 @@ class LocalBackend:
         say: Say = silent,
     ) -> Iterator[HandEnvironment]:  # fmt: skip
         word = new_word()
-        place = folders.prepare(folder, word)
-        folders.now_open(word)
+        place = run_dirs.prepare(folder, word)
+        run_dirs.now_open(word)
         try:
             with self._started(spec, place, word, say) as environment:
                 yield environment
         finally:
-            folders.now_closed(word)
-            folders.end_marked(word)
-            folders.remove(place, word)
+            run_dirs.now_closed(word)
+            run_dirs.end_marked(word)
+            run_dirs.remove(place, word)
 
     @contextmanager
     def _started(self, spec: EnvironmentSpec, folder: Path, word: str, say: Say) -> Iterator[HandEnvironment]:
@@ -56,7 +56,10 @@ class LocalBackend:
             )  # fmt: skip
         argv = (sys.executable, "-I", "-S", str(HAND))
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
-        with (folder / "hand.log").open("wb") as log, proc.running(argv, cwd="/", env=environment, stderr=log) as child:
+        with (
+            (folder / "hand.log").open("wb") as log,
+            process.running(argv, cwd="/", env=environment, stderr=log) as child,
+        ):
             assert child.stdin is not None
             assert child.stdout is not None
             client = HandClient(child.stdin, child.stdout, name=spec.id, say=say)
@@ -76,7 +79,7 @@ class LocalBackend:
                 with suppress(MachineFault, TimeoutError):
                     client.ask("bye")
                 client.close()
-                proc.let_end(child, within=10.0)
+                process.let_end(child, within=10.0)
                 client.join()
 
 

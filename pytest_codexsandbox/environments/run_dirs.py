@@ -14,8 +14,7 @@ import msgspec
 
 from pytest_codexsandbox.environments.host_facts import boot_id, start_time
 from pytest_codexsandbox.errors import MachineFault, WrongInput
-from pytest_codexsandbox.guest import process_tree as kin
-from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest import process_tree, safe_paths
 from pytest_codexsandbox.guest.worlds import new_word
 
 OWNER: Final = "owner.json"
@@ -154,8 +153,8 @@ def left_in_shared(word: str) -> list[Path]:
 
 def marked(word: str) -> list[int]:
     """Processes that say they are of this environment's scopes."""
-    pids = [one.pid for one in kin.everybody()]
-    return [pid for pid in pids if kin.mark_of(pid).startswith(f"{word}.") and kin.is_alive(pid)]
+    pids = [one.pid for one in process_tree.everybody()]
+    return [pid for pid in pids if process_tree.mark_of(pid).startswith(f"{word}.") and process_tree.is_alive(pid)]
 
 
 def end_marked(word: str) -> list[int]:
@@ -202,7 +201,9 @@ def _removed(path: Path, *, but: tuple[str, ...] = ()) -> list[str]:
     except OSError:
         return []
     try:
-        return paths.empty(path.name, here, lambda name: name in but) if but else paths.remove(path.name, here)
+        return (
+            safe_paths.empty(path.name, here, lambda name: name in but) if but else safe_paths.remove(path.name, here)
+        )
     finally:
         os.close(here)
 
@@ -211,7 +212,7 @@ def audit() -> tuple[str, ...]:
     """What environments opened by this process have left: processes, folders, names in shared folders."""
     leaks: list[str] = []
     for word, folder in _opened.items():
-        leaks += [f"process {kin.describe(pid)}" for pid in marked(word)]
+        leaks += [f"process {process_tree.describe(pid)}" for pid in marked(word)]
         leaks += [f"folder {folder}"] if folder.exists() and not _is_open(word) else []
         leaks += [f"file {path}" for path in left_in_shared(word) if not _is_open(word)]
     return tuple(leaks)

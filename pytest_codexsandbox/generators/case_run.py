@@ -9,9 +9,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.errors import MachineFault, NotHad
-from pytest_codexsandbox.generators import case_blocks as block_cases
-from pytest_codexsandbox.generators import managed_block as blocks
-from pytest_codexsandbox.generators import placeholders
+from pytest_codexsandbox.generators import case_blocks, managed_block, placeholders
 from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement
 from pytest_codexsandbox.generators.environment_dirs import Inside
 from pytest_codexsandbox.generators.environment_runner import Elsewhere
@@ -85,7 +83,7 @@ class Workshop:
         told[0] = _with_import(told[0], alone)
         return Story(
             generator=generator.name, case=case, wish=asked.wish, before=before, runs=tuple(told),
-            world=self.world(), confined=self.confined, row=row, alone=blocks.content(alone.files),
+            world=self.world(), confined=self.confined, row=row, alone=managed_block.content(alone.files),
             installed=installed(alone.files),
         )  # fmt: skip
 
@@ -107,7 +105,7 @@ class Workshop:
 
     def block(self, asked: Asked) -> Block:
         """What it writes into an empty file, and the lines around it."""
-        return blocks.block(self._of(asked, EMPTY), asked.generator)
+        return managed_block.block(self._of(asked, EMPTY), asked.generator)
 
     def world(self) -> dict[str, str]:
         """Placeholder name → the folder."""
@@ -123,7 +121,7 @@ class Workshop:
 
     def server_names(self, asked: Asked) -> tuple[str, ...]:
         """Returns the MCP servers that it writes into an empty file, or else where there is no file."""
-        found = (blocks.content(self._of(asked, case).files) for case in (EMPTY, ALONE))
+        found = (managed_block.content(self._of(asked, case).files) for case in (EMPTY, ALONE))
         return next(filter(None, (server_names(content or b"") for content in found)), ())
 
     def _filled(self, asked: Asked, case: Case) -> Case:
@@ -134,7 +132,7 @@ class Workshop:
         found = self.block(asked)
         if not found.text:
             raise Unaskable(f"the case {case.id} begins with a block of the generator's own", why=found.why)
-        return block_cases.filled(case, found.text, (found.marker,) if found.marker else ())
+        return case_blocks.filled(case, found.text, (found.marker,) if found.marker else ())
 
     def _laid(self, asked: Asked, case: Case) -> Files:
         self._stage.fresh()

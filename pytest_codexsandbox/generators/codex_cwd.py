@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.launches import work
 from pytest_codexsandbox.guest.subcommands import VALUED
 from pytest_codexsandbox.model.generator import Expect, Finding, Launch, Story
@@ -27,7 +27,7 @@ def started(story: Story, expect: Expect) -> tuple[Finding, ...]:
     held = _is_told(place, story.world)
     return (
         Finding(
-            claim=CLAIM, saw=f"it is started in {seen.placeholder(place, story.world) or 'a folder that is gone'}",
+            claim=CLAIM, saw=f"it is started in {case_view.placeholder(place, story.world) or 'a folder that is gone'}",
             held=held, control="the same start in the home is noticed",
             control_held=not _is_told(folder(away, story.world), story.world),
             direction="" if held else _direction(place, story.world), reason="" if held else ELSEWHERE,
@@ -59,4 +59,4 @@ def _is_told(place: str, world: Mapping[str, str]) -> bool:
 
 def _direction(place: str, world: Mapping[str, str]) -> Literal["denied", "leak"]:
     """In a folder of the workspace it may write less than was asked for, everywhere else something that was not."""
-    return "denied" if place and seen.is_inside(place, world.get("WORKSPACE", "/")) else "leak"
+    return "denied" if place and case_view.is_inside(place, world.get("WORKSPACE", "/")) else "leak"

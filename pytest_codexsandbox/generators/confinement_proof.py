@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.errors import Lost
-from pytest_codexsandbox.generators import required_paths as readable
+from pytest_codexsandbox.generators import required_paths
 from pytest_codexsandbox.generators.confinement import (
     NEXT,
     UNCONFINED,
@@ -31,9 +31,9 @@ from pytest_codexsandbox.generators.confinement import (
 from pytest_codexsandbox.generators.local_dirs import Stage, place
 from pytest_codexsandbox.generators.required_paths import GUEST
 from pytest_codexsandbox.generators.run_init_client import Job, Limits, readable_by, warded
-from pytest_codexsandbox.guest import escape_attempts as trespass
+from pytest_codexsandbox.guest import escape_attempts
 from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 _PROGRAM: Final = (sys.executable, "-I", "-S", str(GUEST / "escape_attempts.py"))
 _TYPE: Final = "type into the user's terminal"
@@ -136,12 +136,12 @@ def excuse_of(act: str, *, uid: int, tracing: str) -> str:
 
 # ---- acts
 def _here(words: str) -> Finished:
-    return proc.run(_command((*_PROGRAM, words)))
+    return process.run(_command((*_PROGRAM, words)))
 
 
 def _behind(asked: Confinement, stage: Stage, words: str) -> Finished:
     """As a generator is run: by the warden."""
-    walls = asked.walls(stage, readable.python())
+    walls = asked.walls(stage, required_paths.python())
     try:
         with warded(walls, log=stage.folder / "warden.log", name=asked.by) as ward:
             return ward.run([Job(command=_command((*_PROGRAM, words)))], Limits())[0]
@@ -168,9 +168,9 @@ def _why(finished: Finished) -> str:
 
 def _typing(asked: Confinement, stage: Stage) -> Tried:
     """Started from a terminal of ours; the kernel may refuse this to everybody."""
-    walls = asked.walls(stage, readable.python())
+    walls = asked.walls(stage, required_paths.python())
     free, kept = (
-        _said(proc.run(_command((*_PROGRAM, "terminal", *before, *_PROGRAM, "type")))) for before in ((), walls)
+        _said(process.run(_command((*_PROGRAM, "terminal", *before, *_PROGRAM, "type")))) for before in ((), walls)
     )
     return Tried(
         act=_TYPE, outside="" if free["arrived"] else "refused", inside="" if kept["arrived"] else "refused",
@@ -188,14 +188,14 @@ def _setting(name: str) -> str:
 
 # ---- what is reached for
 class _Targets:
-    def __init__(self, folder: Path, child: proc.Child, word: str, sockets: Mapping[str, socket.socket]) -> None:
+    def __init__(self, folder: Path, child: process.Child, word: str, sockets: Mapping[str, socket.socket]) -> None:
         self._folder, self._child, self._sockets = folder, child, sockets
         half = len(word) // 2
         self.spec: dict[str, Any] = {
             "folders": {path: _identity(path) for path in (*homes(), "/tmp", "/run") if Path(path).is_dir()},
             "canary": str(folder / "canary"), "socket": str(folder / "socket"), "abstract": word[::-1],
             "port": sockets["reach a port on loopback"].getsockname()[1], "pid": child.pid,
-            "word": (word[:half], word[half:]), "spaces": trespass.spaces(),
+            "word": (word[:half], word[half:]), "spaces": escape_attempts.spaces(),
         }  # fmt: skip
 
     def words(self, spec: Mapping[str, Any], name: str) -> str:
@@ -230,7 +230,7 @@ def _targets(folder: Path) -> Iterator[_Targets]:
     (folder / "canary").write_bytes(b"here")
     by_path, abstract, port = (socket.socket(kind) for kind in (socket.AF_UNIX, socket.AF_UNIX, socket.AF_INET))
     argv = (*_PROGRAM, "decoy", word)
-    with closing(by_path), closing(abstract), closing(port), proc.running(argv, cwd="/", env={}) as child:
+    with closing(by_path), closing(abstract), closing(port), process.running(argv, cwd="/", env={}) as child:
         here = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         try:
             by_path.bind(f"/proc/self/fd/{here}/socket")
@@ -250,7 +250,7 @@ def _targets(folder: Path) -> Iterator[_Targets]:
         yield _Targets(folder, child, word, sockets)
 
 
-def _heard(child: proc.Child, *, within: float) -> bytes:
+def _heard(child: process.Child, *, within: float) -> bytes:
     assert child.stdout is not None
     limit, heard = time.monotonic() + within, b""
     while not heard.endswith(b"\n"):

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.granted_policy import SPEAKS, granted, layers
 from pytest_codexsandbox.generators.checks.key_placement import misplaced_keys
 from pytest_codexsandbox.model.generator import Finding, Story
@@ -51,7 +51,7 @@ def _named(found: Finding, word: str) -> Finding:
 
 def _names_captured(error: str, story: Story) -> bool:
     place = _PLACE.search(error)
-    lines = seen.results(story)[-1].content.splitlines()
+    lines = case_view.results(story)[-1].content.splitlines()
     if place is None or not 0 < int(place["line"]) <= len(lines):
         return False
     line = lines[int(place["line"]) - 1].lstrip()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pytest_codexsandbox.errors import NotHad, WrongInput
-from pytest_codexsandbox.generators import required_paths as readable
+from pytest_codexsandbox.generators import required_paths
 from pytest_codexsandbox.generators.confinement import UNCONFINED
 from pytest_codexsandbox.generators.environment_dirs import Inside
 from pytest_codexsandbox.generators.required_paths import Made
@@ -43,7 +43,7 @@ class Elsewhere(Runner):
         words = asked.generator.spec.words
         if not words or asked.prefix:
             raise NotHad(f"{asked.generator.spec} cannot be run in an environment", why=_WHY, next_step=_ALSO)
-        program = asked.codex if words[0] == readable.CODEX and asked.codex else words[0]
+        program = asked.codex if words[0] == required_paths.CODEX and asked.codex else words[0]
         return Made(argv=(program, *words[1:]))
 
     def _stubs_of(self, *, works: bool) -> str:

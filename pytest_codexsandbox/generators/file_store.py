@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.model.contents import is_configuration
 from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
 
@@ -29,7 +29,8 @@ class FileStore:
     def slim(self, story: Story) -> Story:
         """Returns the story without contents that no check reads. Those of the last run stay readable (`read`)."""
         keep = {
-            seen.resolved(files, CONFIG, story.world) for files in (story.before, *(run.files for run in story.runs))
+            case_view.resolved(files, CONFIG, story.world)
+            for files in (story.before, *(run.files for run in story.runs))
         }
         runs: list[Outcome] = []
         for run in story.runs:

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from pytest_codexsandbox.errors import MachineFault, WrongInput
 from pytest_codexsandbox.generators.private_dirs import PLACES, Folders
-from pytest_codexsandbox.guest import generator_dirs as staging
-from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest import generator_dirs, safe_paths
 
 _SHARED: Final = ("/tmp", "/dev/shm", "/run", "/var/run")
 _MOST_STRAYED: Final = 50
@@ -40,7 +39,7 @@ class Stage(Folders):
         self.fresh()
 
     def act(self, op: str, tops: Mapping[str, str], **words: Any) -> Any:
-        return staging.snapshot(tops) if op == "snapshot" else staging.lay(tops, words["entries"])
+        return generator_dirs.snapshot(tops) if op == "snapshot" else generator_dirs.lay(tops, words["entries"])
 
     def fresh(self) -> None:
         self._put_away(str(self.root))
@@ -78,18 +77,18 @@ class Stage(Folders):
         return self._base <= set(self._strays())
 
     def _strays(self) -> dict[str, Any]:
-        seen = staging.snapshot({"AWAY": str(self.away)})
+        seen = generator_dirs.snapshot({"AWAY": str(self.away)})
         names = {name.removeprefix("@AWAY@/"): state for name, state in seen.items() if name.startswith("@AWAY@/")}
         return {name: state for name, state in names.items() if "/" in name}
 
     def _removed(self, folder: Path, rest: str) -> None:
         above, _, name = rest.rpartition("/")
         try:
-            here = paths.folder(str(folder), f"{folder}/{above}".rstrip("/"))
+            here = safe_paths.folder(str(folder), f"{folder}/{above}".rstrip("/"))
         except OSError:
             return
         try:
-            paths.remove(name, here)
+            safe_paths.remove(name, here)
         finally:
             os.close(here)
 
@@ -104,7 +103,7 @@ class Stage(Folders):
             except OSError:  # closed to us by who made it: removing opens it first
                 here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 try:
-                    left = paths.remove(entry.name, here)
+                    left = safe_paths.remove(entry.name, here)
                 finally:
                     os.close(here)
                 if left:
@@ -115,7 +114,7 @@ class Stage(Folders):
         with suppress(OSError):
             here = os.open(self.folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                paths.remove(self.folder.name, here)
+                safe_paths.remove(self.folder.name, here)
             finally:
                 os.close(here)
 

@@ -16,7 +16,7 @@ from pytest_codexsandbox.errors import Lost, MachineFault
 from pytest_codexsandbox.generators.required_paths import GUEST
 from pytest_codexsandbox.guest import wire
 from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 _PATIENCE: Final = 30.0  # beyond a time limit: the warden itself keeps every one
 _SAID: Final = 64 * 1024 * 1024
@@ -54,7 +54,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class Ward:
     """Not for several threads at once."""
 
-    def __init__(self, child: proc.Child, name: str, log: Path) -> None:
+    def __init__(self, child: process.Child, name: str, log: Path) -> None:
         self._child, self._name, self._log = child, name, log
         self._numbers = count(1)
         self._unpacker = wire.Unpacker()
@@ -120,10 +120,10 @@ def warded(walls: Sequence[str], *, log: Path, name: str) -> Iterator[Ward]:
     """`walls`: the words before the program's. Leaving ends whatever runs there."""
     argv = (*walls, sys.executable, "-I", "-S", str(GUEST / "run_init.py"))
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
-    with log.open("ab") as said, proc.running(argv, cwd="/", env=env, stderr=said) as child:
+    with log.open("ab") as said, process.running(argv, cwd="/", env=env, stderr=said) as child:
         try:
             yield Ward(child, name, log)
         finally:
             assert child.stdin is not None
             child.stdin.close()
-            proc.let_end(child, within=10.0)
+            process.let_end(child, within=10.0)

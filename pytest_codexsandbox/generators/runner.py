@@ -13,16 +13,13 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotHad
-from pytest_codexsandbox.generators import placeholders
-from pytest_codexsandbox.generators import request_environ as surroundings
-from pytest_codexsandbox.generators import required_paths as readable
-from pytest_codexsandbox.generators import run_result as outcomes
+from pytest_codexsandbox.generators import placeholders, request_environ, required_paths, run_result
 from pytest_codexsandbox.generators.confinement import NEXT, Confinement
 from pytest_codexsandbox.generators.local_dirs import Stage
 from pytest_codexsandbox.generators.private_dirs import LAUNCHES, Folders
 from pytest_codexsandbox.generators.required_paths import GUEST, Made
 from pytest_codexsandbox.generators.run_init_client import Call, Job, Limits, Ward, warded
-from pytest_codexsandbox.guest import disk_space as room
+from pytest_codexsandbox.guest import disk_space
 from pytest_codexsandbox.guest.subcommands import starts_work
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.generator import Outcome, Request, Wish
@@ -81,7 +78,7 @@ class Runner:
         files, strayed = self.stage.files(), self._strayed()
         folders = (*self.stage.inside.values(), self.stage.own)
         told = tuple(
-            outcomes.outcome(
+            run_result.outcome(
                 ended, result, launches if len(asked) == 1 else (),
                 declaration=one.generator.declaration, given=job.command.env, folders=folders, files=files,
                 strayed=strayed,
@@ -93,7 +90,7 @@ class Runner:
 
     def _need_room(self, told: Sequence[Outcome]) -> None:
         """One that found no room on a full disk has shown nothing about itself."""
-        left = room.least([str(self._here.root)])
+        left = disk_space.least([str(self._here.root)])
         said = (word for one in told for word in (one.stderr, one.stdout, one.reason, one.error))
         if 0 <= left < FULL and any(NO_ROOM in word for word in said):
             why = f"{left >> 10} KiB are left"
@@ -114,7 +111,7 @@ class Runner:
         declaration = asked.generator.declaration
         if declaration.needs_network and self.confinement.bwrap:
             raise NotHad("it needs a network, and has none where it is confined", next_step=NEXT)
-        calls_codex = declaration.codex_on_path or asked.generator.spec.words[:1] == (readable.CODEX,)
+        calls_codex = declaration.codex_on_path or asked.generator.spec.words[:1] == (required_paths.CODEX,)
         if calls_codex and not asked.codex:
             raise NotHad("it calls Codex, and no Codex was given")
         works = declaration.codex_on_path
@@ -122,17 +119,17 @@ class Runner:
         made = self._made(asked)
         if is_start_of_codex(asked.generator):  # of nothing before it: how it is started is all that it gives
             made = msgspec.structs.replace(made, argv=(f"{stubs}/codex", *made.argv[1:]))
-        request = surroundings.request(asked.wish, values, declaration, codex=f"{stubs}/codex", run=asked.run)
-        self.stage.ready(surroundings.as_bytes(request), number)
+        request = request_environ.request(asked.wish, values, declaration, codex=f"{stubs}/codex", run=asked.run)
+        self.stage.ready(request_environ.as_bytes(request), number)
         self._stub(stub_of(works=works, codex=asked.codex), stubs)
-        env = surroundings.environment(request, values, declaration, folders=(stubs, *made.folders))
+        env = request_environ.environment(request, values, declaration, folders=(stubs, *made.folders))
         return self._job(asked, made, request, values, env, number=number), made
 
     def _made(self, asked: Asked) -> Made:
         """Looked for once: three runs on each of two hundred files find the same programs."""
         key = (msgspec.json.encode(asked.generator), asked.codex)
         if key not in self._found:
-            made = readable.made(asked.generator, codex=asked.codex)
+            made = required_paths.made(asked.generator, codex=asked.codex)
             shown = tuple(sorted({*made.readable, str(self._stubs)}))
             self._found[key] = msgspec.structs.replace(made, readable=shown)
         return self._found[key]
@@ -141,16 +138,16 @@ class Runner:
         self, asked: Asked, made: Made, request: Request, values: Mapping[str, str], env: dict[str, str], *, number: int
     ) -> Job:
         call = None
-        argv = readable.filled(made.argv, values)
+        argv = required_paths.filled(made.argv, values)
         if made.function[0]:
             module, function = made.function
-            call = Call(module=module, function=function, path=made.path, request=surroundings.as_json(request),
+            call = Call(module=module, function=function, path=made.path, request=request_environ.as_json(request),
                         result=values["RESULT"])  # fmt: skip
             argv = (f"py:{module}:{function}",)  # what it is called; nobody starts that
             if asked.prefix:  # a tracer wants a process of its own
                 argv, call = self._once(call, number), None
         command = Command(
-            argv=(*asked.prefix, *argv), cwd=values["WORKSPACE"], env=env, output_limit=outcomes.SAID,
+            argv=(*asked.prefix, *argv), cwd=values["WORKSPACE"], env=env, output_limit=run_result.SAID,
             timeout=asked.generator.declaration.timeout, why=f"the generator {asked.generator.name}",
         )  # fmt: skip
         return Job(command=command, call=call)
@@ -225,7 +222,7 @@ class Runner:
 def is_start_of_codex(generator: Generator) -> bool:
     """Checks for a command that is itself a start of work: `codex exec -c key=value PROMPT`."""
     words = generator.spec.words
-    return words[:1] == (readable.CODEX,) and starts_work(words[1:])
+    return words[:1] == (required_paths.CODEX,) and starts_work(words[1:])
 
 
 def stub_of(*, works: bool, codex: str) -> tuple[str, ...]:

@@ -7,10 +7,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Final, List  # noqa: UP035
 
-from pytest_codexsandbox.guest import facts, wire
-from pytest_codexsandbox.guest import hidden_program as hidden
-from pytest_codexsandbox.guest import process_tree as kin
-from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest import facts, hidden_program, process_tree, safe_paths, wire
 from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
 from pytest_codexsandbox.guest.listeners import Rigs
 from pytest_codexsandbox.guest.live_processes import Conversations
@@ -34,14 +31,14 @@ class Hand:
         self._own_tmp = OwnTmp.make() if body["own_tmp"] == "make" else None
         self._show([sys.executable, os.__file__, _HERE])
         self.loop.watch_children()
-        kin.adopt_orphans()
+        process_tree.adopt_orphans()
         alone = self._own_tmp is not None or body["own_tmp"] == "already"  # nobody else is in this /tmp
         self._alone = alone
         self._turn = None if alone else Turn(self.loop, longest=body["turn_timeout"])
         self._resolver: bool = body.get("resolver", False)  # whether the system's own name service asks us
         self._rigs = Rigs(self.loop, self.folder, self.word, resolver=self._resolver)
         programs = {
-            "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py"), "HIDDEN": hidden.lay(self.folder),
+            "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py"), "HIDDEN": hidden_program.lay(self.folder),
         }  # fmt: skip
         values = {**self._rigs.values, **programs}
         self._worlds = Worlds(
@@ -64,7 +61,7 @@ class Hand:
             self.loop.run()
         except BaseException:  # a fault of ours: what runs must not outlive it
             for scope in self.scopes.live:
-                kin.end(scope.members())
+                process_tree.end(scope.members())
             self._worlds.end()
             raise
 
@@ -190,9 +187,9 @@ class Hand:
 
     # ---- files
     def do_put(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        path = paths.normal(body["path"])
-        top = self.folder if paths.is_below(path, self.folder) else os.path.dirname(path)
-        here = paths.made_folder(top, os.path.dirname(path))
+        path = safe_paths.normal(body["path"])
+        top = self.folder if safe_paths.is_below(path, self.folder) else os.path.dirname(path)
+        here = safe_paths.made_folder(top, os.path.dirname(path))
         flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             with open(os.open(os.path.basename(path), flags, 0o600, dir_fd=here), "wb") as file:
@@ -203,9 +200,9 @@ class Hand:
         reply()
 
     def do_get(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        path = paths.normal(body["path"])
-        top = self.folder if paths.is_below(path, self.folder) else os.path.dirname(path)
-        here = paths.folder(top, os.path.dirname(path))
+        path = safe_paths.normal(body["path"])
+        top = self.folder if safe_paths.is_below(path, self.folder) else os.path.dirname(path)
+        here = safe_paths.folder(top, os.path.dirname(path))
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             with open(os.open(os.path.basename(path), flags, dir_fd=here), "rb") as file:

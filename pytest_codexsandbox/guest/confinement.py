@@ -9,8 +9,7 @@ import socket
 import struct
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import process_tree as kin
-from pytest_codexsandbox.guest import syscall_answers as answers
+from pytest_codexsandbox.guest import process_tree, syscall_answers
 
 _CAPABILITIES: Final = (  # in the kernel's order
     "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
@@ -30,7 +29,7 @@ _NO_LIMIT: Final = 1 << 60  # what version 1 of the control groups says where th
 
 
 def confinement() -> dict[str, Any]:
-    status = kin.status_of(os.getpid())
+    status = process_tree.status_of(os.getpid())
     has, lacks = capabilities(status.get("CapBnd", ""))
     rootfs, masked, read_only = mounted(_lines("/proc/self/mounts"))
     return {
@@ -46,8 +45,8 @@ def confinement() -> dict[str, Any]:
         "nameservers": " ".join(line.split()[1] for line in _lines("/etc/resolv.conf") if line.startswith("nameser")),
         "user_name": user_name(os.getuid(), _lines("/etc/passwd")),
         **{name: limit(paths) for name, paths in _LIMITS.items()},
-        "filter_mark": answers.mark(),
-        "answers": answers.answers(),
+        "filter_mark": syscall_answers.mark(),
+        "answers": syscall_answers.answers(),
     }
 
 

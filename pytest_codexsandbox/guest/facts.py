@@ -11,8 +11,7 @@ import stat
 import subprocess
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import bare_tools as bare
-from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import bare_tools, process_tree
 from pytest_codexsandbox.guest.confinement import confinement
 
 _SYSCTLS: Final = (
@@ -26,7 +25,7 @@ _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def facts(path: str) -> dict[str, Any]:
-    status = kin.status_of(os.getpid())
+    status = process_tree.status_of(os.getpid())
     system = os.uname()
     release = os_release()
     return {
@@ -51,7 +50,7 @@ def facts(path: str) -> dict[str, Any]:
         "landlock_abi": landlock(),
         "bwrap": bwrap(path or _PATH),
         "bwrap_of_calls": bwrap_file(_PATH),  # calls of Codex have a PATH of their own
-        "bare": bare.said(path or _PATH),
+        "bare": bare_tools.said(path or _PATH),
         "etc_codex": digests("/etc/codex"),
         "boot_id": _read("/proc/sys/kernel/random/boot_id"),
     }

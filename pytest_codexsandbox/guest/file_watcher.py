@@ -20,7 +20,7 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path
 
-from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest import safe_paths
 
 Seen = Dict[str, Any]  # noqa: UP006
 MOST: Final = 64  # different states that are told apart
@@ -48,7 +48,7 @@ class Files:
 def look(top: str, path: str, files: Files) -> tuple[str, bytes, int]:
     """Returns what is there: its kind, its content where it is a file, and the number of the file."""
     try:
-        here = paths.folder(top, os.path.dirname(path))
+        here = safe_paths.folder(top, os.path.dirname(path))
     except OSError:
         return "missing", b"", 0
     try:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import Any, Callable, Dict, Final  # noqa: UP035
 
-from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import process_tree
 from pytest_codexsandbox.guest.event_loop import Loop
 from pytest_codexsandbox.guest.process_scope import Scope
 
@@ -53,13 +53,13 @@ class Nursery:
     def rest(self) -> list[str]:
         """Until the next call; what the module itself had started is ended, and named."""
         self._send(signal.SIGSTOP)
-        left = [pid for pid in kin.children(self.pid) if kin.is_alive(pid)]
-        named = [kin.describe(pid) for pid in left]
-        kin.end(left)
+        left = [pid for pid in process_tree.children(self.pid) if process_tree.is_alive(pid)]
+        named = [process_tree.describe(pid) for pid in left]
+        process_tree.end(left)
         return named
 
     def end(self) -> None:
-        kin.end([self.pid])
+        process_tree.end([self.pid])
         self._socket.close()
 
     def _send(self, number: int) -> None:
@@ -111,7 +111,7 @@ class Called(Scope):
 
     def _popen(self, stdin: int, stdout: int, stderr: int, setup: Callable[[], None] | None) -> None:
         command = self._command
-        env = {**command["env"], kin.MARK: self.id}
+        env = {**command["env"], process_tree.MARK: self.id}
         nursery = self.nurseries.of(command["call"], env)
         words = {**command["call"], "env": env, "cwd": command["cwd"]}
         self.pid = nursery.fork(words, [stdin, stdout, stderr], within=command["timeout"])

@@ -19,7 +19,7 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path
 
-from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest import safe_paths
 
 Seen = Dict[str, Any]  # noqa: UP006
 ENTRIES: Final = 5_000  # of one look, all folders together
@@ -37,10 +37,10 @@ def lay(tops: Mapping[str, str], entries: Sequence[Mapping[str, Any]]) -> None:
     modes: list[tuple[str, int]] = []
     for entry in entries:
         top = tops[entry["top"]]
-        path = paths.normal(os.path.join(top, entry["path"]))
-        if not paths.is_below(path, top):
+        path = safe_paths.normal(os.path.join(top, entry["path"]))
+        if not safe_paths.is_below(path, top):
             raise ValueError(f"{entry['path']!r} is not below @{entry['top']}@")
-        here = paths.made_folder(top, os.path.dirname(path))
+        here = safe_paths.made_folder(top, os.path.dirname(path))
         try:
             _lay_one(entry, os.path.basename(path), here)
         finally:
@@ -82,7 +82,7 @@ class Look:
     def at(self, top: str, path: str, prefix: str, skip: frozenset[str] = frozenset()) -> None:
         """Everything below `path`, which lies below `top` or is it, named `prefix/…`."""
         try:
-            here = paths.folder(top, path)
+            here = safe_paths.folder(top, path)
         except OSError as problem:
             self.seen[prefix] = _failed(problem)
             return
@@ -174,7 +174,7 @@ def snapshot(tops: Mapping[str, str]) -> dict[str, Seen]:
 
 def _codex_home(look: Look, tops: Mapping[str, str]) -> None:
     place, home = tops["CODEX_HOME"], tops.get("HOME", "")
-    outer = home if paths.is_below(place, home) else os.path.dirname(place)
+    outer = home if safe_paths.is_below(place, home) else os.path.dirname(place)
     try:
         status = os.lstat(place)
     except OSError as problem:
@@ -195,10 +195,10 @@ def _behind(path: str, home: str) -> str:
     """Where a chain of links ends, by its words alone; "" when that is not below `home`."""
     for _ in range(_LINKS):
         try:
-            path = paths.normal(os.path.join(os.path.dirname(path), os.readlink(path)))
+            path = safe_paths.normal(os.path.join(os.path.dirname(path), os.readlink(path)))
         except OSError:
             break
-        if not paths.is_below(path, home):
+        if not safe_paths.is_below(path, home):
             return ""
     return path
 
@@ -220,7 +220,7 @@ def clear(tops: Mapping[str, str]) -> list[str]:
     for top in tops.values():
         here = os.open(os.path.dirname(top), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            failed += paths.empty(os.path.basename(top), here)
+            failed += safe_paths.empty(os.path.basename(top), here)
         finally:
             os.close(here)
     return failed

@@ -8,7 +8,7 @@ import os
 import stat
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest import safe_paths
 
 _TEXT: Final = 4096
 _HASHED: Final = 256 * 1024 * 1024
@@ -20,7 +20,7 @@ _ENTRIES: Final = 2000  # of one look for litter
 def look(top: str, path: str) -> dict[str, Any]:
     """A Look without its `path`, as JSON. `path` lies below `top`, which no subject could replace."""
     try:
-        here = paths.folder(top, os.path.dirname(path) if path != top else path)
+        here = safe_paths.folder(top, os.path.dirname(path) if path != top else path)
     except (FileNotFoundError, NotADirectoryError):
         return {"kind": "missing"}
     except OSError as problem:
@@ -84,7 +84,7 @@ def names_below(top: str, *, shallow: bool = False) -> set[str]:
     waiting = [""]
     for at in waiting:
         try:
-            here = paths.folder(top, os.path.join(top, at) if at else top)
+            here = safe_paths.folder(top, os.path.join(top, at) if at else top)
         except OSError:
             continue
         try:

@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import process_tree
 
 NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 _LARGEST_HASHED: Final = 64 * 1024 * 1024
@@ -34,13 +34,13 @@ class Ear:
 
 def find(roots: list[int], argv: list[str]) -> int:
     """The newest of the deepest processes with exactly this argv; 0 when there is none."""
-    found = [pid for pid in kin.tree(roots) if kin.argv_of(pid) == argv]
+    found = [pid for pid in process_tree.tree(roots) if process_tree.argv_of(pid) == argv]
     return found[-1] if found else 0
 
 
 def read(pid: int, *, top: int, pipe: tuple[int, int]) -> dict[str, Any]:
     """A Reading, as JSON. `pipe`: device and inode of the stdout that we gave to the command, or of its channel."""
-    there, here = kin.status_of(pid), kin.status_of(os.getpid())
+    there, here = process_tree.status_of(pid), process_tree.status_of(os.getpid())
     return {
         "pid": pid,
         "namespaces": namespaces(pid),
@@ -70,18 +70,18 @@ def namespaces(pid: int) -> dict[str, str]:
     return found
 
 
-def _ancestors(pid: int, top: int) -> list[kin.Process]:
+def _ancestors(pid: int, top: int) -> list[process_tree.Process]:
     """From the command's own process down to the parent of `pid`."""
-    chain: list[kin.Process] = []
-    one = kin.process(pid)
+    chain: list[process_tree.Process] = []
+    one = process_tree.process(pid)
     while one is not None and one.pid != top and one.parent not in (0, 1, os.getpid()):
-        one = kin.process(one.parent)
+        one = process_tree.process(one.parent)
         if one is not None:
             chain.insert(0, one)
     return chain
 
 
-def _link(one: kin.Process) -> dict[str, Any]:
+def _link(one: process_tree.Process) -> dict[str, Any]:
     path = f"/proc/{one.pid}/exe"
     try:
         exe, status = os.readlink(path), os.stat(path)

@@ -15,11 +15,7 @@ import termios
 from collections.abc import Callable
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import disk_space as room
-from pytest_codexsandbox.guest import fifo_channel as channel
-from pytest_codexsandbox.guest import memory_limits as memory
-from pytest_codexsandbox.guest import probe_inspector as witness
-from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import disk_space, fifo_channel, memory_limits, probe_inspector, process_tree
 from pytest_codexsandbox.guest.event_loop import Loop, Timer
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
@@ -47,7 +43,7 @@ class Scope:
         self._survivors: list[str] = []
         self._status = 0
         self._usage: Any = None
-        self._oom_kills, self._refused = memory.oom_kills(), memory.refused_processes()
+        self._oom_kills, self._refused = memory_limits.oom_kills(), memory_limits.refused_processes()
         self._timed_out = self._settling = self._gone = self._finished = self._kills = False
         self._next_look = Timer(lambda: None)
         self._pace = 0.001
@@ -63,7 +59,7 @@ class Scope:
         if not self._command["argv"]:
             return "no command was given"
         try:
-            self._said = channel.made(self._command["channel"]) if self._command.get("channel") else None
+            self._said = fifo_channel.made(self._command["channel"]) if self._command.get("channel") else None
             self._begin_on_terminal() if pty else self._begin_on_pipes()
         except (OSError, ValueError, subprocess.SubprocessError) as problem:
             return str(problem)
@@ -77,7 +73,7 @@ class Scope:
         self.out.flow()
         self.err.flow()
         if self._command["witness"]:
-            self.out.heard = self._listen(witness.Ear(self._command["witness"]))
+            self.out.heard = self._listen(probe_inspector.Ear(self._command["witness"]))
         else:
             self.feed.put(self._stdin, end=True)
             self._interrupt_later()
@@ -86,12 +82,12 @@ class Scope:
         command = self._command
         started = subprocess.Popen(
             command["argv"], stdin=stdin, stdout=stdout, stderr=stderr, cwd=command["cwd"],
-            env={**command["env"], kin.MARK: self.id}, start_new_session=True, preexec_fn=setup,  # noqa: PLW1509
+            env={**command["env"], process_tree.MARK: self.id}, start_new_session=True, preexec_fn=setup,  # noqa: PLW1509
         )  # fmt: skip
         self.pid = started.pid
         started.returncode = 0  # we wait for it ourselves
-        if memory.is_ours_alone():
-            memory.expendable(self.pid)
+        if memory_limits.is_ours_alone():
+            memory_limits.expendable(self.pid)
 
     def _begin_on_pipes(self) -> None:
         theirs: list[int] = []
@@ -131,7 +127,7 @@ class Scope:
         self.out = Pipe(self._loop, ours, self._command["output_limit"])
 
     # ---- while it runs
-    def _listen(self, ear: witness.Ear) -> Callable[[bytes], None]:
+    def _listen(self, ear: probe_inspector.Ear) -> Callable[[bytes], None]:
         def heard(data: bytes) -> None:
             if ear.hears(data):
                 self.out.heard = lambda _: None
@@ -142,11 +138,11 @@ class Scope:
         return heard
 
     def _read_the_probe(self) -> None:
-        probe = witness.find(self.members(), self._command["witness_argv"])
+        probe = probe_inspector.find(self.members(), self._command["witness_argv"])
         if probe:
             given = os.fstat(self.out.fd)
             ours = self._said or (given.st_dev, given.st_ino)
-            self._readings.append(witness.read(probe, top=self.pid, pipe=ours))
+            self._readings.append(probe_inspector.read(probe, top=self.pid, pipe=ours))
 
     def _interrupt_later(self) -> None:
         if self._command["interrupt_after"]:
@@ -166,13 +162,13 @@ class Scope:
     # ---- ending
     def members(self) -> list[int]:
         """Everybody of this scope who is there now, except a leader that was reaped."""
-        found = kin.tree(([self.pid] if self.leader_alive else []) + self._scopes.orphans_of(self))
+        found = process_tree.tree(([self.pid] if self.leader_alive else []) + self._scopes.orphans_of(self))
         self._seen.update(found)
         return found
 
     def claims(self, orphan: int) -> bool:
         """Whether a process without a readable mark was seen among ours, or is of our session."""
-        one = kin.process(orphan)
+        one = process_tree.process(orphan)
         return orphan in self._seen or (one is not None and one.session == self.pid)
 
     def _leader_ended(self, status: int, usage: Any) -> None:
@@ -195,7 +191,7 @@ class Scope:
     def end(self) -> None:
         """End everybody now; `done` follows when they are gone."""
         self._kills = True
-        kin.end(self.members())
+        process_tree.end(self.members())
         if not self.leader_alive:
             self.settle()
 
@@ -226,21 +222,21 @@ class Scope:
     def _alive(self) -> list[int]:
         """Who is missed when a parent dies between our two looks, at our children and at its own, is ours in the
         next one: nobody is there only if two looks say so."""
-        return [pid for pid in self.members() if kin.is_alive(pid)]
+        return [pid for pid in self.members() if process_tree.is_alive(pid)]
 
     def _wait_for(self, left: list[int], now: float) -> bool:
         waited = now - self._settle_since
         if self._kills and waited > 2 * _AT_MOST:  # not even SIGKILL helps: they hang in the kernel
-            self._survivors += [kin.describe(pid) for pid in left]
+            self._survivors += [process_tree.describe(pid) for pid in left]
             return False
         if self._kills:
-            kin.end(left)
-        elif waited < _AT_MOST and any(kin.is_busy_or_dying(pid) for pid in left):
+            process_tree.end(left)
+        elif waited < _AT_MOST and any(process_tree.is_busy_or_dying(pid) for pid in left):
             self._quiet_since = now
         elif now - self._quiet_since >= _QUIET:
-            self._survivors = [kin.describe(pid) for pid in left]
+            self._survivors = [process_tree.describe(pid) for pid in left]
             self._kills = True
-            kin.end(left)
+            process_tree.end(left)
         return True
 
     def _await_the_output(self, limit: float) -> None:
@@ -281,9 +277,9 @@ class Scope:
             "error": self._lost or (f"{why}: not done after {seconds:.1f} s, ended" if self._timed_out else ""),
             "readings": self._readings,
             "survivors": self._survivors,
-            "oom_kills": memory.oom_kills() - self._oom_kills,
-            "refused_processes": memory.refused_processes() - self._refused,
-            "room": room.least((self._command["cwd"], "/tmp")),
+            "oom_kills": memory_limits.oom_kills() - self._oom_kills,
+            "refused_processes": memory_limits.refused_processes() - self._refused,
+            "room": disk_space.least((self._command["cwd"], "/tmp")),
             "cpu_seconds": self._usage.ru_utime + self._usage.ru_stime if self._usage else 0.0,
             "memory_kb": self._usage.ru_maxrss if self._usage else 0,
         }
@@ -324,11 +320,11 @@ class Scopes:
 
     def orphans_of(self, scope: Scope) -> list[int]:
         """Children of the hand that it did not start: somebody's descendants whose parents have died."""
-        orphans = [pid for pid in kin.children(os.getpid()) if not self.loop.is_own_child(pid)]
+        orphans = [pid for pid in process_tree.children(os.getpid()) if not self.loop.is_own_child(pid)]
         return [pid for pid in orphans if self._owner(pid) is scope]
 
     def _owner(self, orphan: int) -> Scope | None:
-        marked = self._live.get(kin.mark_of(orphan))
+        marked = self._live.get(process_tree.mark_of(orphan))
         if marked is not None:
             return marked
         claiming = [scope for scope in self._live.values() if scope.claims(orphan)]

@@ -21,9 +21,7 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path
 
-from pytest_codexsandbox.guest import generator_dirs as staging
-from pytest_codexsandbox.guest import process_tree as kin
-from pytest_codexsandbox.guest import wire
+from pytest_codexsandbox.guest import generator_dirs, process_tree, wire
 from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
 from pytest_codexsandbox.guest.forkserver_client import Called, Nurseries
 from pytest_codexsandbox.guest.process_scope import Scope, Scopes
@@ -37,7 +35,7 @@ class Warden:
     def __init__(self) -> None:
         self.loop = Loop()
         self.loop.watch_children()
-        kin.adopt_orphans()
+        process_tree.adopt_orphans()
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self._scopes = Scopes(self.loop, f"gen{os.urandom(4).hex()}")
@@ -52,7 +50,7 @@ class Warden:
             self.loop.run()
         finally:
             self._nurseries.end()
-            kin.end(kin.children(os.getpid()))
+            process_tree.end(process_tree.children(os.getpid()))
 
     def _end(self) -> None:
         self.loop.stop()
@@ -109,7 +107,7 @@ class Warden:
             if scope not in self._scopes.live:
                 return
             said = scope.out.total + scope.err.total
-            entries, size = staging.weight(limits["tops"], entries=limits["entries"], but=limits["shown"])
+            entries, size = generator_dirs.weight(limits["tops"], entries=limits["entries"], but=limits["shown"])
             why = (
                 f"it printed {said} bytes, more than {limits['said']}" if said > limits["said"]
                 else f"it wrote {size} bytes, more than {limits['size']}" if size > limits["size"]

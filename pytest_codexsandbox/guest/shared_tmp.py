@@ -16,8 +16,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from pytest_codexsandbox.guest import process_tree as kin
-from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest import process_tree, safe_paths
 from pytest_codexsandbox.guest.event_loop import READ, Loop, Timer
 
 TMP: Final = "/tmp"
@@ -67,7 +66,7 @@ class OwnTmp:
     def show(self, path: str) -> None:
         """A program that lies in the machine's /tmp must be seen in ours too."""
         for one in {path, os.path.realpath(path)}:
-            name = one[len(TMP) + 1 :].split("/")[0] if paths.is_below(one, TMP) else ""
+            name = one[len(TMP) + 1 :].split("/")[0] if safe_paths.is_below(one, TMP) else ""
             if name and not os.path.lexists(os.path.join(TMP, name)):
                 self._bind(name)
 
@@ -186,8 +185,8 @@ def holder(folder: str) -> int:
 def _run_of(pid: int) -> int:
     """What a person has started: a hand belongs to its runner, and a worker of xdist to its pytest."""
     for mark in ("/guest/agent.py", "sys.stdin.readline()"):
-        one = kin.process(pid)
-        if one is not None and one.parent > 1 and any(mark in word for word in kin.argv_of(pid)):
+        one = process_tree.process(pid)
+        if one is not None and one.parent > 1 and any(mark in word for word in process_tree.argv_of(pid)):
             pid = one.parent
     return pid
 
@@ -229,7 +228,7 @@ def _remove(path: str) -> bool:
     folder, name = os.path.split(path)
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return not paths.remove(name, here)
+        return not safe_paths.remove(name, here)
     finally:
         os.close(here)
 

@@ -11,8 +11,7 @@ import subprocess
 import sys
 from typing import Any, Callable, Final  # noqa: UP035
 
-from pytest_codexsandbox.guest import path_view as seeing
-from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest import path_view, safe_paths
 from pytest_codexsandbox.guest.event_loop import Loop
 from pytest_codexsandbox.guest.shared_tmp import SHM, TMP, CodexNames, is_mount_point, is_of_codex, is_register
 
@@ -89,9 +88,9 @@ class Worlds:
     def lay(self, world: World, given: list[dict[str, Any]]) -> None:
         modes: list[tuple[str, int]] = []
         for one in given:
-            path = paths.normal(one["path"])
+            path = safe_paths.normal(one["path"])
             top = self._top(world, path)
-            here = paths.made_folder(top, os.path.dirname(path))
+            here = safe_paths.made_folder(top, os.path.dirname(path))
             try:
                 self._lay_one(one["kind"], path, here, one["content"])
                 if one["mode"]:
@@ -133,16 +132,16 @@ class Worlds:
     def look(self, world: World, path: str) -> dict[str, Any]:
         if path.endswith(ROWS):
             return self._look_at_rows(world, path[: -len(ROWS)])
-        path = paths.normal(path)
+        path = safe_paths.normal(path)
         try:
             top = self._top(world, path)
         except LookupError as problem:
             return {"kind": "unreadable", "error": str(problem)}
-        return seeing.look(top, path)
+        return path_view.look(top, path)
 
     def _look_at_rows(self, world: World, path: str) -> dict[str, Any]:
         """The rows of a database as one more reader sees them; only a file that no link leads to is opened."""
-        path = paths.normal(path)
+        path = safe_paths.normal(path)
         seen = self.look(world, path)
         if seen["kind"] != "file":
             return seen
@@ -157,10 +156,10 @@ class Worlds:
     def _top(self, world: World, path: str) -> str:
         """The trusted folder below which `path` is this world's to see."""
         for top in (world.folder, self._tmpdir):
-            if path == top or paths.is_below(path, top):
+            if path == top or safe_paths.is_below(path, top):
                 return top
         for top in (TMP, SHM):
-            if paths.is_below(path, top):
+            if safe_paths.is_below(path, top):
                 name = path[len(top) + 1 :].split("/")[0]
                 if world.owns(name) or is_of_codex(name) or (top == TMP and self._own_tmp):
                     return top
@@ -172,7 +171,7 @@ class Worlds:
 
     # ---- litter
     def litter(self, world: World, known: list[str]) -> list[str]:
-        explained = [paths.normal(path) for path in known]
+        explained = [safe_paths.normal(path) for path in known]
         found = []
         for place, before in world.before.items():
             top = world.values[place]
@@ -195,12 +194,12 @@ class Worlds:
         Codex keeps in a temporary folder for all its calls are not of one of them."""
         top = world.values[place]
         if place == "SHM" or (place == "TMP" and not self._own_tmp):
-            near = seeing.names_below(top, shallow=True)
+            near = path_view.names_below(top, shallow=True)
             return {name for name in near if world.owns(name) or (place == "TMP" and is_mount_point(name))}
         others = [one for one in self._live.values() if one is not world]
         return {
             name
-            for name in seeing.names_below(top)
+            for name in path_view.names_below(top)
             if place not in ("TMP", "TMPDIR")
             or not (is_register(name) or any(one.owns(name.split("/")[0]) for one in others))
         }
@@ -261,7 +260,7 @@ def _once(act: Callable[[], None]) -> None:
 
 def _explains(known: str, path: str) -> bool:
     """It is it, lies below it, or is a folder that had to be there for it."""
-    return path == known or paths.is_below(path, known) or paths.is_below(known, path)
+    return path == known or safe_paths.is_below(path, known) or safe_paths.is_below(known, path)
 
 
 def _listed(folder: str) -> set[str]:
@@ -277,7 +276,7 @@ def _removed(folder: str, chosen: Callable[[str], bool]) -> list[str]:
     except OSError:
         return []
     try:
-        return [one for name in os.listdir(here) if chosen(name) for one in paths.remove(name, here)]
+        return [one for name in os.listdir(here) if chosen(name) for one in safe_paths.remove(name, here)]
     finally:
         os.close(here)
 

@@ -17,13 +17,12 @@ from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.plan_key import PlannedNothing
-from pytest_codexsandbox.releases import download_estimate as forecasting
-from pytest_codexsandbox.releases import sources as places
+from pytest_codexsandbox.releases import download_estimate, sources
 from pytest_codexsandbox.releases.artefact import Artefact, Run
 from pytest_codexsandbox.releases.download_estimate import Forecast
 from pytest_codexsandbox.releases.platform_tag import here
 from pytest_codexsandbox.releases.version_names import release_name
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 CONTAINERS: Final = "every cell in a container"
 REGISTRY_LIMIT: Final = 5.0  # seconds in which pip and npm answer, for all unknown releases together
@@ -69,21 +68,21 @@ def forecasts(subjects: Sequence[SubjectSpec], cache: Path, *, limit: float = RE
 
     def run(command: Command) -> Finished:
         rest = max(0.1, limit + 1 - (time.monotonic() - begun))  # ends after the answer stopped counting
-        return proc.run(msgspec.structs.replace(command, timeout=min(command.timeout, rest)))
+        return process.run(msgspec.structs.replace(command, timeout=min(command.timeout, rest)))
 
     try:
-        told = {spec.label: forecasting.from_data(spec, cache) for spec in subjects if not spec.path}
+        told = {spec.label: download_estimate.from_data(spec, cache) for spec in subjects if not spec.path}
     except NotHad:  # no Codex runs on this machine at all: the plan calls its promises not applicable
         return {}
     unknown = [label for label, found in told.items() if found is None]
-    asked = {(label, find): partial(_asked, label, find, run) for label in unknown for find in places.EVERYWHERE}
+    asked = {(label, find): partial(_asked, label, find, run) for label in unknown for find in sources.EVERYWHERE}
     answers = within(asked, limit)
-    heard = {label: [answers.get((label, find)) for find in places.EVERYWHERE] for label in unknown}
+    heard = {label: [answers.get((label, find)) for find in sources.EVERYWHERE] for label in unknown}
     return {label: found or _heard(release_name(label), heard[label], limit) for label, found in told.items()}
 
 
 def _asked(label: str, find: Find, run: Run) -> Forecast:
-    return forecasting.sized(find(release_name(label), here(), run=run))
+    return download_estimate.sized(find(release_name(label), here(), run=run))
 
 
 def _heard(release: str, answers: Sequence[Forecast | Exception | None], limit: float) -> Forecast:
@@ -93,7 +92,7 @@ def _heard(release: str, answers: Sequence[Forecast | Exception | None], limit: 
         return found
     refusals = [one for one in answers if isinstance(one, NotHad)]
     if len(refusals) == len(answers):
-        return forecasting.refusal(release, places.refused(release, refusals, exists=False))
+        return download_estimate.refusal(release, sources.refused(release, refusals, exists=False))
     for one in answers:
         if isinstance(one, Exception) and not isinstance(one, NotHad):
             raise one

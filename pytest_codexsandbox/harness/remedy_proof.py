@@ -17,7 +17,7 @@ from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.harness.environment_pool import IN_A_ROW
 from pytest_codexsandbox.harness.observation_cache import BenchOptions
 from pytest_codexsandbox.harness.trial_runner import rehearse
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.matrix.container_cells import of_values
 from pytest_codexsandbox.model.record import Record
@@ -85,7 +85,7 @@ class Starts:
 
 def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: Say = silent) -> Rehearsed:
     """Each place in a container of its own, which is gone when its records are there, or the wait is broken off."""
-    pairs = [pair for pair in survey.promises(shipped("scenarios")) if pair[0].id == _PROMISE]
+    pairs = [pair for pair in scenario_index.promises(shipped("scenarios")) if pair[0].id == _PROMISE]
 
     def rehearsed(place: Place, policies: Sequence[str]) -> Records:
         bwrap = SHIPPED.bwrap(place.bwrap)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pytest_codexsandbox.api import WRITE_REFUSALS
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.harness import act_effects as sides
+from pytest_codexsandbox.harness import act_effects
 from pytest_codexsandbox.harness.batteries import act_id
 from pytest_codexsandbox.harness.user_command import Compared
 from pytest_codexsandbox.model.act import Act, DoneAct, Look
@@ -41,16 +41,16 @@ class RealTrial:
         for copy in range(self.copies()):
             inside, outside = self._side(act, copy), self._control_side(act, copy)
             spec = self._act(act)
-            visible = spec.verb in sides.CHANGING | sides.ARRIVING or bool(spec.looks)
+            visible = spec.verb in act_effects.CHANGING | act_effects.ARRIVING or bool(spec.looks)
             held = inside.ran and not inside.row.ok and inside.row.errno in errno and not inside.showed
             leak = inside.row.ok or inside.showed
             self._add(
                 act,
                 copy=copy,
                 claim=claim or f"{what(spec)} is refused ({' or '.join(errno)})",
-                saw=sides.told(inside, spec),
+                saw=act_effects.told(inside, spec),
                 held=held,
-                control=sides.told(outside, spec),
+                control=act_effects.told(outside, spec),
                 control_held=inside.ran and outside.row.ok and (outside.showed or not visible),
                 reason=inside.row.errno or inside.row.detail,
                 direction="" if held else "leak" if leak else "wrong-claim",
@@ -66,9 +66,10 @@ class RealTrial:
                 act,
                 copy=copy,
                 claim=claim or f"{what(spec)} works, and its effect is seen from outside",
-                saw=sides.told(inside, spec) + "".join(f"; {path} is not what it is in the control" for path in other),
+                saw=act_effects.told(inside, spec)
+                + "".join(f"; {path} is not what it is in the control" for path in other),
                 held=held,
-                control=sides.told(outside, spec),
+                control=act_effects.told(outside, spec),
                 control_held=outside.row.ok and self._effect(outside, outside, spec, effect),
                 reason=inside.row.errno or inside.row.detail,
                 direction="" if held else "wrong-claim" if inside.row.ok else "denied",
@@ -96,13 +97,15 @@ class RealTrial:
             inside, outside = self.observed(copy), self.controlled(copy)
             done = all(one.finished or one.ended == "exit" for one in (inside, outside))
             # Of a search that found something nobody doubts that it sees.
-            blind = [] if inside.litter else sides.not_searched(inside, outside)
-            told = f"the search did not see {', '.join(blind)}" if blind else sides.left_behind(outside, told=True)
+            blind = [] if inside.litter else act_effects.not_searched(inside, outside)
+            told = (
+                f"the search did not see {', '.join(blind)}" if blind else act_effects.left_behind(outside, told=True)
+            )
             self._add(
                 "",
                 copy=copy,
                 claim=claim or "the call leaves nothing behind that no act explains",
-                saw=sides.left_behind(inside),
+                saw=act_effects.left_behind(inside),
                 held=not inside.litter,
                 control=told,
                 control_held=done and not outside.litter and not blind,
@@ -121,10 +124,10 @@ class RealTrial:
         return self._control_side(act, copy).row
 
     def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> Look:
-        return sides.look_of(self.observed(copy), self._id(act), path, before=before)
+        return act_effects.look_of(self.observed(copy), self._id(act), path, before=before)
 
     def control_look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> Look:
-        return sides.look_of(self.controlled(copy), self._id(act), path, before=before)
+        return act_effects.look_of(self.controlled(copy), self._id(act), path, before=before)
 
     def observed(self, copy: int = 0) -> Observation:
         return self.seen[copy]
@@ -140,19 +143,19 @@ class RealTrial:
         return policy.network or not policy.sandboxed
 
     # ---- inside
-    def _effect(self, done: sides.Side, control: sides.Side, spec: Act, effect: str) -> bool:
+    def _effect(self, done: act_effects.Side, control: act_effects.Side, spec: Act, effect: str) -> bool:
         if effect:
             return effect in done.changed
-        if spec.verb in sides.CHANGING:
+        if spec.verb in act_effects.CHANGING:
             return bool(done.changed)
-        if spec.verb in sides.ARRIVING:
+        if spec.verb in act_effects.ARRIVING:
             return bool(done.arrived)
-        return spec.verb not in sides.COMPARED or done.row.value == control.row.value
+        return spec.verb not in act_effects.COMPARED or done.row.value == control.row.value
 
-    def _otherwise(self, act: str, copy: int, control: sides.Side, effect: str) -> tuple[str, ...]:
+    def _otherwise(self, act: str, copy: int, control: act_effects.Side, effect: str) -> tuple[str, ...]:
         """What the act has made, seen from outside, and the control has made otherwise."""
-        paths = (effect,) if effect else control.changed if self._act(act).verb in sides.CHANGING else ()
-        return sides.unlike(self.observed(copy), self.controlled(copy), self._id(act), paths)
+        paths = (effect,) if effect else control.changed if self._act(act).verb in act_effects.CHANGING else ()
+        return act_effects.unlike(self.observed(copy), self.controlled(copy), self._id(act), paths)
 
     def _act(self, name: str) -> Act:
         if name not in self.promise.acts:
@@ -165,11 +168,11 @@ class RealTrial:
         names = tuple(self.promise.acts)
         return act_id(self.promise, name or (names[0] if names else ""))
 
-    def _side(self, name: str, copy: int) -> sides.Side:
-        return sides.side(self.seen[copy], act_id(self.promise, name), self._act(name))
+    def _side(self, name: str, copy: int) -> act_effects.Side:
+        return act_effects.side(self.seen[copy], act_id(self.promise, name), self._act(name))
 
-    def _control_side(self, name: str, copy: int) -> sides.Side:
-        return sides.side(self.control[copy], act_id(self.promise, name), self._act(name))
+    def _control_side(self, name: str, copy: int) -> act_effects.Side:
+        return act_effects.side(self.control[copy], act_id(self.promise, name), self._act(name))
 
     def _add(
         self,

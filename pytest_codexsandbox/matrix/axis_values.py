@@ -12,8 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.matrix import generator_files as generators
-from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix import generator_files, toml_files
 from pytest_codexsandbox.matrix.axis_files import Catalogue
 from pytest_codexsandbox.matrix.exclusions import ENGINE
 from pytest_codexsandbox.matrix.where_clause import is_range, parse
@@ -63,8 +62,8 @@ class AxisValues:
         if axis == "codex":
             found |= set(_releases())
         if axis == "generator":
-            found |= {name for folder in self._folders for name in generators.files(folder)}
-            found |= {path.stem for path in (shipped("matrix") / "incidents" / generators.FOLDER).glob("*.toml")}
+            found |= {name for folder in self._folders for name in generator_files.files(folder)}
+            found |= {path.stem for path in (shipped("matrix") / "incidents" / generator_files.FOLDER).glob("*.toml")}
         return tuple(sorted(filter(None, found)))
 
     def _is_a_machine(self, text: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import pairwise as pairs
+from pytest_codexsandbox.matrix import pairwise
 from pytest_codexsandbox.matrix.axis_files import Catalogue
 from pytest_codexsandbox.matrix.combinations import UNAVAILABLE, Left, Row, Space, narrowed
 from pytest_codexsandbox.matrix.exclusions import ENGINE, rules
@@ -74,7 +74,7 @@ class Choice:
 
     def picked(self, strength: int) -> Picked:
         locked = self.locked(strength)
-        rows, coverage = pairs.cover(self.space, strength, kept=(*locked, *stand_ins(self.space, locked)))
+        rows, coverage = pairwise.cover(self.space, strength, kept=(*locked, *stand_ins(self.space, locked)))
         return Picked(rows=rows, coverage=coverage)
 
     @property
@@ -92,7 +92,7 @@ class Choice:
 
     def to_lock(self, strength: int) -> tuple[Row, ...]:
         """What is to be locked: as if everything could be had, and whatever the installed Codex is today."""
-        rows, _ = pairs.cover(self.space, strength, kept=self.locked(strength))
+        rows, _ = pairwise.cover(self.space, strength, kept=self.locked(strength))
         named = {label: INSTALLED for label, one in self._subjects.items() if one.source == INSTALLED}
         return tuple((*row[:-1], named.get(row[-1], row[-1])) for row in rows)
 

@@ -11,9 +11,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.matrix import decision_table as rows
-from pytest_codexsandbox.matrix import generator_files as generators
-from pytest_codexsandbox.matrix import generator_specs
+from pytest_codexsandbox.matrix import decision_table, generator_files, generator_specs
 from pytest_codexsandbox.matrix.plan import OWN_CALL, Side, Sides, rides
 from pytest_codexsandbox.matrix.request_channels import UNTOLD, is_told
 from pytest_codexsandbox.matrix.select import is_standing
@@ -63,7 +61,7 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
 
     def row(self, cell: Cell, wish: Wish, version: str = "") -> Row | None:
         """Of its decision matrix, the one that decides. `version`: as that Codex says it; "" as a plan knows it."""
-        found = rows.row(self.declaration(cell), wish, version or release_of(cell))
+        found = decision_table.row(self.declaration(cell), wish, version or release_of(cell))
         return found if found is not None or self.generator(cell).told else UNTOLD
 
     def expected(self, cell: Cell, wish: Wish, version: str = "") -> Expect:
@@ -79,12 +77,12 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def case(self, cell: Cell, name: str, version: str = "") -> Case:
-        own = rows.cases(self.declaration(cell), version or release_of(cell)) if is_row(name) else ()
+        own = decision_table.cases(self.declaration(cell), version or release_of(cell)) if is_row(name) else ()
         return next(case for case in (*own, *self.cases) if case.id == name)
 
     def ruled_out(self, cell: Cell, case: str, version: str) -> str:
         """Why a row of its decision matrix says nothing of this Codex."""
-        return rows.ruled_out(self.declaration(cell), case, version)
+        return decision_table.ruled_out(self.declaration(cell), case, version)
 
 
 def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers:
@@ -94,7 +92,7 @@ def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers
     )
 
     asked = generator_specs.asked([text for text in texts if text.strip() != NONE], beside=beside, base=base)
-    there = {name: generator_specs.of_declaration(name, beside) for name in generators.files(beside)}
+    there = {name: generator_specs.of_declaration(name, beside) for name in generator_files.files(beside)}
     named = {one.name: msgspec.structs.replace(one, told=is_told(one)) for one in asked}
     return Writers(
         generators={**there, **named}, asked=tuple(named), cases=shipped_cases(),
@@ -149,7 +147,7 @@ def with_corpus(plan: Plan, writers: Writers, promises: Iterable[Promise]) -> Pl
 def _row(generator: Generator) -> GeneratorRow:
     declaration = generator.declaration
     pinned = [name.rpartition("==")[2] for name in declaration.install.values() if "==" in name]
-    why = tuple(case.why for case in rows.cases(declaration, ""))
+    why = tuple(case.why for case in decision_table.cases(declaration, ""))
     return GeneratorRow(
         name=generator.name,
         spec=generator.as_asked,
@@ -205,7 +203,7 @@ class _Cases:
 
     def _found(self, promise: Promise, cell: Cell) -> Iterator[str]:
         if promise.id in OF_ROWS:
-            yield from map(rows.name_of, range(len(self._writers.declaration(cell).semantics)))
+            yield from map(decision_table.name_of, range(len(self._writers.declaration(cell).semantics)))
         match promise.over:
             case "configs":
                 yield from (case.id for case in self._writers.cases)

@@ -11,8 +11,7 @@ import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import decision_table as rows
-from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix import decision_table, toml_files
 from pytest_codexsandbox.matrix.suggestions import known
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where_clause import is_range
@@ -83,11 +82,13 @@ def _check_row(file: TomlFile, index: int, row: Row) -> None:
     for name, value in row.when.items():
         if name == "version":
             _check_range(value, place)
-        elif name not in rows.WORDS:
+        elif name not in decision_table.WORDS:
             raise WrongInput(f"when: {name!r} is nothing that can be asked for", where=place,
-                             why=known(name, ("version", *rows.WORDS)))  # fmt: skip
-        elif value not in rows.WORDS[name]:
-            raise WrongInput(f"when: {name} is never {value!r}", where=place, why=known(value, rows.WORDS[name]))
+                             why=known(name, ("version", *decision_table.WORDS)))  # fmt: skip
+        elif value not in decision_table.WORDS[name]:
+            raise WrongInput(
+                f"when: {name} is never {value!r}", where=place, why=known(value, decision_table.WORDS[name])
+            )
     _check_kept(row.expect, file.place("expect", table="semantics", index=index))
     for root in row.expect.roots or ():
         name, _, _ = root.partition("/")
@@ -107,7 +108,7 @@ def _check_kept(expect: Expect, place: str) -> None:
 
 def _check_decides(file: TomlFile, index: int, found: Declaration) -> None:
     """A row that nothing leads to would be asked for and never tell."""
-    earlier = rows.shadowed(found, index)
+    earlier = decision_table.shadowed(found, index)
     if earlier:
         raise WrongInput(
             f"row {index + 1} never decides: row {earlier} takes all that it speaks of",

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import generator_files
 from pytest_codexsandbox.matrix.suggestions import known
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.model.generator_spec import FOLDERS, PLACEHOLDERS, SCHEMES, Generator, Scheme, Spec
@@ -49,7 +49,7 @@ def _all(
     text: str, before: Mapping[str, Generator], *, beside: Path | None, base: Path, where: str
 ) -> tuple[Generator, ...]:
     if text.strip() == REAL:
-        return tuple(of_declaration(name, beside) for name in generators.real(beside))
+        return tuple(of_declaration(name, beside) for name in generator_files.real(beside))
     name, rest = _split_name(text, where)
     declared = _declared(rest.strip(), beside, base)
     if declared is not None:
@@ -60,9 +60,9 @@ def _all(
 
 def _declared(text: str, beside: Path | None, base: Path) -> Generator | None:
     """A bare name of the catalogue or of the folder `generators` beside `base`, or the path of a declaration."""
-    if text in generators.files(beside):
+    if text in generator_files.files(beside):
         return of_declaration(text, beside)
-    own = base / generators.FOLDER / f"{text}.toml"
+    own = base / generator_files.FOLDER / f"{text}.toml"
     if is_value(text) and own.is_file():
         return of_file(own)
     if text.endswith(".toml") and not re.search(r"\s", text):
@@ -74,17 +74,17 @@ def _declared(text: str, beside: Path | None, base: Path) -> Generator | None:
 
 
 def of_declaration(name: str, beside: Path | None = None) -> Generator:
-    generators.declared(name, beside)
-    return of_file(generators.files(beside)[name], beside)
+    generator_files.declared(name, beside)
+    return of_file(generator_files.files(beside)[name], beside)
 
 
 def of_file(path: Path, beside: Path | None = None) -> Generator:
-    declaration: Declaration = generators.load(path)
+    declaration: Declaration = generator_files.load(path)
     base = path.resolve().parent
     spec = parse(declaration.run, beside=beside, base=base, where=f"{path} (run)")
     for text in (*declaration.env.values(), *declaration.setup, *declaration.installed):
         check_placeholders(text, str(path))
-    shipped = path.resolve() == generators.files().get(declaration.name)
+    shipped = path.resolve() == generator_files.files().get(declaration.name)
     return Generator(
         name=declaration.name, spec=spec, declaration=declaration, base=str(base),
         file="" if shipped else str(base / path.name),
@@ -155,7 +155,7 @@ def _parts(text: str, before: Mapping[str, Generator], beside: Path | None, wher
     names = [name.strip() for name in text.split(",")]
     if len(names) < 2 or not all(names):
         raise WrongInput("a chain names two generators or more", where=where, next_step="chain:one,other,one")
-    every = {*before, *generators.files(beside)}
+    every = {*before, *generator_files.files(beside)}
     for name in names:
         if name not in every:
             raise WrongInput(f"chain: there is no generator {name!r}", where=where, why=known(name, every),
@@ -165,7 +165,9 @@ def _parts(text: str, before: Mapping[str, Generator], beside: Path | None, wher
 
 def _part(name: str, before: Mapping[str, Generator], beside: Path | None, where: str) -> Generator:
     named = before.get(name)
-    is_chain = named.spec.scheme == "chain" if named else generators.declared(name, beside).run.startswith("chain:")
+    is_chain = (
+        named.spec.scheme == "chain" if named else generator_files.declared(name, beside).run.startswith("chain:")
+    )
     if is_chain:  # asked before it is taken apart: it may name itself
         raise WrongInput(f"chain: {name} is a chain itself", where=where, next_step="name its generators instead")
     return named or of_declaration(name, beside)

@@ -10,9 +10,7 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import axis_files as axes
-from pytest_codexsandbox.matrix import lockfile as locked
-from pytest_codexsandbox.matrix import toml_files
+from pytest_codexsandbox.matrix import axis_files, lockfile, toml_files
 from pytest_codexsandbox.matrix.axis_files import Catalogue
 from pytest_codexsandbox.matrix.lockfile import Lock
 from pytest_codexsandbox.matrix.suggestions import known
@@ -66,7 +64,7 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
     skip: tuple[str, ...] = ()  # globs of promises that are not measured
     exclude: tuple[Exclude, ...] = ()
     containers: Containers | None = None
-    catalogue: Catalogue = axes.SHIPPED
+    catalogue: Catalogue = axis_files.SHIPPED
     path: Path | None = None
     lock: Lock | None = None
 
@@ -77,7 +75,7 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def presets() -> tuple[str, ...]:
     """What is there to measure with."""
-    return tuple(sorted(path.stem for path in _folder().glob("*.toml") if not path.name.endswith(locked.SUFFIX)))
+    return tuple(sorted(path.stem for path in _folder().glob("*.toml") if not path.name.endswith(lockfile.SUFFIX)))
 
 
 def offered() -> tuple[str, ...]:
@@ -101,7 +99,7 @@ def load(name_or_path: str) -> MatrixFile:
         preset=name_or_path, description=written.description, environments=written.environments,
         doors=written.doors, policies=written.policies, releases=written.releases, exclude=written.exclude,
         containers=containers, catalogue=catalogue, path=path, skip=written.skip, generators=written.generators,
-        lock=locked.read(locked.path_of(path)) if containers is not None else None,
+        lock=lockfile.read(lockfile.path_of(path)) if containers is not None else None,
     )  # fmt: skip
 
 
@@ -135,7 +133,7 @@ def _catalogue(file: TomlFile, asked: Containers | None) -> Catalogue:
     written = asked.images if asked is not None else ()
     split = written.items() if isinstance(written, dict) else [_halves(file, text) for text in written]
     place = file.place("images")
-    images = tuple(axes.of_reference(name, reference, where=place) for name, reference in split)
+    images = tuple(axis_files.of_reference(name, reference, where=place) for name, reference in split)
     own = file.path.parent.resolve() != _folder().resolve()
     return Catalogue(beside=file.path.parent.resolve() if own else None, images=images)
 

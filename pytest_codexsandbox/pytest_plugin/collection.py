@@ -21,7 +21,7 @@ from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
 from pytest_codexsandbox.model.policy import NAMED, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import nameable
-from pytest_codexsandbox.pytest_plugin import deferred_errors as refusing
+from pytest_codexsandbox.pytest_plugin import deferred_errors
 from pytest_codexsandbox.pytest_plugin.deselection import Deselection
 from pytest_codexsandbox.pytest_plugin.fixture_owner import is_ours, keep_ours
 from pytest_codexsandbox.pytest_plugin.run import Run, of, usage_errors
@@ -74,7 +74,7 @@ class Collection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         found = declared(metafunc.function)
-        with refusing.remembering(self.config):
+        with deferred_errors.remembering(self.config):
             asked = next((name for name in (TRIAL, WRITING) if name in metafunc.fixturenames), "")
             if found is not None and asked and is_shipped(metafunc):
                 keep_ours(metafunc, asked)
@@ -90,7 +90,7 @@ class Collection:
             mark(item)
         self._standing = [item for item in items if standing(item)]
         result = yield
-        with refusing.remembering(self.config):
+        with deferred_errors.remembering(self.config):
             self._settle(session, items)
         return result
 
@@ -106,9 +106,9 @@ class Collection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """The last word: what another plugin dropped (`--lf`, a shuffle, a slice) of the standing items comes back."""
-        with refusing.remembering(self.config):
+        with deferred_errors.remembering(self.config):
             self._conclude(session)
-        refusing.say(self.config, session.items)
+        deferred_errors.say(self.config, session.items)
 
     # ---- inside
     def _conclude(self, session: pytest.Session) -> None:

@@ -16,8 +16,7 @@ from pytest_codexsandbox import __version__
 from pytest_codexsandbox.environments.host_facts import boot_id
 from pytest_codexsandbox.environments.run_dirs import claim, remove_owned
 from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
-from pytest_codexsandbox.harness import exit_code as settling
-from pytest_codexsandbox.harness import feasibility
+from pytest_codexsandbox.harness import exit_code, feasibility
 from pytest_codexsandbox.harness.durations import Times
 from pytest_codexsandbox.journal.store import Journal
 from pytest_codexsandbox.matrix.combinations import UNAVAILABLE
@@ -32,8 +31,7 @@ from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED
-from pytest_codexsandbox.pytest_plugin import preparation
-from pytest_codexsandbox.pytest_plugin import report_payload as payload
+from pytest_codexsandbox.pytest_plugin import preparation, report_payload
 from pytest_codexsandbox.pytest_plugin.deselection import DESELECTED
 from pytest_codexsandbox.pytest_plugin.hook_calls import Onlookers
 from pytest_codexsandbox.pytest_plugin.journal_readback import read_back, result_files
@@ -188,7 +186,7 @@ class Controller:
 
     # ---- while items run
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        carried = payload.get(report)
+        carried = report_payload.get(report)
         lines, record = (carried.lines, carried.record) if carried else ((), None)
         self.times.take(report.nodeid, report.duration, lines, record)
         if carried is None or self.journal is None:
@@ -198,7 +196,7 @@ class Controller:
             self._agrees(line)
         self.environments += [line for line in lines if isinstance(line, EnvironmentLine)]
         if lines:  # pytest keeps every report until the end
-            payload.put(report, msgspec.structs.replace(carried, lines=()))
+            report_payload.put(report, msgspec.structs.replace(carried, lines=()))
         self.in_codex += carried.seconds_in_codex
         if carried.record is not None:
             self.nodeids[carried.record.key] = report.nodeid
@@ -249,8 +247,8 @@ class Controller:
         """Returns the exit status of the run: the one that the screen and the journal name, whatever others made of
         it. A failure that comes from elsewhere after a run that passed is written into the journal."""
         if self.code is None:
-            began = self.journal is not None and given not in settling.PYTEST_OWN
-            return tell_last(self.config, settling.NO_END) if began else given
+            began = self.journal is not None and given not in exit_code.PYTEST_OWN
+            return tell_last(self.config, exit_code.NO_END) if began else given
         if self.code == 0 and given != 0 and self.journal is not None:
             self.code = self._conclude(self.journal, self._outcome(incomplete=self.fault, overruled=True))
             tell_last(self.config, self.reasons[0])
@@ -275,7 +273,7 @@ class Controller:
                 self.code = self._conclude(journal, last)
         return self.code
 
-    def _conclude(self, journal: Journal, outcome: settling.Outcome) -> int:
+    def _conclude(self, journal: Journal, outcome: exit_code.Outcome) -> int:
         """Writes the journal's last line, again if there is one, and then the reports that are made of the journal."""
         assert self.plan is not None and self.applied is not None
         records = self.applied.records
@@ -300,13 +298,13 @@ class Controller:
             return tuple(completed)
         return (*reports(asked.reports, self.done, folder, shown=self._near(folder)), *completed)
 
-    def _outcome(self, *, incomplete: str, overruled: bool = False) -> settling.Outcome:
+    def _outcome(self, *, incomplete: str, overruled: bool = False) -> exit_code.Outcome:
         assert self.plan is not None and self.applied is not None
         plan, applied, ended = self.plan, self.applied, self.ended
-        return settling.exit_code(
+        return exit_code.exit_code(
             applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
-            pytest_code=ended if ended in settling.PYTEST_OWN else 0, other_failures=self._foreign(ended),
-            overruled=overruled or ended not in (0, 1, *settling.PYTEST_OWN),
+            pytest_code=ended if ended in exit_code.PYTEST_OWN else 0, other_failures=self._foreign(ended),
+            overruled=overruled or ended not in (0, 1, *exit_code.PYTEST_OWN),
             stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
             changed=self._changed(), incomplete=incomplete, unwritten=tuple(self.unwritten),
             hooks=self.onlookers.faults, strict=self.run.settings.strict,
@@ -322,8 +320,8 @@ class Controller:
     def _apply(self, journal: Journal, plan: Plan) -> Applied:
         """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
         states = settle(plan.keys, tuple(self.records), plan.not_applicable)
-        applied = settling.settle(
-            plan, self.records, self.run.deviations, versions=settling.versions(plan.cells, self.versions),
+        applied = exit_code.settle(
+            plan, self.records, self.run.deviations, versions=exit_code.versions(plan.cells, self.versions),
             today=datetime.now(UTC).date(),
         )  # fmt: skip
         self.notes += _first_of(applied.refused)

@@ -23,7 +23,7 @@ from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import RED, Verdict
-from pytest_codexsandbox.pytest_plugin import report_payload as payload
+from pytest_codexsandbox.pytest_plugin import report_payload
 from pytest_codexsandbox.pytest_plugin.collection import KEY
 from pytest_codexsandbox.pytest_plugin.fixtures import FAULT, LOST, NOT_APPLICABLE, TRIAL
 from pytest_codexsandbox.pytest_plugin.run import Run, of
@@ -65,8 +65,10 @@ class Recording:
             setattr(report, TOLD, record.suite != USER)
             self._attach(item, record)
         if record is not None or self.run.pending:
-            carried = payload.Payload(lines=tuple(self.run.drain()), record=record, seconds_in_codex=self.run.spent())
-            payload.put(report, carried)
+            carried = report_payload.Payload(
+                lines=tuple(self.run.drain()), record=record, seconds_in_codex=self.run.spent()
+            )
+            report_payload.put(report, carried)
         return report
 
     @pytest.hookimpl(wrapper=True)

@@ -17,13 +17,12 @@ from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.generators.required_paths import need_programs
-from pytest_codexsandbox.harness import option_conflicts as combinations
-from pytest_codexsandbox.harness import planner as choosing
+from pytest_codexsandbox.harness import option_conflicts, planner
 from pytest_codexsandbox.harness.baseline_checks import STANDING
 from pytest_codexsandbox.harness.canaries import Canaries
 from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
 from pytest_codexsandbox.harness.planner import Known
-from pytest_codexsandbox.matrix import expectations as known
+from pytest_codexsandbox.matrix import expectations
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.matrix.generator_cells import DOOR, Writers, axis, sides, with_corpus, writers
@@ -42,8 +41,7 @@ from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.protocols import Subject
-from pytest_codexsandbox.pytest_plugin import hook_calls as others
-from pytest_codexsandbox.pytest_plugin import run_folder as runfolder
+from pytest_codexsandbox.pytest_plugin import hook_calls, run_folder
 from pytest_codexsandbox.pytest_plugin.options import base, typed
 from pytest_codexsandbox.pytest_plugin.path_masking import Masks, places_of
 from pytest_codexsandbox.pytest_plugin.settings import Settings, need_none, settings, workers
@@ -53,7 +51,7 @@ from pytest_codexsandbox.registry import cache_folder, names, shipped
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.user_binaries import candidate
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import Progress
 
 if TYPE_CHECKING:
@@ -137,14 +135,14 @@ class Run:
             return msgspec.json.decode(told, type=Known)
         asked = self.settings
         try:
-            known = choosing.look(
+            known = planner.look(
                 self.matrix, asked.report_dir, subjects=self.subjects, workers=workers(self.config),
                 hosts=asked.docker_hosts, scale=asked.timeout_scale,
             )  # fmt: skip
         except KeyboardInterrupt:  # pytest ends its collection all the same: nobody is asked a second time
             self.__dict__["circumstances"] = Known()
             raise
-        return choosing.for_listing(known) if self.config.getoption("collectonly") else known
+        return planner.for_listing(known) if self.config.getoption("collectonly") else known
 
     def told(self) -> str:
         """To a worker: the same, and what was picked by it."""
@@ -153,20 +151,20 @@ class Run:
     @cached_property
     def expanded(self) -> Expanded:
         asked, words = self.settings, typed(self.config)
-        combinations.refuse_without_containers(
+        option_conflicts.refuse_without_containers(
             words, matrix=self.matrix.name, containers=self.matrix.containers is not None
         )
-        combinations.refuse_beside_paths(words, paths=not self.only_shipped)
-        combinations.refuse_twice_free(words)
-        found = choosing.expanded(
+        option_conflicts.refuse_beside_paths(words, paths=not self.only_shipped)
+        option_conflicts.refuse_twice_free(words)
+        found = planner.expanded(
             self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts,
             generators=axis(self.generators, self.writers) if self.generators else (),
         )  # fmt: skip
-        return others.changed(self.config, found)
+        return hook_calls.changed(self.config, found)
 
     @cached_property
     def fingerprints(self) -> tuple[Fingerprint, ...]:
-        return fingerprints(others.fingerprint_folders(self.config))
+        return fingerprints(hook_calls.fingerprint_folders(self.config))
 
     @cached_property
     def subjects(self) -> tuple[SubjectSpec, ...]:
@@ -210,7 +208,7 @@ class Run:
             sides=self._sides,
         )  # fmt: skip
         plan = with_corpus(plan, self.writers, self.promises.values()) if self.generators else plan
-        return choosing.trimmed(plan, self._budget, self.circumstances)
+        return planner.trimmed(plan, self._budget, self.circumstances)
 
     def sides_of(self, cell: Cell, door: str, policies: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Where a test of the user's own is asked: beside a generator, where a file counts, under what it leads to."""
@@ -249,12 +247,14 @@ class Run:
         return place
 
     @cached_property
-    def deviations(self) -> tuple[known.Deviation, ...]:
+    def deviations(self) -> tuple[expectations.Deviation, ...]:
         paths = (shipped("matrix") / "expectations" / "known.toml", *self.settings.expectations)
         names = (*self.promises, *self.user_promises)
         causes = (*(one.id for one in self.fingerprints), *(one.fingerprint for one in DERIVED))
         cells = [cell.axes for cell in self.expanded.cells]
-        return known.load(paths, promises=names, fingerprints=causes, cells=cells, beside=self.matrix.catalogue.beside)
+        return expectations.load(
+            paths, promises=names, fingerprints=causes, cells=cells, beside=self.matrix.catalogue.beside
+        )
 
     def cover(self, key: Key, record: Record, version: str) -> Record:
         """The record as the known deviations see it, for the sign that pytest shows at once."""
@@ -262,7 +262,9 @@ class Run:
             return record
         today = datetime.now(UTC).date()
         versions = {key.cell: version} if version else {}
-        return known.apply(self.plan, {key: record}, self.deviations, versions=versions, today=today).records[key]
+        return expectations.apply(self.plan, {key: record}, self.deviations, versions=versions, today=today).records[
+            key
+        ]
 
     # ---- folders
     @cached_property
@@ -273,14 +275,14 @@ class Run:
             try:
                 Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as fault:
-                raise runfolder.none(Path(given).parent, fault.strerror or str(fault)) from fault
+                raise run_folder.none(Path(given).parent, fault.strerror or str(fault)) from fault
             return Path(given)
-        return runfolder.fresh(self.settings.report_dir)
+        return run_folder.fresh(self.settings.report_dir)
 
     def adopt(self, folder: Path) -> None:
         """The folder that workers made before anybody kept a journal."""
         self.__dict__["folder"] = folder
-        runfolder.pass_over(folder.parent)
+        run_folder.pass_over(folder.parent)
 
     @cached_property
     def worlds(self) -> Path:
@@ -355,7 +357,7 @@ class Run:
         scale = self.settings.timeout_scale
 
         def run(command: Command) -> Finished:
-            return proc.run(msgspec.structs.replace(command, timeout=command.timeout * scale))
+            return process.run(msgspec.structs.replace(command, timeout=command.timeout * scale))
 
         try:
             return resolve(spec, cache=cache, progress=progress, run=run)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.harness import option_values as asking
+from pytest_codexsandbox.harness import option_values
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.pytest_plugin.options import FLAG, NO, YES, base, dest, ini, preset_of_ini, report_dir
 
@@ -58,9 +58,9 @@ def settings(config: pytest.Config) -> Settings:
         expectations=tuple(base(config, "expectations") / name for name in _lines(config, "expectations")),
         strict=_switch(config, "strict"),
         timeout_scale=_scale(config),
-        pairs=asking.pairs(_either(config, "pairs")),
-        budget=asking.budget(_either(config, "budget")),
-        docker_hosts=asking.hosts(_words(config, "docker-hosts")),
+        pairs=option_values.pairs(_either(config, "pairs")),
+        budget=option_values.budget(_either(config, "budget")),
+        docker_hosts=option_values.hosts(_words(config, "docker-hosts")),
         generators=_lines(config, "generator"),
         generator_in=str(_either(config, "generator-in") or ""),
         generator_unconfined=_switch(config, "generator-unconfined"),

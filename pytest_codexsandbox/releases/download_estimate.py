@@ -8,17 +8,14 @@ import msgspec
 
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases import installed_package as installation
-from pytest_codexsandbox.releases import known_releases as catalogue
-from pytest_codexsandbox.releases import npm, pypi
-from pytest_codexsandbox.releases import user_binaries as candidates
+from pytest_codexsandbox.releases import installed_package, known_releases, npm, pypi, user_binaries
 from pytest_codexsandbox.releases.artefact import Artefact, Run
 from pytest_codexsandbox.releases.npmrc import Registry
 from pytest_codexsandbox.releases.platform_tag import here, of_a_build
 from pytest_codexsandbox.releases.sources import published
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.version_names import release_name
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import NotReached, size_of
 
 
@@ -29,7 +26,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     why_not: str = ""  # why it cannot be had here, with what to do
 
 
-def forecast(spec: SubjectSpec, cache: Path, *, run: Run = proc.run) -> Forecast:
+def forecast(spec: SubjectSpec, cache: Path, *, run: Run = process.run) -> Forecast:
     """WrongInput for what is no release and for a binary that is none: no run would begin with it."""
     try:
         told = from_data(spec, cache)
@@ -48,16 +45,16 @@ def refusal(release: str, problem: NotHad) -> Forecast:
 def from_data(spec: SubjectSpec, cache: Path) -> Forecast | None:
     """Reads what this machine and the data say; None for a release that neither knows."""
     if spec.path:
-        candidates.examine(spec.path, of_a_build())
+        user_binaries.examine(spec.path, of_a_build())
         return Forecast(source="path", cached=True)
     platform = here()
     release = release_name(spec.release or spec.label)
-    there = installation.find()
+    there = installed_package.find()
     if spec.source != "installed" and Store(cache).find(release, platform.arch) is not None:
         return Forecast(source="cache", cached=True)
     if there is not None and there.release == release:
         return Forecast(source="installed", cached=True)
-    known = catalogue.known().get(release)
+    known = known_releases.known().get(release)
     if known is None:
         return None
     if known.pypi and pypi.command():

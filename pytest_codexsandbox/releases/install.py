@@ -14,7 +14,7 @@ from pytest_codexsandbox.releases.disk_space import full_disk, room_for
 from pytest_codexsandbox.releases.platform_tag import Platform
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.unpack import BadArchive, Unpacked, unpack_tar, unpack_wheel
-from pytest_codexsandbox.system import download as fetch
+from pytest_codexsandbox.system import download
 from pytest_codexsandbox.system.download import Progress
 
 TRIES: Final = 3
@@ -29,7 +29,7 @@ def install(artefact: Artefact, store: Store, staging: Path, platform: Platform,
         ensure_folder(place)
         try:
             return _install(artefact, store, place, platform, progress)
-        except fetch.NotReached as problem:
+        except download.NotReached as problem:
             if not rest:
                 raise
             progress.say(f"{problem.what}; trying again")
@@ -41,7 +41,7 @@ def _install(artefact: Artefact, store: Store, place: Path, platform: Platform, 
         unpacked = _unpacked(artefact, place, store.folder, platform, progress)
         origin = Origin(
             release=artefact.release, arch=platform.arch, source=artefact.source,
-            url=fetch.without_secrets(artefact.url), integrity=str(artefact.expected),
+            url=download.without_secrets(artefact.url), integrity=str(artefact.expected),
         )  # fmt: skip
         return store.put(place, binary=unpacked.binary, files=unpacked.files, origin=origin)
 
@@ -51,7 +51,7 @@ def _unpacked(artefact: Artefact, place: Path, cache: Path, platform: Platform, 
     broken: BadArchive | None = None
     result: Unpacked | None = None
     wheel = place.with_name(f"{place.name}.whl")
-    with fetch.download(
+    with download.download(
         artefact.url, expected=artefact.expected, progress=progress, label=label, headers=artefact.headers
     ) as stream:
         room_for(int(stream.total * _GROWS), cache)
@@ -75,10 +75,10 @@ def _unpacked(artefact: Artefact, place: Path, cache: Path, platform: Platform, 
 
 def _placed(problem: BadArchive | None, artefact: Artefact) -> BadArchive:
     what = problem or BadArchive("the archive is damaged")
-    return BadArchive(what.what, where=fetch.without_secrets(artefact.url), why=what.why, next_step=what.next_step)
+    return BadArchive(what.what, where=download.without_secrets(artefact.url), why=what.why, next_step=what.next_step)
 
 
-def _keep(stream: fetch.Download, path: Path) -> None:
+def _keep(stream: download.Download, path: Path) -> None:
     with path.open("wb") as file:
         while chunk := stream.read():
             file.write(chunk)

@@ -9,9 +9,7 @@ from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.protocols import Environment
-from pytest_codexsandbox.releases import installed_package as installation
-from pytest_codexsandbox.releases import known_releases as catalogue
-from pytest_codexsandbox.releases import user_binaries as candidates
+from pytest_codexsandbox.releases import installed_package, known_releases, user_binaries
 from pytest_codexsandbox.releases.artefact import Run
 from pytest_codexsandbox.releases.binary_cache import asked_by_each, digest_of, is_script, probed
 from pytest_codexsandbox.releases.cache_entry import Entry
@@ -23,7 +21,7 @@ from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.sources import published
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.version_names import release_name
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import Progress
 
 
@@ -44,16 +42,16 @@ class ResolvedSubject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(
-    spec: SubjectSpec, *, cache: Path, progress: Progress | None = None, offline: bool = False, run: Run = proc.run
+    spec: SubjectSpec, *, cache: Path, progress: Progress | None = None, offline: bool = False, run: Run = process.run
 ) -> ResolvedSubject:
     """WrongInput for a binary that is none, NotHad for a release that cannot be had, each with what to do."""
     if spec.path:
-        binary = candidates.examine(spec.path, of_a_build())
+        binary = user_binaries.examine(spec.path, of_a_build())
         return _resolved(spec, binary, "path", {"path": spec.path}, cache, run)
     platform = here()
     release = release_name(spec.release or spec.label)
     store = Store(cache)
-    there = installation.find()
+    there = installed_package.find()
     is_installed = there is not None and there.release == release
     if there is not None and is_installed and spec.source == "installed":
         return _installed(spec, there, cache, run)
@@ -99,9 +97,9 @@ def not_here(release: str, store: Store) -> NotHad:
     )  # fmt: skip
 
 
-def _installed(spec: SubjectSpec, there: installation.Installed, cache: Path, run: Run) -> ResolvedSubject:
+def _installed(spec: SubjectSpec, there: installed_package.Installed, cache: Path, run: Run) -> ResolvedSubject:
     return _resolved(
-        spec, there.binary, "installed", {"package": f"{installation.PACKAGE} {there.release}"}, cache, run
+        spec, there.binary, "installed", {"package": f"{installed_package.PACKAGE} {there.release}"}, cache, run
     )
 
 
@@ -119,5 +117,5 @@ def _resolved(
     release = "" if source == "path" else release_name(spec.release or spec.label)
     return ResolvedSubject(
         spec=spec, binary=binary, digest=digest, capabilities=found, version=found.version, source=source,
-        provenance=facts, disagreement=catalogue.disagreement(release, found) if release else "",
+        provenance=facts, disagreement=known_releases.disagreement(release, found) if release else "",
     )  # fmt: skip

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.releases import known_releases as catalogue
-from pytest_codexsandbox.releases import npm, pypi
+from pytest_codexsandbox.releases import known_releases, npm, pypi
 from pytest_codexsandbox.releases.artefact import Artefact, Run
 from pytest_codexsandbox.releases.platform_tag import Platform
 from pytest_codexsandbox.system.download import NotReached, NotThere
@@ -16,7 +15,7 @@ EVERYWHERE: Final = (pypi.find, npm.find)
 
 def published(release: str, platform: Platform, run: Run, get: Callable[[Artefact], T]) -> T:
     """From the first place that has it and gives it; bytes that are not the announced ones end the search."""
-    known = catalogue.known().get(release)
+    known = known_releases.known().get(release)
     places = EVERYWHERE if known is None or known.pypi else (npm.find,)
     refusals: list[NotHad] = []
     exists = known is not None

@@ -10,8 +10,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.model.verdict import SIGNS as SIGNS_OF
-from pytest_codexsandbox.reports import headlines as facts
-from pytest_codexsandbox.reports import readme_block
+from pytest_codexsandbox.reports import headlines, readme_block
 from pytest_codexsandbox.reports.consequences import split, worst
 from pytest_codexsandbox.reports.escape import ascii_only, clipped, markdown, markdown_block, markdown_code
 from pytest_codexsandbox.reports.generator_tally import Measured, measured, tally
@@ -66,7 +65,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 def blocks(journal: Journal) -> list[Block]:
     states = journal.states()
     found = measured(journal, states)
-    told = summaries(journal, found, facts.incomplete(journal, states))
+    told = summaries(journal, found, headlines.incomplete(journal, states))
     return [_block(summary, [one for one in found if one.row.name == summary.name]) for summary in told]
 
 
@@ -78,10 +77,10 @@ def _block(summary: Summary, cells: Sequence[Measured]) -> Block:
 
 
 def _where(summary: Summary, cells: Sequence[Measured]) -> str:
-    environments = facts.listed(dict.fromkeys(cell.cell.environment for cell in cells))
+    environments = headlines.listed(dict.fromkeys(cell.cell.environment for cell in cells))
     confined = f"confined by {summary.confined}" if summary.confined else "UNCONFINED"
     cases = f"{summary.cases:,} of {summary.corpus:,} cases"
-    return f"Codex {facts.listed(summary.codex, 8)} on {environments}; {confined}; {cases}; {summary.date}"
+    return f"Codex {headlines.listed(summary.codex, 8)} on {environments}; {confined}; {cases}; {summary.date}"
 
 
 def _table(cells: Sequence[Measured]) -> Table:
@@ -151,8 +150,8 @@ def _shown(block: Block, paint: Paint) -> Iterator[str]:
     yield from _aligned(block.table, paint)
     for reason in block.reasons:
         yield from paint.wrapped(
-            f"{facts.many(len(reason.records), 'check')} {reason.direction}, {reason.word}: "
-            f"{facts.listed(reason.promises, _PROMISES)}" + _in_cases(reason) + _follow(reason),
+            f"{headlines.many(len(reason.records), 'check')} {reason.direction}, {reason.word}: "
+            f"{headlines.listed(reason.promises, _PROMISES)}" + _in_cases(reason) + _follow(reason),
             first="   F ", indent=" " * 5,
         )  # fmt: skip
     for verdict, why in block.unmeasured[:_UNMEASURED]:
@@ -161,11 +160,15 @@ def _shown(block: Block, paint: Paint) -> Iterator[str]:
 
 
 def _in_cases(reason: Reason) -> str:
-    return f" ({facts.listed(reason.cases, _CASES)})" if reason.cases else ""
+    return f" ({headlines.listed(reason.cases, _CASES)})" if reason.cases else ""
 
 
 def _follow(reason: Reason) -> str:
-    return f"; {facts.many(len(reason.following), 'more check')} of what Codex does with it" if reason.following else ""
+    return (
+        f"; {headlines.many(len(reason.following), 'more check')} of what Codex does with it"
+        if reason.following
+        else ""
+    )
 
 
 def _aligned(table: Table, paint: Paint) -> Iterator[str]:
@@ -208,7 +211,7 @@ def marked(block: Block, level: str = "##") -> Iterator[str]:
     yield from (f"| {' | '.join(map(markdown, row))} |" for row in block.table.rows)
     yield ""
     for reason in block.reasons:
-        told = f"{facts.listed(reason.promises, 4)}{_in_cases(reason)}{_follow(reason)}"
+        told = f"{headlines.listed(reason.promises, 4)}{_in_cases(reason)}{_follow(reason)}"
         yield f"- **F** {len(reason.records):,} {reason.direction}, {markdown_code(reason.word)}: {markdown(told)}"
     yield from (f"- **{SIGNS_OF[verdict]}** {markdown(why)}" for verdict, why in block.unmeasured[:_UNMEASURED])
     yield ""

@@ -19,10 +19,7 @@ from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS
-from pytest_codexsandbox.reports import bare_tools as alone
-from pytest_codexsandbox.reports import causes
-from pytest_codexsandbox.reports import coverage_text as breadth
-from pytest_codexsandbox.reports import headlines as facts
+from pytest_codexsandbox.reports import bare_tools, causes, coverage_text, headlines
 from pytest_codexsandbox.reports.by_generator import blocks
 from pytest_codexsandbox.reports.cause_scope import Places, places
 from pytest_codexsandbox.reports.escape import visible, visible_lines
@@ -74,7 +71,7 @@ def _lines(text: str) -> Markup:
 
 def _head(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any]:
     red = sum(1 for record in states.values() if record.verdict in RED)
-    missing = facts.incomplete(journal, states)
+    missing = headlines.incomplete(journal, states)
     return {
         "product": journal.run.product or "codexsandbox",
         "started": journal.run.started,
@@ -82,12 +79,12 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any]:
         "incomplete": missing,
         "headline": _headline(journal, states, red, missing),
         "mood": "red" if red or (journal.end and journal.end.exit) or missing else "green",
-        "codex": facts.codex(journal),
-        "plan": facts.plan(journal).removeprefix("plan: "),
-        "equation": facts.counts(journal, states),
+        "codex": headlines.codex(journal),
+        "plan": headlines.plan(journal).removeprefix("plan: "),
+        "equation": headlines.counts(journal, states),
         "reasons": [reason.partition(" ")[::2] for reason in journal.end.reasons] if journal.end else [],
-        "strict": facts.strict(journal, states, len(states)),
-        "posture": facts.posture(journal),
+        "strict": headlines.strict(journal, states, len(states)),
+        "posture": headlines.posture(journal),
         "again": shlex.join(again(journal.run.invocation, ())),
     }
 
@@ -96,16 +93,16 @@ def _headline(journal: Journal, states: Mapping[Key, Record], red: int, missing:
     if missing:
         return "Not everything that was planned was measured"
     if red:
-        return f"{facts.many(red, 'result')} need{'s' if red == 1 else ''} attention"
+        return f"{headlines.many(red, 'result')} need{'s' if red == 1 else ''} attention"
     if journal.end and journal.end.exit:
         return "No promise was violated, and yet this is not a success"
     known = journal.counts()["expected"]
     refused = len(known_without_sandbox(states.values()))
     if refused:
-        cells = f"{refused:,} of {facts.many(len(journal.plan.cells), 'cell')}"
-        return f"As promised, but for {facts.many(known, 'known deviation')}, and without any sandbox in {cells}"
+        cells = f"{refused:,} of {headlines.many(len(journal.plan.cells), 'cell')}"
+        return f"As promised, but for {headlines.many(known, 'known deviation')}, and without any sandbox in {cells}"
     if known:
-        return f"As promised, but for {facts.many(known, 'known deviation')}"
+        return f"As promised, but for {headlines.many(known, 'known deviation')}"
     return "Everything that was measured is as promised"
 
 
@@ -135,10 +132,10 @@ def _generators(journal: Journal, states: Mapping[Key, Record]) -> list[Generato
 
 
 def _alone(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any] | None:
-    found = alone.view(journal, states)
+    found = bare_tools.view(journal, states)
     if found is None:
         return None
-    return {"view": found, "headings": alone.headings(found), "numbers": alone.numbered(found.rows)}
+    return {"view": found, "headings": bare_tools.headings(found), "numbers": bare_tools.numbered(found.rows)}
 
 
 def _anchors(table: Grid) -> dict[str, str]:
@@ -165,9 +162,9 @@ def _told(journal: Journal, states: Mapping[Key, Record], where: Places, folder:
             for cause in causes.quiet(states)
         ],
         "cells": [(where.names[cell.id], cell) for cell in journal.plan.cells],
-        "machines": breadth.environments(journal, _MACHINES),
-        "pairs_told": [*breadth.pairs(journal, states), *breadth.without_sandbox(journal, states)],
-        "not_had": [*facts.changed(journal), *breadth.not_had(journal)],
+        "machines": coverage_text.environments(journal, _MACHINES),
+        "pairs_told": [*coverage_text.pairs(journal, states), *coverage_text.without_sandbox(journal, states)],
+        "not_had": [*headlines.changed(journal), *coverage_text.not_had(journal)],
         "environments": [(line.spec, flat(line.facts)) for line in {e.spec: e for e in journal.environments}.values()],
         "subjects": [(line, flat(line.facts)) for line in {s.label: s for s in journal.subjects}.values()],
         "not_planned": journal.plan.not_planned,

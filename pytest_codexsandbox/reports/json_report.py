@@ -12,10 +12,7 @@ import msgspec
 from pytest_codexsandbox.model.ledger import Journal, count, known_without_sandbox, too_little
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.reports import bare_tools as alone
-from pytest_codexsandbox.reports import causes
-from pytest_codexsandbox.reports import coverage_text as breadth
-from pytest_codexsandbox.reports import headlines as facts
+from pytest_codexsandbox.reports import bare_tools, causes, coverage_text, headlines
 from pytest_codexsandbox.reports.by_generator import as_data, blocks
 
 SCHEMA: Final = 1
@@ -47,23 +44,23 @@ def render(journal: Journal, folder: Path | None) -> str:
         "kind": "codexsandbox-report",
         "run": journal.run,
         "folder": str(folder or "").encode("utf-8", "backslashreplace").decode(),  # its name may be no UTF-8
-        "complete": not facts.incomplete(journal, states),
-        "incomplete": facts.incomplete(journal, states),
+        "complete": not headlines.incomplete(journal, states),
+        "incomplete": headlines.incomplete(journal, states),
         "exit": journal.end.exit if journal.end else None,
         "reasons": journal.end.reasons if journal.end else (),
         "strict_fails": too_little(states, journal.plan.not_applicable) if journal.run.strict else [],
         "finished": journal.end.finished if journal.end else "",
         "planned": len(states),
         "counts": count(states.values()),
-        "counts_synthetic": count(facts.synthetic(journal, states)),
+        "counts_synthetic": count(headlines.synthetic(journal, states)),
         "cells": journal.plan.cells,
         "cells_without_sandbox": sorted(known_without_sandbox(states.values())),  # known: nothing was measured there
         "promises": journal.plan.promises,
         "environments": journal.environments,
-        "machine_changed": facts.changed(journal),
-        "by_itself": alone.as_data(journal, states),
+        "machine_changed": headlines.changed(journal),
+        "by_itself": bare_tools.as_data(journal, states),
         "subjects": journal.subjects,
-        "posture": facts.posture(journal),
+        "posture": headlines.posture(journal),
         "not_planned": journal.plan.not_planned,
         "coverage": _coverage(journal, states),
         "causes": _causes(states),
@@ -79,7 +76,7 @@ def _coverage(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any] 
     asked = journal.plan.coverage
     if asked is None:
         return None
-    planned, measured = breadth.counted(journal, states)
+    planned, measured = coverage_text.counted(journal, states)
     return {
         "strength": asked.strength, "coverable": asked.coverable, "planned": planned, "measured": measured,
         "combinations": asked.combinations, "cells": len(journal.plan.cells), "axes": asked.axes,

@@ -8,9 +8,7 @@ from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
-from pytest_codexsandbox.reports import causes
-from pytest_codexsandbox.reports import coverage_text as breadth
-from pytest_codexsandbox.reports import headlines as facts
+from pytest_codexsandbox.reports import causes, coverage_text, headlines
 from pytest_codexsandbox.reports.bare_tools import UNKNOWN, Note, Row, View, headings, numbered, token, view
 from pytest_codexsandbox.reports.by_generator import blocks, marked
 from pytest_codexsandbox.reports.cause_scope import Places, places
@@ -52,36 +50,41 @@ def render(journal: Journal, folder: Path | None) -> str:
 
 def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
     red = sum(1 for record in states.values() if record.verdict in RED)
-    missing = facts.incomplete(journal, states)
+    missing = headlines.incomplete(journal, states)
     failed = journal.end is not None and journal.end.exit != 0
     yield f"## {'❌' if red or missing or failed else '✅'} Codex sandbox: {_headline(journal, states, red)}"
     yield ""
     if missing:
         yield f"**{_text(missing)}**"
         yield ""
-    yield f"**{_text(' '.join(facts.counts(journal, states)))}**"
+    yield f"**{_text(' '.join(headlines.counts(journal, states)))}**"
     yield ""
     wide = (
-        *breadth.pairs(journal, states), *breadth.without_sandbox(journal, states), *facts.posture(journal),
+        *coverage_text.pairs(journal, states), *coverage_text.without_sandbox(journal, states), *headlines.posture(journal),
     )  # fmt: skip
-    for line in [facts.codex(journal), *breadth.environments(journal, _MACHINES), facts.plan(journal), *wide]:
+    for line in [
+        headlines.codex(journal),
+        *coverage_text.environments(journal, _MACHINES),
+        headlines.plan(journal),
+        *wide,
+    ]:
         yield f"- {_text(line)}"
-    for line in (*facts.changed(journal), *breadth.not_had(journal)):
+    for line in (*headlines.changed(journal), *coverage_text.not_had(journal)):
         yield f"- **{_text(line)}**"
     for place, reason in enumerate(journal.end.reasons if journal.end else ()):
         code, _, words = reason.partition(" ")
         yield f"- {'also' if place else 'exit'} {_text(code)}: {_text(words)}"
-    for line in facts.strict(journal, states, len(states)):
+    for line in headlines.strict(journal, states, len(states)):
         yield f"- {_text(line)}"
     yield ""
 
 
 def _headline(journal: Journal, states: Mapping[Key, Record], red: int) -> str:
     if red:
-        return f"{facts.many(red, 'result')} of {len(states):,} need{'s' if red == 1 else ''} attention"
+        return f"{headlines.many(red, 'result')} of {len(states):,} need{'s' if red == 1 else ''} attention"
     refused = len(known_without_sandbox(states.values()))
-    more = f"; no sandbox in {refused:,} of {facts.many(len(journal.plan.cells), 'cell')}" if refused else ""
-    return f"{facts.many(len(states), 'result')}, none of them red{more}"
+    more = f"; no sandbox in {refused:,} of {headlines.many(len(journal.plan.cells), 'cell')}" if refused else ""
+    return f"{headlines.many(len(states), 'result')}, none of them red{more}"
 
 
 def _matrix(table: Grid, where: Places) -> Iterator[str]:
@@ -143,13 +146,13 @@ def _causes(journal: Journal, found: Sequence[causes.Cause], where: Places, fold
     for number, cause in enumerate(found[:_IN_FULL], 1):
         yield from _cause(block(cause, number, calls=calls, places=where, journal=journal, folder=folder))
     for cause in found[_IN_FULL:]:
-        yield f"- {_sign(cause.verdict)} {_text(cause.direction)} {_text(facts.listed(cause.promises))}"
+        yield f"- {_sign(cause.verdict)} {_text(cause.direction)} {_text(headlines.listed(cause.promises))}"
     if len(found) > _IN_FULL:
         yield ""
 
 
 def _cause(told: Block) -> Iterator[str]:
-    yield f"### {markdown(told.sign.sign)} {_text(told.heading)}: {_text(facts.listed(told.promises, 3))}"
+    yield f"### {markdown(told.sign.sign)} {_text(told.heading)}: {_text(headlines.listed(told.promises, 3))}"
     yield ""
     yield f"- where: {_text('; '.join(told.where))}"
     yield from (f"- cases: {_text(told.cases)}",) if told.cases else ()
@@ -200,7 +203,7 @@ def _by_case(text: GeneratorText) -> Iterator[str]:
         yield from _case(case)
     more = len(text.cases) - _CASES + text.more
     if more > 0:
-        yield f"and {facts.many(more, 'more case')} in which something needs attention"
+        yield f"and {headlines.many(more, 'more case')} in which something needs attention"
         yield ""
 
 
@@ -250,7 +253,7 @@ def _alone(found: View | None) -> Iterator[str]:
         cause = f": {_text(note.cause)}" if note.cause else ""
         yield f"- {number}: {markdown_code(clipped(note.words, _TEXT))}, {_text(note.fingerprint or UNKNOWN)}{cause}"
     if len(found.rows) > len(rows):
-        yield f"- and {facts.many(sum(len(row.names) for row in found.rows[len(rows) :]), 'more environment')}"
+        yield f"- and {headlines.many(sum(len(row.names) for row in found.rows[len(rows) :]), 'more environment')}"
     yield ""
 
 
@@ -261,7 +264,7 @@ def _starts(row: Row, numbers: Mapping[Note, int]) -> list[str]:
 def _quiet(states: Mapping[Key, Record]) -> Iterator[str]:
     for cause in causes.quiet(states):
         deviation = f" [{cause.first.deviation}]" if cause.first.deviation else ""
-        told = f"{cause.first.reason or 'no reason given'}{deviation}: {facts.listed(cause.promises)}"
+        told = f"{cause.first.reason or 'no reason given'}{deviation}: {headlines.listed(cause.promises)}"
         yield f"- {_sign(cause.verdict)} {len(cause.records):,}: {_text(told)}"
         yield from (f"  - because {_text(because)}" for because in cause.measured)
 

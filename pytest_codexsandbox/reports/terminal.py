@@ -9,11 +9,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
-from pytest_codexsandbox.reports import bare_tools as alone
-from pytest_codexsandbox.reports import causes
-from pytest_codexsandbox.reports import coverage_text as breadth
-from pytest_codexsandbox.reports import headlines as facts
-from pytest_codexsandbox.reports import terminal_bare_tools as screen_alone
+from pytest_codexsandbox.reports import bare_tools, causes, coverage_text, headlines, terminal_bare_tools
 from pytest_codexsandbox.reports.cause_scope import places
 from pytest_codexsandbox.reports.escape import ascii_only, clipped
 from pytest_codexsandbox.reports.generator_tally import measured, paste
@@ -59,7 +55,7 @@ def render(
         *_grey(causes.quiet(states), teller),
         *_attempts(journal, paint),
         *teller.blocks(found),
-        *screen_alone.block(alone.view(journal, states), paint, verbosity=verbosity),
+        *terminal_bare_tools.block(bare_tools.view(journal, states), paint, verbosity=verbosity),
         *_foot(journal, states, found, paint, folder, every=verbosity > 0),
     ]
     text = "\n".join(line.rstrip() for line in lines)
@@ -67,13 +63,15 @@ def render(
 
 
 def _head(journal: Journal, states: Mapping[Key, Record], paint: Paint, verbosity: int) -> list[str]:
-    missing = facts.incomplete(journal, states)
+    missing = headlines.incomplete(journal, states)
     lines = [paint.coloured(line, Verdict.BROKEN) for line in paint.wrapped(missing)] if missing else []
-    lines += paint.wrapped(f"{journal.run.product or 'codexsandbox'} · {facts.codex(journal)}")
-    for machine in facts.machines(journal) if verbosity else breadth.environments(journal, _MACHINES):
+    lines += paint.wrapped(f"{journal.run.product or 'codexsandbox'} · {headlines.codex(journal)}")
+    for machine in headlines.machines(journal) if verbosity else coverage_text.environments(journal, _MACHINES):
         lines += paint.wrapped(machine)
-    lines += [paint.coloured(line, Verdict.BROKEN) for told in facts.changed(journal) for line in paint.wrapped(told)]
-    return [*lines, *paint.wrapped(facts.plan(journal))]
+    lines += [
+        paint.coloured(line, Verdict.BROKEN) for told in headlines.changed(journal) for line in paint.wrapped(told)
+    ]
+    return [*lines, *paint.wrapped(headlines.plan(journal))]
 
 
 def _legend(states: Mapping[Key, Record], paint: Paint) -> list[str]:
@@ -84,12 +82,12 @@ def _legend(states: Mapping[Key, Record], paint: Paint) -> list[str]:
 
 
 def _counts(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
-    return [paint.bold(line) for line in paint.wrapped(facts.counts(journal, states))]
+    return [paint.bold(line) for line in paint.wrapped(headlines.counts(journal, states))]
 
 
 def _generators(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     """A line for each of which anything was asked, as its README may have it."""
-    every = summaries(journal, measured(journal, states), facts.incomplete(journal, states))
+    every = summaries(journal, measured(journal, states), headlines.incomplete(journal, states))
     told = [one for one in every if one.counts]
     return [
         line for one in told for line in paint.wrapped(readme_line(one, ASCII if paint.ascii else SIGNS_OF_ANSWERS))
@@ -97,14 +95,14 @@ def _generators(journal: Journal, states: Mapping[Key, Record], paint: Paint) ->
 
 
 def _breadth(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
-    wide = (*breadth.pairs(journal, states), *breadth.without_sandbox(journal, states))
+    wide = (*coverage_text.pairs(journal, states), *coverage_text.without_sandbox(journal, states))
     lines = [line for told in wide for line in paint.wrapped(told)]
-    missing = [line for told in breadth.not_had(journal) for line in paint.wrapped(told)]
+    missing = [line for told in coverage_text.not_had(journal) for line in paint.wrapped(told)]
     return [*lines, *(paint.coloured(line, Verdict.BROKEN) for line in missing)]
 
 
 def _posture(journal: Journal, paint: Paint) -> list[str]:
-    return [line for way in facts.posture(journal) for line in paint.wrapped(f"sandbox: {way}")]
+    return [line for way in headlines.posture(journal) for line in paint.wrapped(f"sandbox: {way}")]
 
 
 def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
@@ -116,7 +114,7 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
     shown = others if limit == len(others) else sorted(others, key=lambda cause: -len(cause.records))[:limit]
     for cause in (*known, *shown):
         name = f" [{cause.first.deviation}]" if cause.first.deviation else ""
-        promises = facts.listed(cause.promises, len(cause.promises) if teller.verbosity else 2)
+        promises = headlines.listed(cause.promises, len(cause.promises) if teller.verbosity else 2)
         word = "known" if cause.verdict is Verdict.EXPECTED else "n/a"
         whole = cause.first.reason or "no reason given"
         reason = clipped(whole, LONGEST) if teller.verbosity else clipped(whole.partition("; promised: ")[0], _GREY)
@@ -126,7 +124,7 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
             lines += teller.paint.labelled("because", because)
     more = len(others) - limit
     count = sum(len(cause.records) for cause in others) - sum(len(cause.records) for cause in shown)
-    return [*lines, f"- {count:,} more n/a, for {facts.many(more, 'other reason')} (-v)"] if more else lines
+    return [*lines, f"- {count:,} more n/a, for {headlines.many(more, 'other reason')} (-v)"] if more else lines
 
 
 def _attempts(journal: Journal, paint: Paint) -> list[str]:
@@ -148,7 +146,7 @@ def _foot(
     every: bool,
 ) -> list[str]:  # fmt: skip
     lines = [""]
-    for told in breadth.left_out(journal, _REASONS, every=every):
+    for told in coverage_text.left_out(journal, _REASONS, every=every):
         lines += paint.wrapped(told)
     end = journal.end
     for leak in end.leaks if end else ():
@@ -158,7 +156,7 @@ def _foot(
     for place, reason in enumerate(end.reasons if end else ()):
         code, _, words = reason.partition(" ")
         lines += paint.wrapped(f"{'also' if place else 'exit'} {code}: {words}")
-    for told in facts.strict(journal, states, len(states) if every else _STRICT):
+    for told in headlines.strict(journal, states, len(states) if every else _STRICT):
         lines += paint.wrapped(told)
     lines += [f"evidence: {paint.text(str(folder))}"] if folder else []  # one piece, however wide: it is pasted
     red = [promise for cause in found if cause.verdict in RED for promise in cause.promises]

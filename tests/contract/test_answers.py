@@ -5,8 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from pytest_codexsandbox.guest import bare_tools as bare
-from pytest_codexsandbox.guest import syscall_answers as answers
+from pytest_codexsandbox.guest import bare_tools, syscall_answers
 from pytest_codexsandbox.guest.confinement import confinement
 
 PLAIN = {  # what a kernel says to whom nobody filters
@@ -30,15 +29,15 @@ def names_in(folder: str) -> list[str]:
 
 def test_every_question_has_an_answer_and_the_asker_stays_what_it_was() -> None:
     before = namespaces(), len(names_in("/proc/self/fd")), names_in("/")
-    found = answers.answers()
+    found = syscall_answers.answers()
     assert (namespaces(), len(names_in("/proc/self/fd")), names_in("/")) == before
-    names = [name for name, _ in (*answers._plain(), *answers._chain(os.getuid()))]
+    names = [name for name, _ in (*syscall_answers._plain(), *syscall_answers._chain(os.getuid()))]
     assert list(found) == names
     known = {"ok", *errno.errorcode.values(), "SIGSYS"}
     assert {name: answer for name, answer in found.items() if answer not in known} == {}
     if not is_filtered():
         assert {name: found[name] for name in PLAIN} == PLAIN
-        assert answers.mark() == ""
+        assert syscall_answers.mark() == ""
 
 
 def test_a_question_that_kills_costs_its_own_answer_only() -> None:
@@ -52,7 +51,12 @@ def test_a_question_that_kills_costs_its_own_answer_only() -> None:
         raise ValueError("a fault of ours")
 
     asked = [("first", lambda: None), ("deadly", die), ("ours", stumble), ("later", refuse)]
-    assert answers.asked_all(asked) == {"first": "ok", "deadly": "SIGSYS", "ours": "no answer", "later": "EPERM"}
+    assert syscall_answers.asked_all(asked) == {
+        "first": "ok",
+        "deadly": "SIGSYS",
+        "ours": "no answer",
+        "later": "EPERM",
+    }
 
 
 def test_facts_of_this_machine() -> None:
@@ -75,15 +79,15 @@ esac
 def test_what_bubblewrap_says_by_itself_is_its_last_line(tmp_path: Path) -> None:
     (tmp_path / "bwrap").write_text(PROGRAM)
     (tmp_path / "bwrap").chmod(0o755)
-    said = bare.said(str(tmp_path))
+    said = bare_tools.said(str(tmp_path))
     assert said == {"bwrap": "ok", "bwrap-net": "bwrap: it may not", "bwrap-proc": "exit code 3"}
 
 
 def test_where_neither_is_there_nothing_is_said(tmp_path: Path) -> None:
-    assert bare.said(str(tmp_path)) == {}
+    assert bare_tools.said(str(tmp_path)) == {}
 
 
 def test_one_that_cannot_be_started_says_why(tmp_path: Path) -> None:
     (tmp_path / "unshare").write_text(f"#!{tmp_path}/not-there\n")
     (tmp_path / "unshare").chmod(0o755)
-    assert "No such file or directory" in bare.said(str(tmp_path))["unshare"]
+    assert "No such file or directory" in bare_tools.said(str(tmp_path))["unshare"]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, python, sh, shell
-from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments import run_dirs
 from pytest_codexsandbox.environments.agent_environment import HandEnvironment
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import HAND, LocalBackend
@@ -86,7 +86,7 @@ def test_work_that_fails_because_the_hand_died_says_so(place: Path) -> None:
         os.kill(int(environment.run(shell(world, "echo $PPID")).stdout), signal.SIGKILL)
         environment.look(world, ["@WORKSPACE@"])
     assert "the hand has ended" in str(raised.value)
-    assert folders.audit() == ()
+    assert run_dirs.audit() == ()
 
 
 # ---- what is measured is this machine
@@ -224,18 +224,18 @@ def test_a_folder_with_odd_letters_works(place: Path) -> None:
 
 # ---- leaks
 def test_a_leak_of_ours_is_named(environment: HandEnvironment) -> None:
-    assert folders.audit() == ()
+    assert run_dirs.audit() == ()
     with fresh(environment) as world:
-        word = next(word for word in folders._opened if world.id.startswith(word))
+        word = next(word for word in run_dirs._opened if world.id.startswith(word))
     leak = Path("/dev/shm", f"cx-{word}w9-leak")
-    folders.now_closed(word)
+    run_dirs.now_closed(word)
     try:
         leak.write_text("")
-        assert [line for line in folders.audit() if str(leak) in line]
-        assert [line for line in folders.audit() if line.startswith("folder ")]
+        assert [line for line in run_dirs.audit() if str(leak) in line]
+        assert [line for line in run_dirs.audit() if line.startswith("folder ")]
     finally:
         leak.unlink()
-        folders.now_open(word)
+        run_dirs.now_open(word)
 
 
 def test_a_folder_of_the_machines_tmp_that_was_shown_is_never_emptied(environment: HandEnvironment) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 GENEROUS = 120.0
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -17,7 +17,7 @@ PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 def sh(script: str, **changes: object) -> Finished:
     words: dict[str, object] = {"cwd": "/", "env": PATH, "timeout": GENEROUS, **changes}
-    return proc.run(Command(argv=("/bin/sh", "-c", script), **words))  # type: ignore[arg-type]
+    return process.run(Command(argv=("/bin/sh", "-c", script), **words))  # type: ignore[arg-type]
 
 
 def test_output_is_bytes_and_the_exit_code_is_kept() -> None:
@@ -64,7 +64,7 @@ os.read(reading, 1)
 print(child, flush=True)
 """
     begun = time.monotonic()
-    done = proc.run(Command(argv=(sys.executable, "-c", script), cwd="/", env=PATH, timeout=GENEROUS))
+    done = process.run(Command(argv=(sys.executable, "-c", script), cwd="/", env=PATH, timeout=GENEROUS))
     took = time.monotonic() - begun
     os.kill(int(done.stdout), signal.SIGKILL)  # it was alive all the time
     assert (done.ended, done.exit) == ("exit", 0)
@@ -87,19 +87,19 @@ def test_without_stdin_it_reads_the_end() -> None:
 
 @pytest.mark.parametrize(("argv", "cwd"), [(("/no/such/program",), "/"), (("/bin/sh",), "/no/such/folder"), ((), "/")])
 def test_what_cannot_be_started_says_so(argv: tuple[str, ...], cwd: str) -> None:
-    done = proc.run(Command(argv=argv, cwd=cwd, env={}))
+    done = process.run(Command(argv=argv, cwd=cwd, env={}))
     assert done.ended == "not-started"
     assert done.error
 
 
 def test_inherited_output_goes_where_ours_goes(capfd: pytest.CaptureFixture[str]) -> None:
-    done = proc.run(Command(argv=("/bin/echo", "to the screen"), cwd="/", env={}), inherit_output=True)
+    done = process.run(Command(argv=("/bin/echo", "to the screen"), cwd="/", env={}), inherit_output=True)
     assert (done.ended, done.stdout) == ("exit", b"")
     assert capfd.readouterr().out == "to the screen\n"
 
 
 def test_leaving_ends_what_runs() -> None:
-    with proc.running(("/bin/sh", "-c", "sleep 1000 & echo $!; cat"), cwd="/", env=PATH) as child:
+    with process.running(("/bin/sh", "-c", "sleep 1000 & echo $!; cat"), cwd="/", env=PATH) as child:
         assert child.stdout is not None
         pid = int(child.stdout.readline())
     assert child.returncode is not None
@@ -107,8 +107,8 @@ def test_leaving_ends_what_runs() -> None:
 
 
 def test_who_does_not_end_by_itself_is_ended() -> None:
-    with proc.running((sys.executable, "-c", "import time; time.sleep(1000)"), cwd="/", env=PATH) as child:
-        assert not proc.let_end(child, within=0.2)
+    with process.running((sys.executable, "-c", "import time; time.sleep(1000)"), cwd="/", env=PATH) as child:
+        assert not process.let_end(child, within=0.2)
         assert child.returncode == -signal.SIGKILL
 
 

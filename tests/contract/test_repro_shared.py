@@ -20,7 +20,7 @@ from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from tests.fakes.machine import run_folder
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment
 
@@ -47,7 +47,7 @@ def run(tmp: Path, codex: str, *, door: str = "sandbox", home: str = "") -> Fini
     script = tmp.parent / "repro.sh"
     script.write_text(re.sub(r"(?<!\w)/tmp\b", str(tmp), repro_script(seen, acts={"f.s/w": WRITE})))
     words = {"PATH": os.environ["PATH"], "HOME": home or str(tmp.parent), "CODEX": str(program)}
-    ended = proc.run(Command(argv=("sh", str(script)), cwd="/", env=words, timeout=120))
+    ended = process.run(Command(argv=("sh", str(script)), cwd="/", env=words, timeout=120))
     assert ended.ended == "exit", ended
     return ended
 

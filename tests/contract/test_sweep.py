@@ -17,11 +17,10 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.contract.process_tools import shell
-from pytest_codexsandbox.environments import codex_leftovers as codex_left
-from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments import codex_leftovers, run_dirs
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
-from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import process_tree
 from pytest_codexsandbox.releases.store import Store
 
 RUNNER = """
@@ -46,7 +45,7 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv("CODEXSANDBOX_CACHE", folder)
         monkeypatch.chdir(folder)
         Path(folder, "tmp").mkdir()
-        monkeypatch.setattr(codex_left, "TMP", f"{folder}/tmp")  # the machine's own is not for a test to tidy
+        monkeypatch.setattr(codex_leftovers, "TMP", f"{folder}/tmp")  # the machine's own is not for a test to tidy
         yield Path(folder)
 
 
@@ -68,17 +67,17 @@ def killed_run(folder: Path, word: str) -> str:
 def test_what_a_killed_run_left_is_ended_and_removed(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = cache / "runs" / "killed" / "main" / "here"
     world = killed_run(folder, f"sleeper{uuid.uuid4().hex}")
-    owner = msgspec.json.decode((folder / folders.OWNER).read_bytes(), type=folders.Owner)
+    owner = msgspec.json.decode((folder / run_dirs.OWNER).read_bytes(), type=run_dirs.Owner)
     (cache / "runs" / "killed" / "canaries").mkdir()
-    assert folders.left_in_shared(owner.word) == [Path(f"/tmp/cx-{world}-world")]
-    assert folders.marked(owner.word)
+    assert run_dirs.left_in_shared(owner.word) == [Path(f"/tmp/cx-{world}-world")]
+    assert run_dirs.marked(owner.word)
     assert main(["sweep", "--dry-run"]) == 13
     assert str(folder) in capsys.readouterr().out
     assert main(["sweep"]) == 0
     assert "removed" in capsys.readouterr().out
     assert not (cache / "runs" / "killed").exists()
-    assert folders.left_in_shared(owner.word) == []
-    assert folders.marked(owner.word) == []
+    assert run_dirs.left_in_shared(owner.word) == []
+    assert run_dirs.marked(owner.word) == []
     assert main(["sweep"]) == 0
     assert "nothing was left" in capsys.readouterr().out
 
@@ -98,7 +97,7 @@ def tmp(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".codex").write_text("somebody's work")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"{folder}/{DAEMON}/socket")
-    monkeypatch.setattr(codex_left, "everybody", list)
+    monkeypatch.setattr(codex_leftovers, "everybody", list)
     return folder
 
 
@@ -117,14 +116,14 @@ def test_what_codex_left_for_a_killed_run_is_removed_with_it(
 def test_nothing_of_codex_is_removed_while_one_may_use_it(tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     turn = os.open(tmp, os.O_RDONLY)
     fcntl.flock(turn, fcntl.LOCK_EX)
-    assert codex_left.take_away() == ()
+    assert codex_leftovers.take_away() == ()
     os.close(turn)
-    me = kin.process(os.getpid())
+    me = process_tree.process(os.getpid())
     assert me is not None
-    monkeypatch.setattr(codex_left, "everybody", lambda: [me._replace(name="codex-linux-san")])
-    assert codex_left.take_away() == ()
-    monkeypatch.setattr(codex_left, "everybody", lambda: [me, me._replace(name="codexsandbox")])
-    assert len(codex_left.take_away()) == 4
+    monkeypatch.setattr(codex_leftovers, "everybody", lambda: [me._replace(name="codex-linux-san")])
+    assert codex_leftovers.take_away() == ()
+    monkeypatch.setattr(codex_leftovers, "everybody", lambda: [me, me._replace(name="codexsandbox")])
+    assert len(codex_leftovers.take_away()) == 4
     assert sorted(path.name for path in tmp.iterdir()) == STAYS
 
 
@@ -196,12 +195,12 @@ def bootstrapping(cache: Path) -> Iterator["tuple[subprocess.Popen[bytes], Path]
             yield maker, found[0].parent
         finally:
             maker.kill()
-            if (found[0].parent / folders.OWNER).exists():
-                folders.end_marked(_owner(found[0].parent).word)
+            if (found[0].parent / run_dirs.OWNER).exists():
+                run_dirs.end_marked(_owner(found[0].parent).word)
 
 
-def _owner(folder: Path) -> folders.Owner:
-    return msgspec.json.decode((folder / folders.OWNER).read_bytes(), type=folders.Owner)
+def _owner(folder: Path) -> run_dirs.Owner:
+    return msgspec.json.decode((folder / run_dirs.OWNER).read_bytes(), type=run_dirs.Owner)
 
 
 def test_half_an_image_and_who_still_works_on_it_are_removed(
@@ -213,8 +212,8 @@ def test_half_an_image_and_who_still_works_on_it_are_removed(
     assert f"kept     {folder} (of process {maker.pid}" in capsys.readouterr().out
     maker.kill()
     maker.wait()
-    assert folders.marked(owner.word), "the tool lives on"
-    (key,) = folders.left_in_shared(owner.word)
+    assert run_dirs.marked(owner.word), "the tool lives on"
+    (key,) = run_dirs.left_in_shared(owner.word)
     assert (key / "codexsandbox-test.gpg").read_bytes() == b"key", "a copy that apt's user can read"
     assert main(["sweep", "--dry-run"]) == 13
     assert f"left     {folder}" in capsys.readouterr().out
@@ -222,7 +221,7 @@ def test_half_an_image_and_who_still_works_on_it_are_removed(
     shown = capsys.readouterr().out
     assert f"removed  {folder}" in shown and "1 left by killed runs, removed" in shown
     assert list((cache / "images" / "bases").iterdir()) == []
-    assert folders.marked(owner.word) == [] and not key.exists()
+    assert run_dirs.marked(owner.word) == [] and not key.exists()
     assert len(list(tmp.iterdir())) == 8, "no Codex ran: what lies there is not of one of ours"
     assert main(["sweep"]) == 0
     assert "nothing was left" in capsys.readouterr().out
@@ -243,7 +242,7 @@ def test_what_cannot_be_removed_is_not_called_nothing(
 
 def test_a_run_that_has_no_environment_yet_is_never_touched(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = cache / "runs" / "going"
-    folders.claim(folder)
+    run_dirs.claim(folder)
     assert main(["sweep"]) == 0
     assert "it is running" in capsys.readouterr().out
     assert folder.is_dir()

@@ -8,7 +8,7 @@ import docker
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.diagnosis import boot
 from pytest_codexsandbox.diagnosis.boot import Finding, judge_boot
-from pytest_codexsandbox.environments.container import portable_python as runtime
+from pytest_codexsandbox.environments.container import portable_python
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
 from pytest_codexsandbox.harness.boot_request import Asked, measure
 from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions, bench
@@ -81,5 +81,5 @@ def _serve_in_the_neighbour(made: Bench, cell: Cell) -> None:
     client = docker.from_env()
     found = [one for one in client.containers.list() if address in str(one.attrs["NetworkSettings"]["Networks"])]
     assert len(found) == 1
-    found[0].exec_run([runtime.PYTHON, "-I", "-S", "-m", "http.server", str(PORT)], detach=True)
+    found[0].exec_run([portable_python.PYTHON, "-I", "-S", "-m", "http.server", str(PORT)], detach=True)
     client.close()

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, python, sh
-from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
+from pytest_codexsandbox.environments.container import ssh_tunnel
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.sweep import find
@@ -91,7 +91,7 @@ def ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     cache, program = folder / "c", folder / "bin" / "ssh"
     program.parent.mkdir()
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(tunnel, "cache_folder", lambda: cache)
+    monkeypatch.setattr(ssh_tunnel, "cache_folder", lambda: cache)
     root = Path(__file__).parents[2]
     say(program, f'PYTHONPATH={root} exec {sys.executable} -m tests.docker.relay "$@"')
     yield program

@@ -17,11 +17,9 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, python, sh
-from pytest_codexsandbox.environments import agent_client as hand_client
+from pytest_codexsandbox.environments import agent_client
 from pytest_codexsandbox.environments.container import backend as containers
-from pytest_codexsandbox.environments.container import cleanup_watcher as watching
-from pytest_codexsandbox.environments.container import engine as engines
-from pytest_codexsandbox.environments.container import labels, networks
+from pytest_codexsandbox.environments.container import cleanup_watcher, engine, labels, networks
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
@@ -84,7 +82,7 @@ def test_who_may_not_speak_with_an_engine_is_not_told_to_start_it(monkeypatch: p
     def refused(host: str, timeout: float) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(engines, "_answers", refused)
+    monkeypatch.setattr(engine, "_answers", refused)
     with pytest.raises(MachineFault) as raised:
         Engine("unix:///var/run/docker.sock")
     assert "Permission denied" in raised.value.why
@@ -106,7 +104,7 @@ def test_one_that_hung_is_waited_for_less_when_the_next_environment_asks(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not a minute for each of them, until so many have failed that no more are tried."""
-    monkeypatch.setattr(engines, "_FIRST", 4)
+    monkeypatch.setattr(engine, "_FIRST", 4)
     monkeypatch.setattr(containers, "_AGAIN", 1)
     spec = msgspec.structs.replace(container(), engine_host=f"unix://{folder}/deaf.sock")
     took, backend = [], ContainerBackend()
@@ -184,7 +182,7 @@ def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once: nothing is asked a second time of who does not answer, and it can be ended all the same."""
-    monkeypatch.setattr(hand_client, "PATIENCE", 4.0)
+    monkeypatch.setattr(agent_client, "PATIENCE", 4.0)
     with opened(container(), folder) as environment:
         began = time.monotonic()
         done = _meanwhile(environment, "docker pause", timeout=2)
@@ -306,7 +304,7 @@ def test_what_a_killed_run_left_is_not_mistaken_for_that_of_another_machine(fold
             for one in (owner, theirs)
         ]  # fmt: skip
         try:
-            watching.clear(engine.host, owner.process)
+            cleanup_watcher.clear(engine.host, owner.process)
             assert [bool(engine.state(one)) for one in made] == [False, True]
         finally:
             for one in made:

@@ -15,8 +15,7 @@ import pytest
 
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.provision import image_inventory as stock
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_inventory, image_request
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.errors import NotHad
@@ -54,7 +53,7 @@ def word(engine: Engine) -> Iterator[str]:
 
 
 def clear(engine: Engine, word: str) -> None:
-    for one in sorted(stock.held(engine), key=lambda one: one.is_base):
+    for one in sorted(image_inventory.held(engine), key=lambda one: one.is_base):
         if one.name == word:
             engine.api.remove_image(one.tag or one.id, force=True)
 
@@ -114,7 +113,7 @@ def test_what_is_pinned_is_pulled_by_its_digest_until_an_update(
     first = Images(engine, tmp_path).make(want)
     pin = next(iter(next(iter(LockFile(tmp_path).read().bases.values())).values())).pin
     published.publish(word, "1", marked(file_system, f"{word}-newer"), machine=platform.machine())  # the tag moves on
-    for one in stock.held(engine):  # and the engine is cleaned
+    for one in image_inventory.held(engine):  # and the engine is cleaned
         if one.name == word:
             engine.api.remove_image(one.tag)
     engine.api.remove_image(f"{published.address}/{word}:1", force=True)
@@ -219,7 +218,7 @@ def test_a_build_ends_with_who_wanted_it(engine: Engine, published: Registry, wo
     finally:
         builder.kill()
         builder.communicate()
-    assert not [one for one in stock.held(engine) if one.name == word and not one.is_base]
+    assert not [one for one in image_inventory.held(engine) if one.name == word and not one.is_base]
     image = Images(engine, tmp_path).make(Wanted(image=of_registry(published, word), bubblewrap=False))
     assert engine.image_id(image), "its lock was given back"
 
@@ -240,20 +239,20 @@ def _until(holds: Callable[[], object], what: str) -> str:
 def test_only_ours_is_removed(engine: Engine, published: Registry, word: str, tmp_path: Path) -> None:
     want = Wanted(image=of_registry(published, word), bubblewrap=False)
     image = Images(engine, tmp_path).make(want)
-    gone = list(stock.prune(engine, tmp_path, lambda one: one.name != word))
+    gone = list(image_inventory.prune(engine, tmp_path, lambda one: one.name != word))
     assert {one.what.partition(":")[0] for one in gone} == {f"codexsandbox/{word}", f"codexsandbox/base-{word}"}
     assert not any(one.why_not for one in gone)
     assert not engine.image_id(image)
     assert engine.image_id(want.image.pull), "what was pulled is whose it is"
     assert not LockFile(tmp_path).read().images
-    assert wanted.digest(want) not in {one.digest for one in stock.held(engine)}
+    assert image_request.digest(want) not in {one.digest for one in image_inventory.held(engine)}
 
 
 def test_one_that_a_container_uses_stays(engine: Engine, published: Registry, word: str, tmp_path: Path) -> None:
     image = Images(engine, tmp_path).make(Wanted(image=of_registry(published, word), bubblewrap=False))
     container = engine.create(image, ("/bin/sh",), {"NetworkMode": "none"})
     try:
-        gone = list(stock.prune(engine, tmp_path, lambda one: one.name != word))
+        gone = list(image_inventory.prune(engine, tmp_path, lambda one: one.name != word))
         assert [one.what for one in gone if one.why_not and "base-" not in one.what]
         assert engine.image_id(image)
     finally:

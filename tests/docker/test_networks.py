@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.diagnosis.match import match
-from pytest_codexsandbox.environments.container import networks
-from pytest_codexsandbox.environments.container import portable_python as runtime
+from pytest_codexsandbox.environments.container import networks, portable_python
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
@@ -24,7 +23,7 @@ from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.errors import Lost
 from pytest_codexsandbox.harness.observation_cache import BenchOptions
 from pytest_codexsandbox.harness.trial_runner import rehearse
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.protocols import Subject
@@ -37,7 +36,7 @@ OPEN = "seccomp-unconfined-systempaths"
 ADDRESS = "192.0.2.7"
 _GET_ADDRESS = 0x8915
 FETCH = (
-    runtime.PYTHON,
+    portable_python.PYTHON,
     "-I",
     "-S",
     "-c",
@@ -106,7 +105,7 @@ def test_no_way_leads_out_and_the_host_is_not_reached(environment: ContainerEnvi
         )
         others = [*own_addresses(), *([first] if first else []), "198.51.100.1", "1.1.1.1"]
         asked = [f"{address}#{port}" for address in others] + ["1.1.1.1#53", "8.8.8.8#53"]
-        told = run(environment, runtime.PYTHON, "-I", "-S", "-c", REACH, *asked).stdout.decode().splitlines()
+        told = run(environment, portable_python.PYTHON, "-I", "-S", "-c", REACH, *asked).stdout.decode().splitlines()
         with socket.create_connection(("127.0.0.1", port), timeout=2):  # the listener is there
             assert len(told) == len(asked)
         assert [line for line in told if not line.startswith("not ")] == []
@@ -143,7 +142,7 @@ def test_what_programs_say_when_the_network_is_off_is_recognised(
 
 # ---- the promises
 def test_the_promises_about_names_are_measured_and_catch_who_breaks_them(codex: Subject, tmp_path: Path) -> None:
-    promises = [pair for pair in survey.promises(shipped("scenarios")) if pair[0].topic == "dns"]
+    promises = [pair for pair in scenario_index.promises(shipped("scenarios")) if pair[0].topic == "dns"]
     bad = {fake.name: fake for fake in FAKES if fake.name in ("looks-names-up", "finds-no-name")}
     options = BenchOptions(folder=tmp_path / "worlds", cache=cache_folder(), timeout_scale=3.0)
     for profile, wanted in ((OPEN, 4), ("own-network", 6)):

@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
+from pytest_codexsandbox.environments.container import ssh_tunnel
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
@@ -127,7 +127,7 @@ def test_podman_makes_an_image_from_nothing(podman: str, folder: Path) -> None:
     assert spec is not None
     with Engine(podman) as engine:
         image = Images(engine, folder / "cache", providers=("bootstrap",)).have(spec)
-        assert engine.image_id(wanted.wanted(spec).tag) == engine.image_id(image) != ""
+        assert engine.image_id(image_request.wanted(spec).tag) == engine.image_id(image) != ""
 
 
 @pytest.mark.parametrize("name", ["docker-default", "own-network", "sys-admin"])
@@ -161,7 +161,7 @@ def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     ssh = f"exec {shutil.which('ssh')} -F none -i {place}/mine -o UserKnownHostsFile={place}/known"
     say(place / "bin" / "ssh", f'{ssh} "$@"')
     monkeypatch.setenv("PATH", f"{place}/bin{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(tunnel, "cache_folder", lambda: place)
+    monkeypatch.setattr(ssh_tunnel, "cache_folder", lambda: place)
     Path("/run/sshd").mkdir(exist_ok=True)
     program = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
     assert program, "apt install openssh-server"

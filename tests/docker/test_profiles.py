@@ -10,7 +10,7 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.diagnosis.match import match
-from pytest_codexsandbox.environments.container import host_config as recipe
+from pytest_codexsandbox.environments.container import host_config
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.config_verification import differences, expected
 from pytest_codexsandbox.environments.container.engine import default_host
@@ -65,7 +65,7 @@ def test_a_profile_takes_effect(name: str, user: str, tmp_path: Path) -> None:
 
 def test_whatever_is_asked_for_by_another_name_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine is given another profile's words, as if it had ignored or confused ours."""
-    genuine = recipe.host_config
+    genuine = host_config.host_config
     names = [name for name in NAMES if SHIPPED.profile(name).network == "none"]  # a network is no word of these
     for asked, given in zip(names, [*names[7:], *names[:7]], strict=True):
         profile = SHIPPED.profile(given)
@@ -75,7 +75,7 @@ def test_whatever_is_asked_for_by_another_name_is_noticed(tmp_path: Path, monkey
         ) -> dict[str, Any]:
             return genuine(msgspec.structs.replace(spec, profile=profile), mounts, network=network)
 
-        monkeypatch.setattr(recipe, "host_config", other)
+        monkeypatch.setattr(host_config, "host_config", other)
         with (
             pytest.raises(MachineFault, match=f"the profile {asked} did not take effect"),
             opened(profiled(asked, "u1000"), tmp_path),
@@ -84,7 +84,7 @@ def test_whatever_is_asked_for_by_another_name_is_noticed(tmp_path: Path, monkey
 
 
 def test_a_filter_that_an_engine_leaves_out_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recipe, "security_options", lambda profile: ["seccomp=unconfined"])
+    monkeypatch.setattr(host_config, "security_options", lambda profile: ["seccomp=unconfined"])
     with pytest.raises(MachineFault) as raised, opened(profiled("synthetic-mount"), tmp_path):
         pass
     assert "seccomp: asked for 2, found 0" in str(raised.value)
@@ -105,12 +105,12 @@ def test_limits_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with opened(limited, tmp_path) as environment:
         assert environment.facts()["memory_limit"] == str(128 << 20)
         assert environment.facts()["pids_limit"] == "200"
-    genuine = recipe.host_config
+    genuine = host_config.host_config
 
     def forgotten(*words: Any, **named: Any) -> dict[str, Any]:
         return {name: value for name, value in genuine(*words, **named).items() if "Memory" not in name}
 
-    monkeypatch.setattr(recipe, "host_config", forgotten)
+    monkeypatch.setattr(host_config, "host_config", forgotten)
     with pytest.raises(MachineFault, match="memory_limit: asked for 134217728, found none"), opened(limited, tmp_path):
         pass
 

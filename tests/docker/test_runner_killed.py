@@ -14,7 +14,7 @@ import pytest
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweep import find
-from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import process_tree
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.profiles import profiled
 from tests.plugin.conftest import INTERRUPTIBLE
@@ -101,7 +101,7 @@ def test_the_next_run_removes_the_network_of_one_that_was_killed_with_its_watche
             assert run.stdout.readline() == b"open\n"
             (network,) = networks_of(run.pid)
         finally:
-            kin.end([run.pid])  # stopped, then killed, with all that it started
+            process_tree.end([run.pid])  # stopped, then killed, with all that it started
     assert networks_of(run.pid) == [network], "nothing is left that could remove it"
     backend = ContainerBackend()
     with backend.open(profiled("docker-default"), folder / "next", cache=cache_folder(), say=said.append):

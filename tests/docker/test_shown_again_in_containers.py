@@ -21,7 +21,7 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.protocols import Door, Subject
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from tests.docker.containers import container
 from tests.docker.profiles import opened
 from tests.docker.reproducing import Place, spec_of
@@ -59,7 +59,7 @@ def show(script: str) -> Finished:
         file.write_text(marked.replace("N=codexsandbox-repro-$$", f"N={token}"), encoding="utf-8")
         words = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home)}
         words |= {name: os.environ[name] for name in ("DOCKER_HOST",) if name in os.environ}
-        ended = proc.run(Command(argv=("sh", file.name), cwd=str(home), env=words, timeout=300))
+        ended = process.run(Command(argv=("sh", file.name), cwd=str(home), env=words, timeout=300))
         assert [path.name for path in home.iterdir() if path.name != ".docker"] == [file.name]
     assert ended.ended == "exit", ended
     with Engine() as engine, engine.asked("list what there is"):

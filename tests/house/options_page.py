@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from pytest_codexsandbox.harness import exit_code as settling
+from pytest_codexsandbox.harness import exit_code
 from pytest_codexsandbox.matrix import load
 from pytest_codexsandbox.model.policy import POLICIES, Policy
 from pytest_codexsandbox.model.verdict import SIGNS, WORDS, Verdict
@@ -45,20 +45,20 @@ The first that applies; the last lines of the screen and the journal's `end` nam
 `codexsandbox diagnose` end with 4 for a journal that cannot be read, 11 for one that contradicts itself or has no end.
 """
 _WHEN: Final[dict[int, str]] = {
-    settling.VIOLATED: "a promise was violated, a test of your own failed, or another plugin did not let the run pass; "
+    exit_code.VIOLATED: "a promise was violated, a test of your own failed, or another plugin did not let the run pass; "
     "with `--codex-strict` also: something is blocked, unconfined although a sandbox was asked for, or n/a by probe, "
     "an image that was asked for cannot be had here, or `-k`, `--deselect` or another plugin dropped results",
-    settling.LEDGER: "the ledger does not add up: something planned has no state, nothing was measured in a cell, or "
+    exit_code.LEDGER: "the ledger does not add up: something planned has no state, nothing was measured in a cell, or "
     "not whether its sandbox is on (and it is not known that every sandbox is refused there), sandboxes were asked "
     "for and none was on in the whole run, a release or all cells in containers could not be measured, workers of one "
     "run did not measure the same (a Codex or an image was replaced meanwhile), a machine changed while it was "
     "measured, the journal is incomplete, or a report that was asked for (JUnit and Allure as well) could not be "
     "written",
-    settling.BROKEN: "something is `broken`: the harness could not tell",
-    settling.STALE: "an expectation is stale, has expired, or fits nothing",
-    settling.LEAK: "something of ours was left behind on the machine",
-    **settling.PYTEST_OWN,
-    4: f"{settling.PYTEST_OWN[4]}, or nothing that was asked for can be measured on this machine",
+    exit_code.BROKEN: "something is `broken`: the harness could not tell",
+    exit_code.STALE: "an expectation is stale, has expired, or fits nothing",
+    exit_code.LEAK: "something of ours was left behind on the machine",
+    **exit_code.PYTEST_OWN,
+    4: f"{exit_code.PYTEST_OWN[4]}, or nothing that was asked for can be measured on this machine",
 }
 
 
@@ -106,6 +106,6 @@ def _verdict(verdict: Verdict) -> tuple[str, str, str]:
 
 
 def _codes() -> Iterator[tuple[str, str]]:
-    for code in settling.PRECEDENCE:
+    for code in exit_code.PRECEDENCE:
         yield str(code), _WHEN[code]
     yield "0", "none of these"

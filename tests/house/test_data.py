@@ -10,9 +10,7 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.matrix import expectation_files as deviation_files
-from pytest_codexsandbox.matrix import load
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import expectation_files, load, scenario_index
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.matrix.combinations import Left
 from pytest_codexsandbox.matrix.container_cells import Choice
@@ -32,7 +30,7 @@ FILES = sorted(
     for path in (ROOT / folder).rglob("*.toml")
     if not (CORPUS in path.parents and path.name == "config.toml")
 )
-PROMISES = tuple(promise for promise, _ in survey.promises(shipped("scenarios")))
+PROMISES = tuple(promise for promise, _ in scenario_index.promises(shipped("scenarios")))
 
 
 def test_there_is_data_to_look_at() -> None:
@@ -80,7 +78,7 @@ def test_the_standing_promises_are_there() -> None:
 
 def test_every_known_deviation_names_a_promise_and_a_cause_that_exist() -> None:
     files = tuple(sorted((shipped("matrix") / "expectations").glob("*.toml")))
-    found = deviation_files.load(
+    found = expectation_files.load(
         files,
         promises={promise.id for promise in PROMISES},
         fingerprints={*(known.id for known in fingerprints()), *(derived.fingerprint for derived in DERIVED)},
@@ -96,13 +94,13 @@ def test_every_known_deviation_names_a_promise_and_a_cause_that_exist() -> None:
 def test_every_shipped_deviation_names_its_cause() -> None:
     """Without a fingerprint it would cover whatever has none: a call that took too long as well."""
     path = shipped("matrix") / "expectations" / "known.toml"
-    assert [deviation.id for deviation in deviation_files.load((path,)) if not deviation.fingerprint] == []
+    assert [deviation.id for deviation in expectation_files.load((path,)) if not deviation.fingerprint] == []
 
 
 CONTAINER_AXES = {"distro": "distros", "bwrap": "bwrap", "profile": "profiles", "user": "users"}
 KNOWN = [
     pytest.param(axis, value, id=f"{deviation.id}-{axis}-{value}")
-    for deviation in deviation_files.load((shipped("matrix") / "expectations" / "known.toml",))
+    for deviation in expectation_files.load((shipped("matrix") / "expectations" / "known.toml",))
     for axis in CONTAINER_AXES
     for value in values(deviation.where, axis)
 ]
@@ -120,7 +118,7 @@ def test_no_two_shipped_deviations_say_how_one_start_fails() -> None:
     assert matrix.containers is not None
     containers = {"distro": matrix.containers.distros, "bwrap": matrix.containers.bwraps,
                   "profile": matrix.containers.profiles, "user": matrix.containers.users}  # fmt: skip
-    shipped_ones = deviation_files.load((shipped("matrix") / "expectations" / "known.toml",))
+    shipped_ones = expectation_files.load((shipped("matrix") / "expectations" / "known.toml",))
     starts = [one for one in shipped_ones if one.promise == "start.sandbox-is-on"]
     assert starts
     bound: dict[tuple[str, ...], str] = {}
@@ -136,7 +134,7 @@ def test_no_two_shipped_deviations_say_how_one_start_fails() -> None:
 def test_a_start_that_is_refused_is_known_where_a_sandbox_is_asked_for_alone() -> None:
     """Bound to danger-full-access as well, it would be stale in every run that measures that policy."""
     free = [policy for policy in POLICIES if policy not in SANDBOXED]
-    shipped_ones = deviation_files.load((shipped("matrix") / "expectations" / "known.toml",))
+    shipped_ones = expectation_files.load((shipped("matrix") / "expectations" / "known.toml",))
     refused = [one for one in shipped_ones if one.promise.startswith("start.") and one.direction == "denied"]
     assert refused and free
     assert [one.id for one in refused if any(_fits(one.where, "policy", policy) for policy in free)] == []
@@ -185,7 +183,7 @@ def test_the_preset_over_profiles_has_all_that_are_shipped_but_what_needs_an_eng
 def test_the_preset_over_profiles_asks_whether_a_sandbox_starts_and_nothing_else() -> None:
     """A topic that is new is to be skipped there as well."""
     matrix = load.load("profiles")
-    there = [promise for promise, _ in survey.promises(shipped("scenarios")) if not promise.of_generators]
+    there = [promise for promise, _ in scenario_index.promises(shipped("scenarios")) if not promise.of_generators]
     kept = [promise.id for promise in there if not any(fnmatch.fnmatchcase(promise.id, glob) for glob in matrix.skip)]
     assert {name.partition(".")[0] for name in kept} == {"start", "trust"}
     assert all(any(fnmatch.fnmatchcase(promise.id, glob) for promise in there) for glob in matrix.skip)

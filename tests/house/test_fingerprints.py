@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.diagnosis import fingerprint as module
+from pytest_codexsandbox.diagnosis import fingerprint
 from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
 from pytest_codexsandbox.diagnosis.fact_conditions import searchable
 from pytest_codexsandbox.diagnosis.fingerprint import DECIDES, GAP, Fingerprint
@@ -13,7 +13,7 @@ from pytest_codexsandbox.diagnosis.match import candidates, fingerprints, match
 from pytest_codexsandbox.diagnosis.reference_page import markdown
 
 ALL = {each.id: each for each in fingerprints()}
-PAGE = Path(module.__file__).resolve().parents[2] / "docs" / "reference" / "fingerprints.md"
+PAGE = Path(fingerprint.__file__).resolve().parents[2] / "docs" / "reference" / "fingerprints.md"
 each_fingerprint = pytest.mark.parametrize("known", ALL.values(), ids=ALL)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.commands import matrix_options as asked
+from pytest_codexsandbox.commands import matrix_options
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.harness.batteries import SHARED
@@ -61,7 +61,7 @@ def test_recorded_calls_run_again_in_fresh_folders(tmp_path: Path, capsys: pytes
 
 def recorded(folder: Path) -> list[CallLine]:
     """A journal of two batteries and their control."""
-    cell = Cell(environment=this_machine(), subject=asked.release("installed"))
+    cell = Cell(environment=this_machine(), subject=matrix_options.release("installed"))
     chosen = [promise for promise, _ in promises(shipped("scenarios")) if promise.topic == "network"]
     plan = make("local", (cell,), chosen, policies=(READ_ONLY, NETWORK))
     journal = Journal.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))

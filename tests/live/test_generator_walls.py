@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.generators import confinement_proof as proof
+from pytest_codexsandbox.generators import confinement_proof
 from pytest_codexsandbox.generators.bad.catalogue import BAD, Bad
 from pytest_codexsandbox.generators.case_run import generated, workshop
 from pytest_codexsandbox.generators.confinement import UNCONFINED, CannotConfine, Confinement, confinement
@@ -30,7 +30,7 @@ def folder() -> Iterator[Path]:
 
 
 def test_they_hold_and_every_act_could_have_been_done(folder: Path) -> None:
-    found, told = proof.confined(folder)
+    found, told = confinement_proof.confined(folder)
     assert told.by == found.by == f"bubblewrap {found.bwrap}"
     assert told.faults == ()
     assert len(told.rows) >= 20
@@ -71,7 +71,7 @@ def test_a_hole_is_found_and_named(folder: Path, act: str) -> None:
     more = tuple(str(folder) if word == "@FOLDER@" else word for word in hole.more)
     holed = Holed(bwrap=confinement().bwrap, without=hole.without, more=more)
     with pytest.raises(CannotConfine) as caught:
-        proof.prove(holed, folder)
+        confinement_proof.prove(holed, folder)
     assert f"{act}: it was done" in caught.value.why
     assert "--codex-generator-unconfined" in caught.value.next_step
 
@@ -80,7 +80,7 @@ def test_the_users_home_is_a_hole_too(folder: Path) -> None:
     home = str(Path.home())
     holed = Holed(bwrap=confinement().bwrap, more=("--ro-bind", home, home))
     with pytest.raises(CannotConfine, match="cannot confine") as caught:
-        proof.prove(holed, folder)
+        confinement_proof.prove(holed, folder)
     assert f"enter {home}: it was done" in caught.value.why
 
 
@@ -89,11 +89,11 @@ def test_what_only_root_could_do_is_found_too(folder: Path) -> None:
     bwrap = confinement().bwrap
     capable = Holed(bwrap=bwrap, without=("--cap-drop", "ALL"), more=("--cap-add", "ALL"))
     with pytest.raises(CannotConfine) as caught:
-        proof.prove(capable, folder)
+        confinement_proof.prove(capable, folder)
     assert "have a capability: it was done" in caught.value.why
     settings = Holed(bwrap=bwrap, more=("--proc", "/proc", "--ro-bind", "/etc/shadow", "/etc/shadow"))
     with pytest.raises(CannotConfine) as caught:
-        proof.prove(settings, folder)
+        confinement_proof.prove(settings, folder)
     assert "change the kernel's settings: it was done" in caught.value.why
     assert "read the machine's passwords: it was done" in caught.value.why
 
@@ -104,7 +104,7 @@ def test_a_bubblewrap_that_confines_nobody_is_found(folder: Path) -> None:
     lax.chmod(lax.stat().st_mode | stat.S_IXUSR)
     try:
         with pytest.raises(CannotConfine) as caught:
-            proof.confined(folder, candidates=[str(lax)])
+            confinement_proof.confined(folder, candidates=[str(lax)])
         assert "share the user namespace: it was done" in caught.value.why
     finally:
         lax.unlink()
@@ -113,20 +113,20 @@ def test_a_bubblewrap_that_confines_nobody_is_found(folder: Path) -> None:
 @pytest.mark.parametrize("program", ["/bin/false", "/bin/true"])
 def test_one_that_does_not_start_says_so(folder: Path, program: str) -> None:
     with pytest.raises(CannotConfine, match="cannot confine"):
-        proof.confined(folder, candidates=[program])
+        confinement_proof.confined(folder, candidates=[program])
 
 
 def test_the_next_bubblewrap_is_taken_where_the_first_cannot(folder: Path) -> None:
     good = confinement().bwrap
-    found, _ = proof.confined(folder, candidates=["/bin/false", good])
+    found, _ = confinement_proof.confined(folder, candidates=["/bin/false", good])
     assert found.bwrap == good
 
 
 def test_where_there_is_none_nothing_runs_unless_it_is_asked_for(folder: Path) -> None:
     with pytest.raises(CannotConfine) as caught:
-        proof.confined(folder, candidates=[])
+        confinement_proof.confined(folder, candidates=[])
     assert "no bubblewrap" in caught.value.why
-    found, told = proof.confined(folder, unconfined=True)
+    found, told = confinement_proof.confined(folder, unconfined=True)
     assert (found.by, told.by, told.rows) == ("", "", ())
 
 

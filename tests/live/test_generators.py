@@ -13,7 +13,7 @@ import pytest
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.generators.confinement import confinement
-from pytest_codexsandbox.guest import disk_space as room
+from pytest_codexsandbox.guest import disk_space
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.live.generating import CASE, GENEROUS, first, how, place, processes, python, sh, told
@@ -204,7 +204,7 @@ def test_one_that_finds_no_room_on_a_full_disk_has_shown_nothing(
 ) -> None:
     declines = sh("echo 'sh: cannot write: No space left on device' >&2; exit 1")
     assert first(shop, declines).code == 1, "there is room: what it says is its own word"
-    monkeypatch.setattr(room, "least", lambda places: 4096)
+    monkeypatch.setattr(disk_space, "least", lambda places: 4096)
     assert first(shop, sh("exit 1")).code == 1, "it says nothing of it"
     with pytest.raises(MachineFault, match="the disk is full"):
         first(shop, declines)

@@ -8,9 +8,7 @@ from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.confinement import confinement
-from pytest_codexsandbox.matrix import decision_table as rows
-from pytest_codexsandbox.matrix import generator_files as generators
-from pytest_codexsandbox.matrix import generator_specs
+from pytest_codexsandbox.matrix import decision_table, generator_files, generator_specs
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.model.generator import Case, Story, Wish
 from tests.fakes.machine import run_folder
@@ -19,7 +17,7 @@ pytestmark = pytest.mark.live
 RELEASE = "0.163.0"
 WISH = Wish(roots=("@ROOT0@",))
 CASES = shipped_cases()
-FIXED = tuple(name for name in generators.files() if name.endswith("-fixed"))
+FIXED = tuple(name for name in generator_files.files() if name.endswith("-fixed"))
 DECLINED = (  # of files that Codex loads, and of wishes that can be written down
     "the file says default_permissions", "the file has 2 names", "the file is read-only", "this is no file",
     "the file cannot be written",
@@ -38,7 +36,7 @@ def told(shop: Workshop, name: str, case: Case) -> Story | None:
     """None where the case needs a block that this generator has not."""
     generator = generator_specs.of_declaration(name)
     wish = case.wish or WISH
-    row = rows.row(generator.declaration, wish, RELEASE)
+    row = decision_table.row(generator.declaration, wish, RELEASE)
     try:
         return shop.tell(generator, case, WISH, version=RELEASE, row=row)
     except CodexSandboxError as problem:

@@ -22,7 +22,7 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from tests.fakes.machine import installed_codex, local_environment, run_folder
 
 pytestmark = pytest.mark.live
@@ -38,7 +38,7 @@ def _may_mount(home: Path) -> bool:
     if not shutil.which("unshare"):
         return False
     env = {"PATH": os.environ["PATH"]}
-    ended = proc.run(Command(argv=(*APART, f"{SHUT} :"), cwd=str(home), env=env, timeout=120))
+    ended = process.run(Command(argv=(*APART, f"{SHUT} :"), cwd=str(home), env=env, timeout=120))
     return ended.ended == "exit" and ended.code == 0
 
 

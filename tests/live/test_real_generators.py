@@ -17,17 +17,15 @@ import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.generators.case_run import Workshop, workshop
-from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.checks import idempotence as again
+from pytest_codexsandbox.generators.checks import CHECKS, idempotence
 from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.generators.third_party.install import install
 from pytest_codexsandbox.harness.generators.case_runner import brought
-from pytest_codexsandbox.matrix import generator_files as generators
-from pytest_codexsandbox.matrix import generator_specs
+from pytest_codexsandbox.matrix import generator_files, generator_specs
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases import installed_package as installation
+from pytest_codexsandbox.releases import installed_package
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system.download import NotReached, NotThere
 from tests import needs
@@ -72,7 +70,7 @@ def here(name: str) -> Generator:
 
 
 def told(shop: Workshop, generator: Generator, config: bytes = USERS) -> Story:
-    codex = installation.find()
+    codex = installed_package.find()
     assert codex is not None
     case = Case(id="users", why="a user's file with comments and a policy", config=config)
     return shop.tell(generator, case, Wish(roots=("@ROOT0@",)), version=codex.release, codex=codex.binary)
@@ -102,7 +100,7 @@ def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: Workshop) -> No
     assert found["mcp_servers"] == {"demo": {"command": "npx", "args": ["-y", "demo-mcp"], "env": {"K": "v"}}}
     assert left(story).startswith(USERS.decode())
     assert [run.code for run in story.runs] == [0, 0], "the second changed nothing, so there was no third"
-    assert skipped(story, generator, "generator.third-run-changes-nothing") == again.IDLE
+    assert skipped(story, generator, "generator.third-run-changes-nothing") == idempotence.IDLE
     assert not skipped(story, generator, "generator.second-run-changes-nothing")
     assert not faults(story, generator) & {"generator.parses", "generator.user-keys-keep-their-values"}
 
@@ -135,7 +133,7 @@ def test_a_tool_of_npm_works_without_a_network_and_is_seen_to_eat_comments(shop:
 def test_once_it_is_here_no_registry_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     here("add-mcp")
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
-    found = install(generators.declared("add-mcp"), cache_folder(), offline=True)
+    found = install(generator_files.declared("add-mcp"), cache_folder(), offline=True)
     assert Path(found.commands["add-mcp"][1]).is_file()
     assert found.facts["lock"]
 
@@ -210,7 +208,7 @@ def test_a_registry_that_is_not_there_is_one_error_soon(
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     began = time.monotonic()
     with pytest.raises(NotHad) as problem:
-        install(generators.declared(name), tmp_path / "cache")
+        install(generator_files.declared(name), tmp_path / "cache")
     assert isinstance(problem.value, NotReached), problem.value
     assert problem.value.next_step
     assert time.monotonic() - began < 120

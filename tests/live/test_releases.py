@@ -11,8 +11,7 @@ import pytest
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases import capability_probe as probe
-from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases import capability_probe, known_releases
 from pytest_codexsandbox.releases.cache_files import sha256_of
 from pytest_codexsandbox.releases.platform_tag import here
 from pytest_codexsandbox.releases.progress import Silent
@@ -58,7 +57,7 @@ def test_the_installed_codex_is_what_was_measured_and_the_users_home_is_left_alo
     before = tree(home)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CODEX_HOME", str(home / ".codex"))
-    spec = catalogue.installed()
+    spec = known_releases.installed()
     assert spec is not None, "the tests need openai-codex-cli-bin"
     found = resolve(spec, cache=cache, progress=Silent(), offline=True)
     assert (found.version, found.source, found.disagreement) == (spec.release, "installed", "")
@@ -68,7 +67,7 @@ def test_the_installed_codex_is_what_was_measured_and_the_users_home_is_left_alo
 
 
 def test_every_release_of_the_cache_is_what_was_measured() -> None:
-    store, spec = Store(cache_folder()), catalogue.installed()
+    store, spec = Store(cache_folder()), known_releases.installed()
     assert spec is not None
     for name in sorted({*store.releases(), spec.release}):  # tools that are kept there too are none
         found = resolve(SubjectSpec(label=name, release=name), cache=cache_folder(), progress=Silent(), offline=True)
@@ -89,7 +88,7 @@ def test_every_release_of_the_cache_is_what_was_measured() -> None:
 def test_a_program_that_is_no_codex_is_one_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
 ) -> None:
-    monkeypatch.setattr(probe, "PATIENCE", 3.0 if "sleep" in script else 120.0)
+    monkeypatch.setattr(capability_probe, "PATIENCE", 3.0 if "sleep" in script else 120.0)
     binary = tmp_path / "codex"
     binary.write_text(script)
     binary.chmod(0o755)

@@ -20,7 +20,7 @@ from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.protocols import Door, Environment, Subject
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
@@ -101,7 +101,7 @@ def show(script: str, home: Path) -> Finished:
     file.write_text(script)
     before = codex_left()
     for _ in range(3):
-        ended = proc.run(
+        ended = process.run(
             Command(
                 argv=("sh", str(file)), cwd=str(home), env={"PATH": os.environ["PATH"], "HOME": str(home)}, timeout=180
             )

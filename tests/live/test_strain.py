@@ -17,7 +17,7 @@ from pytest_codexsandbox.generators.stress.file_watch import looking
 from pytest_codexsandbox.generators.stress.strace import Tracer, tracer
 from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Wish
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
-from pytest_codexsandbox.releases import installed_package as installed
+from pytest_codexsandbox.releases import installed_package
 from tests.live.generating import GENEROUS, place
 
 pytestmark = pytest.mark.live
@@ -184,7 +184,7 @@ def test_a_lock_that_outlives_its_holder_is_in_the_way(folder: Path) -> None:
 # ---- the real Codex as the other writer
 def test_codex_itself_takes_the_end_of_a_block_and_the_next_run_deletes_servers(folder: Path) -> None:
     """openai/codex#45432, and the rule for a block without an end."""
-    found = installed.find()
+    found = installed_package.find()
     assert found, "install openai-codex-cli-bin"
     codex = found.binary
     spoilt = strained("keeps-theirs", generator("hermes-file-0.19"), folder, beside="codex-mcp-add", codex=codex)

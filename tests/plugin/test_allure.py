@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports import journal_schema as schema
+from pytest_codexsandbox.reports import journal_schema
 from pytest_codexsandbox.selftest.fake_codex_script import write
 from pytest_codexsandbox.selftest.fake_codexes import ALLOW_ALL
 from tests.plugin.conftest import Done, Matrix
@@ -69,7 +69,7 @@ def test_the_evidence_is_attached(done: Done) -> None:
 
 
 def test_every_line_of_a_run_fits_the_published_schema(done: Done) -> None:
-    validator = jsonschema.Draft202012Validator(json.loads(schema.SHIPPED.read_text()))
+    validator = jsonschema.Draft202012Validator(json.loads(journal_schema.SHIPPED.read_text()))
     lines = [json.loads(line) for line in done.reports[0].read_text().splitlines()]
     assert {line["line"] for line in lines} == {"run", "plan", "environment", "subject", "call", "result", "end"}
     for line in lines:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import process_tree
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import LIMIT, Matrix
@@ -31,8 +31,8 @@ def _ours(cache: Path) -> list[str]:
     return found
 
 
-def _lives(one: kin.Process) -> bool:
-    now = kin.process(one.pid)
+def _lives(one: process_tree.Process) -> bool:
+    now = process_tree.process(one.pid)
     return now is not None and now.start == one.start and now.state not in "ZX"
 
 
@@ -44,7 +44,7 @@ def test_a_killed_run_leaves_a_readable_journal_and_nothing_running(
     run = matrix.start(*words, plugins=("xdist.plugin",) if words else ())
     run.wait_for('"line":"result"', count=4)
     # A worker that has not yet noticed may start one more call: it has to be gone as well.
-    everybody = [one for one in map(kin.process, kin.tree([run.process.pid])) if one is not None]
+    everybody = [one for one in map(process_tree.process, process_tree.tree([run.process.pid])) if one is not None]
     run.send(number)
     done = run.end()
     journal = done.journal

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import process_tree
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import LIMIT, Done, Matrix
@@ -187,7 +187,7 @@ SLOW = 'cmd:/bin/sh -c \'sleep 0.3; echo "# x" >> "$1"\' sh @CONFIG@'
 def test_a_run_that_ends_amid_stories_leaves_no_process_and_no_folder(matrix: Matrix, number: signal.Signals) -> None:
     run = matrix.start(f"--codex-generator=slow={SLOW}", "--codex-only=generator.*")
     run.wait_for('"line":"story"', count=2)
-    everybody = [one for one in map(kin.process, kin.tree([run.process.pid])) if one is not None]
+    everybody = [one for one in map(process_tree.process, process_tree.tree([run.process.pid])) if one is not None]
     run.send(number)
     done = run.end()
     states = done.journal.states()
@@ -202,8 +202,8 @@ def test_a_run_that_ends_amid_stories_leaves_no_process_and_no_folder(matrix: Ma
         assert list((matrix.cache / "runs").glob("*/*/generators/stage-*")) == []
 
 
-def _lives(one: kin.Process) -> bool:
-    now = kin.process(one.pid)
+def _lives(one: process_tree.Process) -> bool:
+    now = process_tree.process(one.pid)
     return now is not None and now.start == one.start and now.state not in "ZX"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import Matrix
 
@@ -96,7 +96,7 @@ def test_what_a_users_command_was_given_is_given_again(matrix: Matrix) -> None:
     (record,) = [one for key, one in run.journal.states().items() if key.promise.startswith("user.")]
     script = run.reports[0].parent / record.repro
     env = {"PATH": os.environ["PATH"], "HOME": str(run.reports[0].parent)}
-    shown = proc.run(Command(argv=("sh", str(script)), cwd="/", env=env, timeout=180))
+    shown = process.run(Command(argv=("sh", str(script)), cwd="/", env=env, timeout=180))
     assert (shown.exit, shown.stdout.count(b"from me")) == (3, 1), shown
     assert len(script.name) <= len("filesystem-k3iqr2mt.sh")  # the line to paste fits into 80 columns
 

@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.commands.selftest import rehearsals, select
 from pytest_codexsandbox.environments.agent_environment import HandEnvironment
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.base_acts import SEARCHED
 from pytest_codexsandbox.model.observation import Survey
 from pytest_codexsandbox.model.record import Record
@@ -23,7 +23,7 @@ CLEAN = "filesystem.nothing-left-behind"
 
 def _rehearsed(name: str) -> Record:
     """What the promise says of a subject, under the first of its policies."""
-    pairs = select(CLEAN, survey.promises(shipped("scenarios")))
+    pairs = select(CLEAN, scenario_index.promises(shipped("scenarios")))
     with workbench("blind-search") as folder, rehearsals(pairs, folder) as records_of:
         return next(iter(records_of(named([name])[0], "sandbox").values()))
 

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.commands.selftest import Pairs, rehearsals, riding, select, through
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.selftest import FAKES, OPEN_DOORS, Fake
 from pytest_codexsandbox.selftest.kill_rules import Killing, faults
@@ -14,7 +14,7 @@ from pytest_codexsandbox.selftest.kill_rules import Killing, faults
 
 @pytest.fixture(scope="session")
 def pairs() -> Pairs:
-    return select("*", survey.promises(shipped("scenarios")))
+    return select("*", scenario_index.promises(shipped("scenarios")))
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +33,7 @@ def test_a_bad_subject_is_caught_and_the_good_one_passes(fake: Fake, pairs: Pair
 
 
 def at_doors() -> list[tuple[str, Fake]]:
-    everything = survey.promises(shipped("scenarios"))
+    everything = scenario_index.promises(shipped("scenarios"))
     return [(door, fake) for door in OPEN_DOORS for fake in through(door, FAKES, everything, everything)]
 
 

@@ -12,8 +12,8 @@ from pytest_codexsandbox import cli
 from pytest_codexsandbox.api import Trial
 from pytest_codexsandbox.commands import selftest
 from pytest_codexsandbox.diagnosis.judge import Judged
-from pytest_codexsandbox.harness import trial_runner as rehearsal
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.harness import trial_runner
+from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
@@ -33,9 +33,9 @@ def only(monkeypatch: pytest.MonkeyPatch, *fakes: Fake) -> None:
 
 
 def with_function(monkeypatch: pytest.MonkeyPatch, id: str, function: Callable[[Trial], None]) -> None:
-    pairs = survey.promises(shipped("scenarios"))
+    pairs = scenario_index.promises(shipped("scenarios"))
     changed = tuple((promise, function if promise.id == id else own) for promise, own in pairs)
-    monkeypatch.setattr(survey, "promises", lambda folder: changed)
+    monkeypatch.setattr(scenario_index, "promises", lambda folder: changed)
 
 
 def test_a_bad_subject_that_is_caught_and_a_good_one_that_passes_are_no_fault(
@@ -66,7 +66,7 @@ def test_it_fails_when_the_judge_is_lenient(monkeypatch: pytest.MonkeyPatch) -> 
     def lenient(promise: Promise, **words: Any) -> Judged:
         return Judged(verdict=Verdict.CONFORMS, direction="", reason="looks fine")
 
-    monkeypatch.setattr(rehearsal, "judge", lenient)
+    monkeypatch.setattr(trial_runner, "judge", lenient)
     only(monkeypatch, *named(["leaks-netlink"]))
     assert run("--subject", "leaks-netlink", "--only", NETLINK) == 1
 

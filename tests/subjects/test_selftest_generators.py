@@ -4,7 +4,7 @@ import pytest
 
 from pytest_codexsandbox.commands import selftest_generators
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.harness.generators import trial as writing
+from pytest_codexsandbox.harness.generators import trial
 from pytest_codexsandbox.model.generator import Declaration, Finding, Story
 from pytest_codexsandbox.selftest.fake import Fake
 from pytest_codexsandbox.selftest.kill_rules import faults
@@ -34,7 +34,7 @@ def test_one_that_grows_is_caught() -> None:
 
 
 def test_a_check_that_sees_nothing_leaves_a_survivor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "CHECKS", {**CHECKS, GROWS: sees(held=True)})
+    monkeypatch.setattr(trial, "CHECKS", {**CHECKS, GROWS: sees(held=True)})
     assert found("grows") == ["survivor"]
 
 

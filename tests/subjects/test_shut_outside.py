@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.commands.selftest import rehearsals, select
 from pytest_codexsandbox.environments.agent_environment import HandEnvironment
-from pytest_codexsandbox.matrix import scenario_index as survey
+from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import shipped
 from pytest_codexsandbox.selftest import named
@@ -25,7 +25,7 @@ def test_it_is_not_applicable_there(monkeypatch: pytest.MonkeyPatch, name: str) 
         return {**facts(self), "kernel_settings": "EROFS"}
 
     monkeypatch.setattr(HandEnvironment, "facts", shut)
-    pairs = select(ID, survey.promises(shipped("scenarios")))
+    pairs = select(ID, scenario_index.promises(shipped("scenarios")))
     with workbench("shut-outside") as folder, rehearsals(pairs, folder) as records_of:
         records = tuple(records_of(named([name])[0], "sandbox").values())
     assert {record.verdict for record in records} == {Verdict.NOT_APPLICABLE}

@@ -3,18 +3,18 @@
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.harness import option_values as asking
+from pytest_codexsandbox.harness import option_values
 
 
 @pytest.mark.parametrize(("text", "number"), [(None, None), ("2", 2), ("3", 3), ("all", 0), (" 2 ", 2)])
 def test_how_many_values_meet(text: str | None, number: int | None) -> None:
-    assert asking.pairs(text) == number
+    assert option_values.pairs(text) == number
 
 
 @pytest.mark.parametrize("text", ["", "1", "4", "two", "2.0"])
 def test_other_numbers_are_refused(text: str) -> None:
     with pytest.raises(WrongInput) as caught:
-        asking.pairs(text)
+        option_values.pairs(text)
     assert caught.value.where == "--codex-pairs"
 
 
@@ -22,7 +22,7 @@ def test_other_numbers_are_refused(text: str) -> None:
     ("text", "seconds"), [("90s", 90), ("10m", 600), ("1h", 3600), ("1h30m", 5400), ("1h2m3s", 3723), (" 5m ", 300)]
 )
 def test_a_time_is_read(text: str, seconds: int) -> None:
-    found = asking.budget(text)
+    found = option_values.budget(text)
     assert found is not None
     assert (found.seconds, found.text) == (seconds, text.strip())
 
@@ -30,12 +30,12 @@ def test_a_time_is_read(text: str, seconds: int) -> None:
 @pytest.mark.parametrize("text", ["", "10", "0s", "ten minutes", "10 m", "-5m", "5m1h", "1d", "1.5h"])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(WrongInput, match="is no time"):
-        asking.budget(text)
+        option_values.budget(text)
 
 
 def test_engines_are_named_by_address() -> None:
     words = ("unix:///run/docker.sock", "ssh://me@build2", "tcp://10.0.0.1:2376")
-    assert asking.hosts(words) == words
+    assert option_values.hosts(words) == words
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_engines_are_named_by_address() -> None:
 )
 def test_what_is_no_address_is_refused(word: str) -> None:
     with pytest.raises(WrongInput, match="is no address of an engine"):
-        asking.hosts((word,))
+        option_values.hosts((word,))

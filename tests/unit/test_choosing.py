@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import MachineFault, WrongInput
-from pytest_codexsandbox.harness import feasibility
-from pytest_codexsandbox.harness import planner as choosing
+from pytest_codexsandbox.harness import feasibility, planner
 from pytest_codexsandbox.harness.durations import Learned
 from pytest_codexsandbox.harness.feasibility import CONTAINERS
 from pytest_codexsandbox.harness.planner import Known
@@ -40,26 +39,26 @@ def without_its_package(group: str, name: str) -> object:
     [
         (lambda group, name: Foreseeing, "no debian-12 at tcp://a, ssh://b", ["debian-12"]),
         (lambda group, name: object(), "", []),
-        (without_its_package, choosing.MISSING, []),
+        (without_its_package, planner.MISSING, []),
     ],
 )
 def test_each_backend_says_what_it_cannot_have(
     monkeypatch: pytest.MonkeyPatch, plugged: Callable[[str, str], object], said: str, asked: list[str]
 ) -> None:
-    monkeypatch.setattr(choosing, "plugged", plugged)
-    foreseen = choosing.foresight((environment(),), ("tcp://a", "ssh://b"))
+    monkeypatch.setattr(planner, "plugged", plugged)
+    foreseen = planner.foresight((environment(),), ("tcp://a", "ssh://b"))
     assert foreseen.why_not(environment()) == said
     assert [one.name for one in foreseen.asked] == asked
-    assert choosing.stock(plan()) == ()
+    assert planner.stock(plan()) == ()
 
 
 def test_what_was_looked_up_travels_to_workers_and_makes_the_same_cells(tmp_path: Path) -> None:
     asked = matrix(tmp_path, f"{SMALL}\npairs = 2")
-    known = choosing.look(asked, tmp_path, why_not=lambda spec: "no" if spec.distro == "busybox" else "")
+    known = planner.look(asked, tmp_path, why_not=lambda spec: "no" if spec.distro == "busybox" else "")
     assert known.left == (Left(values={"distro": "busybox"}, why="no"),)
-    here = choosing.expanded(asked, subjects(), known, pairs=None, hosts=("unix:///a", "unix:///b"))
+    here = planner.expanded(asked, subjects(), known, pairs=None, hosts=("unix:///a", "unix:///b"))
     told = msgspec.json.encode(msgspec.structs.replace(known, picked=here.picked))
-    there = choosing.expanded(
+    there = planner.expanded(
         asked, subjects(), msgspec.json.decode(told, type=Known), pairs=None, hosts=("unix:///a", "unix:///b")
     )
     assert there == here
@@ -70,34 +69,34 @@ def test_a_backend_that_starts_nothing_takes_its_cells_away_and_leaves_the_other
     asked = matrix(tmp_path, SMALL)
     known = Known(lacks=(feasibility.lack(CONTAINERS, fault),))
     with pytest.raises(WrongInput) as raised:
-        choosing.expanded(asked, subjects(), known, pairs=None, hosts=())
+        planner.expanded(asked, subjects(), known, pairs=None, hosts=())
     told = raised.value
     assert (told.what, told.where) == ("nothing can be measured: no engine", "unix:///x")
     assert (told.why, told.next_step) == ("refused", "start it")
     both = msgspec.structs.replace(asked, environments=("local",))
     travelled = msgspec.json.decode(msgspec.json.encode(known), type=Known)
-    found = choosing.expanded(both, subjects(), travelled, pairs=None, hosts=())
+    found = planner.expanded(both, subjects(), travelled, pairs=None, hosts=())
     assert {cell.environment.backend for cell in found.cells} == {"local"}
     (gone,) = [one for one in found.not_planned if one.required]
     assert (gone.what, gone.kind, gone.why) == (CONTAINERS, "unavailable", "no engine (unix:///x): refused; start it")
-    assert choosing.expanded(asked, subjects(), choosing.for_listing(known), pairs=None, hosts=()).cells
+    assert planner.expanded(asked, subjects(), planner.for_listing(known), pairs=None, hosts=()).cells
 
 
 def test_a_release_that_does_not_exist_is_left_out_and_the_others_are_measured(tmp_path: Path) -> None:
     asked = msgspec.structs.replace(matrix(tmp_path, SMALL), containers=None, environments=("local",))
     gone = feasibility.of_releases({"9.9.9": Forecast(why_not="there is none"), "0.163.0": Forecast(cached=True)})
     specs = [SubjectSpec(label=label, release=label) for label in ("9.9.9", "0.163.0")]
-    found = choosing.expanded(asked, specs, Known(lacks=gone), pairs=None, hosts=())
+    found = planner.expanded(asked, specs, Known(lacks=gone), pairs=None, hosts=())
     assert [cell.subject.label for cell in found.cells] == ["0.163.0"]
     assert [one.what for one in found.not_planned if one.required] == ["codex 9.9.9"]
     with pytest.raises(WrongInput, match=r"nothing can be measured: Codex 9\.9\.9 cannot be had here"):
-        choosing.expanded(asked, specs[:1], Known(lacks=gone), pairs=None, hosts=())
+        planner.expanded(asked, specs[:1], Known(lacks=gone), pairs=None, hosts=())
 
 
 def test_engines_that_do_not_answer_get_no_cell(tmp_path: Path) -> None:
     fault = MachineFault("deaf", where="tcp://b")
     known = Known(silent=("tcp://b",), lacks=(feasibility.lack("engine tcp://b", fault, required=False),))
-    found = choosing.expanded(matrix(tmp_path, SMALL), subjects(), known, pairs=None, hosts=("tcp://a", "tcp://b"))
+    found = planner.expanded(matrix(tmp_path, SMALL), subjects(), known, pairs=None, hosts=("tcp://a", "tcp://b"))
     assert {cell.environment.engine_host for cell in found.cells} == {"tcp://a"}
     assert [(one.what, one.required) for one in found.not_planned[:1]] == [("engine tcp://b", False)]
 
@@ -106,7 +105,7 @@ def test_a_worker_does_not_pick_again(tmp_path: Path) -> None:
     asked = matrix(tmp_path, f"{SMALL}\npairs = 2")
     one = ("debian-trixie", "none", "docker-default", "root", "0.163.0")
     told = Picked(rows=(one,), coverage=Coverage(strength=2, axes={}, coverable=1))
-    found = choosing.expanded(asked, subjects(), Known(picked=told), pairs=None, hosts=())
+    found = planner.expanded(asked, subjects(), Known(picked=told), pairs=None, hosts=())
     assert [cell.id for cell in found.cells] == ["debian-trixie~bwrap-none~docker-default~root~codex-0.163.0"]
     assert found.coverage == told.coverage
 
@@ -115,6 +114,6 @@ def test_seconds_are_calls_times_what_a_call_takes() -> None:
     made = plan()
     (cell,) = made.cells
     known = Known(learned=Learned(runs=1, cells={cell.id: 2.5}))
-    assert choosing.seconds_of(made, known) == {cell.id: 5.0}  # one battery for each of two policies
-    assert choosing.trimmed(made, Budget(seconds=6, text="6s"), known) is made
-    assert choosing.trimmed(made, None, known) is made
+    assert planner.seconds_of(made, known) == {cell.id: 5.0}  # one battery for each of two policies
+    assert planner.trimmed(made, Budget(seconds=6, text="6s"), known) is made
+    assert planner.trimmed(made, None, known) is made

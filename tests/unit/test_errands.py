@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import Lost, MachineFault, NotHad
-from pytest_codexsandbox.harness import environment_pool as places
-from pytest_codexsandbox.harness import observation_cache as benches
+from pytest_codexsandbox.harness import environment_pool, observation_cache
 from pytest_codexsandbox.harness.batteries import SHARED
 from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
 from pytest_codexsandbox.harness.trial_runner import foresee
@@ -92,8 +91,8 @@ def seen(id: str, policy: str, ended: str) -> Observation:
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Bench, Door, list[Line]]]:
     backend = Memory()
     door = Door(backend.ended)
-    monkeypatch.setattr(places, "plugged", lambda group, name: lambda: backend)
-    monkeypatch.setattr(benches, "plugged", lambda group, name: lambda: door)
+    monkeypatch.setattr(environment_pool, "plugged", lambda group, name: lambda: backend)
+    monkeypatch.setattr(observation_cache, "plugged", lambda group, name: lambda: door)
     keys = tuple(
         Key(cell=CELL.id, door="sandbox", policy=policy, promise=one.id, case="")
         for policy in (READ, WRITE)

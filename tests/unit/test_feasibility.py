@@ -8,8 +8,7 @@ import pytest
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.harness import feasibility
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases import download_estimate as forecast
-from pytest_codexsandbox.releases import sources as places
+from pytest_codexsandbox.releases import download_estimate, sources
 from pytest_codexsandbox.releases.artefact import Artefact
 from pytest_codexsandbox.system.download import Hash, NotReached, NotThere
 
@@ -31,8 +30,8 @@ def answering(patch: pytest.MonkeyPatch, *answers: object) -> list[str]:
 
         return find
 
-    patch.setattr(places, "EVERYWHERE", tuple(map(finder, answers)))
-    patch.setattr(forecast, "size_of", lambda url, *, headers: 2_000_000)
+    patch.setattr(sources, "EVERYWHERE", tuple(map(finder, answers)))
+    patch.setattr(download_estimate, "size_of", lambda url, *, headers: 2_000_000)
     return asked
 
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.journal import store as journal
+from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.model.journal_lines import EnvironmentLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.verdict import Verdict
@@ -23,7 +23,7 @@ Edit = Callable[[list[bytes]], list[bytes]]
 
 def written(folder: Path, made: Journal) -> Path:
     first, *rest = journals.lines_of(made)
-    writer = journal.Journal.open(folder, first)  # type: ignore[arg-type]
+    writer = store.Journal.open(folder, first)  # type: ignore[arg-type]
     for line in rest:
         writer.write(line)
     writer.close()
@@ -49,7 +49,7 @@ def changed(line: bytes, /, **members: Any) -> bytes:
 @pytest.mark.parametrize("kind", sorted(wide.KINDS))
 def test_what_was_written_is_read_back(tmp_path: Path, kind: str) -> None:
     made = wide.KINDS[kind]()
-    read = journal.read(written(tmp_path, made))
+    read = store.read(written(tmp_path, made))
     assert read.run == made.run
     assert read.plan == made.plan
     assert read.records == made.records
@@ -59,7 +59,7 @@ def test_what_was_written_is_read_back(tmp_path: Path, kind: str) -> None:
 
 def test_a_folder_stands_for_the_journal_in_it(tmp_path: Path) -> None:
     written(tmp_path, journals.green())
-    assert journal.read(tmp_path).counts() == journals.green().counts()
+    assert store.read(tmp_path).counts() == journals.green().counts()
 
 
 def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 def test_every_line_is_on_the_disk_as_soon_as_it_is_written(tmp_path: Path) -> None:
     run, plan, *_ = journals.lines_of(journals.green())
-    writer = journal.Journal.open(tmp_path, run)  # type: ignore[arg-type]
+    writer = store.Journal.open(tmp_path, run)  # type: ignore[arg-type]
     writer.write(plan)
-    read = journal.read(writer.path)  # nobody has closed it: so it looks after SIGKILL
+    read = store.read(writer.path)  # nobody has closed it: so it looks after SIGKILL
     assert {record.verdict for record in read.states().values()} == {Verdict.BROKEN}
     assert read.end is None
     writer.close()
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_link_in_place_of_the_journal_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / journal.FILE).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / store.FILE).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(WrongInput):
         written(tmp_path, journals.green())
     assert not (tmp_path / "elsewhere").exists()
@@ -115,7 +115,7 @@ class FullDisk:
 
 def test_a_full_disk_ends_neither_the_run_nor_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = journals.lines_of(journals.green())
-    writer = journal.Journal.open(tmp_path, lines[0])  # type: ignore[arg-type]
+    writer = store.Journal.open(tmp_path, lines[0])  # type: ignore[arg-type]
     for line in lines[1:20]:
         writer.write(line)
     disk = FullDisk(room=100)
@@ -128,7 +128,7 @@ def test_a_full_disk_ends_neither_the_run_nor_the_journal(tmp_path: Path, monkey
         disk.room = 1_000_000
         writer.write(lines[22])
     writer.close()
-    read = journal.read(writer.path)
+    read = store.read(writer.path)
     assert not read.torn
     assert (
         len(read.records) == 22 - lines.index(next(line for line in lines if type(line).__name__ == "ResultLine")) - 1
@@ -137,7 +137,7 @@ def test_a_full_disk_ends_neither_the_run_nor_the_journal(tmp_path: Path, monkey
 
 
 def test_a_disk_that_cannot_even_sync_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = journal.Journal.open(tmp_path, journals.green().run)
+    writer = store.Journal.open(tmp_path, journals.green().run)
 
     def failing(descriptor: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -155,30 +155,30 @@ def test_what_looks_like_a_credential_is_not_written(tmp_path: Path) -> None:
     )
     path = written(tmp_path, made)
     assert token not in path.read_text()
-    assert "[redacted]" in journal.read(path).records[0].reason
+    assert "[redacted]" in store.read(path).records[0].reason
 
 
 def test_facts_of_any_kind_and_names_that_are_not_utf8_can_be_written(tmp_path: Path) -> None:
-    writer = journal.Journal.open(tmp_path, journals.green().run)
+    writer = store.Journal.open(tmp_path, journals.green().run)
     writer.write(journals.green().plan)
     facts = {"name": os.fsdecode(b"caf\xe9"), "path": Path("/x"), "set": {1}, "deep": [{os.fsdecode(b"\xff"): ("a",)}]}
     writer.write(EnvironmentLine(id="e", spec="x", facts=facts))
     writer.close()
-    assert journal.read(writer.path).environments[0].facts["name"] == "caf\\udce9"
+    assert store.read(writer.path).environments[0].facts["name"] == "caf\\udce9"
 
 
 def test_what_data_ruled_out_is_not_broken_by_an_interruption(tmp_path: Path) -> None:
     whole = journals.green()
     first, *others = whole.plan.keys
     plan = msgspec.structs.replace(whole.plan, not_applicable={str(first): "needs a resolver of ours"})
-    states = journal.read(written(tmp_path, msgspec.structs.replace(whole, plan=plan, records=(), end=None))).states()
+    states = store.read(written(tmp_path, msgspec.structs.replace(whole, plan=plan, records=(), end=None))).states()
     assert (states[first].verdict, states[first].reason) == (Verdict.NOT_APPLICABLE, "needs a resolver of ours")
     assert {states[key].verdict for key in others} == {Verdict.BROKEN}
 
 
 def test_a_torn_last_line_is_kept_as_such(tmp_path: Path) -> None:
     path = spoiled(tmp_path, lambda lines: [*lines[:-1], lines[-1][:40]])
-    read = journal.read(path)
+    read = store.read(path)
     assert read.torn.startswith("line ")
     assert read.end is None
     assert len(read.states()) == len(read.plan.keys)
@@ -187,13 +187,13 @@ def test_a_torn_last_line_is_kept_as_such(tmp_path: Path) -> None:
 def test_a_journal_that_stops_in_its_head_is_still_called_a_journal(tmp_path: Path) -> None:
     path = spoiled(tmp_path, lambda lines: [lines[0][:60]])
     with pytest.raises(WrongInput, match="the journal has no plan") as caught:
-        journal.read(path)
+        store.read(path)
     assert "stops in the middle of its first line" in caught.value.why
 
 
 def test_a_last_line_without_its_line_end_is_whole(tmp_path: Path) -> None:
     path = spoiled(tmp_path, lambda lines: [*lines[:-1], lines[-1].rstrip()])
-    assert journal.read(path).end is not None
+    assert store.read(path).end is not None
 
 
 def repeat_result(lines: list[bytes]) -> list[bytes]:
@@ -265,7 +265,7 @@ def test_what_no_run_can_have_written_is_refused(tmp_path: Path, kind: str) -> N
     edit, message, number = REFUSED[kind]
     path = spoiled(tmp_path, edit)
     with pytest.raises(WrongInput, match=message) as caught:
-        journal.read(path)
+        store.read(path)
     error = caught.value
     assert error.where == (f"{path}, line {number}" if number else str(path))
     assert error.why
@@ -276,5 +276,5 @@ def test_what_no_run_can_have_written_is_refused(tmp_path: Path, kind: str) -> N
 def test_a_journal_that_cannot_be_opened_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(WrongInput, match="cannot be read") as caught:
-        journal.read(tmp_path / name)
+        store.read(tmp_path / name)
     assert "No such file" in caught.value.why

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotAsAsked, NotHad
-from pytest_codexsandbox.harness import environment_pool as places
+from pytest_codexsandbox.harness import environment_pool
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from tests.fakes.scripted import ScriptedEnvironment
 
@@ -26,8 +26,10 @@ class Faulty:
 
 def tried(fault: CodexSandboxError, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
     backend = Faulty(fault)
-    monkeypatch.setattr(places, "plugged", lambda group, name: lambda: backend)
-    made = places.Places(Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None)
+    monkeypatch.setattr(environment_pool, "plugged", lambda group, name: lambda: backend)
+    made = environment_pool.Places(
+        Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None
+    )
     words = []
     for number in range(5):
         with pytest.raises(CodexSandboxError) as caught:
@@ -67,9 +69,9 @@ class Stubborn:
 
 
 def test_an_end_that_fails_is_said_and_what_it_left_is_the_audits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "plugged", lambda group, name: Stubborn)
+    monkeypatch.setattr(environment_pool, "plugged", lambda group, name: Stubborn)
     said: list[str] = []
-    made = places.Places(
+    made = environment_pool.Places(
         Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None, say=said.append
     )
     specs = [EnvironmentSpec(id=f"e{number}", backend="stubborn", distro="none") for number in range(3)]
@@ -112,10 +114,10 @@ def test_one_that_was_started_ahead_and_has_ended_since_is_started_anew(
 ) -> None:
     """The second one is not ahead: its end is met by a call, and counts there."""
     backend = Dying(times)
-    monkeypatch.setattr(places, "plugged", lambda group, name: lambda: backend)
+    monkeypatch.setattr(environment_pool, "plugged", lambda group, name: lambda: backend)
     told: list[ScriptedEnvironment] = []
     said: list[str] = []
-    made = places.Places(
+    made = environment_pool.Places(
         Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: told.append(environment),  # type: ignore[arg-type]
         say=said.append,
     )  # fmt: skip

@@ -12,9 +12,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.doors.placeholders import fill_act, looked_at, read_plan_word
-from pytest_codexsandbox.doors.repro import container_entry as repro_enter
-from pytest_codexsandbox.doors.repro import setup as repro_lay
-from pytest_codexsandbox.doors.repro import shared_dirs as repro_shared
+from pytest_codexsandbox.doors.repro import container_entry, setup, shared_dirs
 from pytest_codexsandbox.doors.repro.paths import Paths, remark
 from pytest_codexsandbox.doors.repro.shell_commands import in_words, rig_of
 from pytest_codexsandbox.model.act import Act
@@ -59,20 +57,20 @@ def repro_script(
         "#!/bin/sh",
         *([remark(about)] if about else []),
         *(remark(paths.shown(line)) for line in _head(observation, chosen)),
-        *(repro_enter.enter(entrance) if entrance else ()),
+        *(container_entry.enter(entrance) if entrance else ()),
         *_programs(observation),
-        repro_shared.take_away(chosen, paths.world),
+        shared_dirs.take_away(chosen, paths.world),
         BEGIN,
-        *((repro_shared.TURN,) if _calls_codex(observation) else ()),
+        *((shared_dirs.TURN,) if _calls_codex(observation) else ()),
         f'mkdir -p "$T" {" ".join(paths.folders())}',
-        repro_lay.SHOW,
-        repro_lay.WAIT,
-        *repro_lay.lay(observation.given.get(CONFIGURED, ()), paths),
-        *repro_lay.lay((given for act in chosen.values() for given in act.given), paths),
-        *(line for kind in _rigs(chosen, paths) for line in repro_lay.rig(kind)),
-        *(repro_lay.rig("dns-udp", port=53) if entrance and _asks_names(chosen) else ()),
+        setup.SHOW,
+        setup.WAIT,
+        *setup.lay(observation.given.get(CONFIGURED, ()), paths),
+        *setup.lay((given for act in chosen.values() for given in act.given), paths),
+        *(line for kind in _rigs(chosen, paths) for line in setup.rig(kind)),
+        *(setup.rig("dns-udp", port=53) if entrance and _asks_names(chosen) else ()),
         *before,
-        *(repro_lay.hidden() if _hides(observation) else ()),
+        *(setup.hidden() if _hides(observation) else ()),
         *_shown("before", looks, paths),
         *_run(observation, inner, paths, stdin=stdin, interrupt=any(act.verb == "beat" for act in chosen.values())),
         *_shown("after", looks, paths),
@@ -199,7 +197,7 @@ def _run(observation: Observation, inner: Sequence[str], paths: Paths, *, stdin:
     if _is_driven(observation):
         outer[0], outer[3] = '"$PY"', '"$DRIVER"'
     variables = [f"{name}={paths.word(value)}" for name, value in observation.env.items()]
-    words = " ".join([*outer, *inner, *((f"{repro_shared.LOCK}<&-",) if _calls_codex(observation) else ())])
+    words = " ".join([*outer, *inner, *((f"{shared_dirs.LOCK}<&-",) if _calls_codex(observation) else ())])
     given = (b"go\n" if '"$PLAN"' in inner else b"") + stdin
     feed = f"echo {base64.b64encode(given).decode()} | base64 -d |" if given else ""
     limit = "timeout -s INT 2 " if interrupt else ""
@@ -212,4 +210,4 @@ def _run(observation: Observation, inner: Sequence[str], paths: Paths, *, stdin:
 
 
 def _shown(when: str, looks: Sequence[str], paths: Paths) -> list[str]:
-    return [f"echo '== {when}, seen from outside'", *repro_lay.shows(looks, paths)] if looks else []
+    return [f"echo '== {when}, seen from outside'", *setup.shows(looks, paths)] if looks else []

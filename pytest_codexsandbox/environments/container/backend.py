@@ -8,15 +8,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.agent_client import HandClient
-from pytest_codexsandbox.environments.bubblewrap import bwrap_provider as having
-from pytest_codexsandbox.environments.container import codex_files as subjects
-from pytest_codexsandbox.environments.container import config_verification as readback
-from pytest_codexsandbox.environments.container import docker_command as command_line
-from pytest_codexsandbox.environments.container import engine_requirements as engines_own
-from pytest_codexsandbox.environments.container import host_config as recipe
-from pytest_codexsandbox.environments.container import image_users as users
-from pytest_codexsandbox.environments.container import labels, networks, podman
-from pytest_codexsandbox.environments.container import portable_python as runtime
+from pytest_codexsandbox.environments.bubblewrap import bwrap_provider
+from pytest_codexsandbox.environments.container import (
+    codex_files,
+    config_verification,
+    docker_command,
+    engine_requirements,
+    host_config,
+    image_users,
+    labels,
+    networks,
+    podman,
+    portable_python,
+)
 from pytest_codexsandbox.environments.container.attached_stream import Attached
 from pytest_codexsandbox.environments.container.bwrap_layer import Layer
 from pytest_codexsandbox.environments.container.cleanup_watcher import Watchers
@@ -39,7 +43,7 @@ from pytest_codexsandbox.model.repro_shell import Entrance
 from pytest_codexsandbox.protocols import Brought, Foreseen, Say, silent
 from pytest_codexsandbox.registry import cache_folder
 
-_ARGV: Final = (runtime.PYTHON, "-I", "-S", f"{runtime.GUEST}/agent.py")
+_ARGV: Final = (portable_python.PYTHON, "-I", "-S", f"{portable_python.GUEST}/agent.py")
 # What every Codex gets, whatever its image says.
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING: Final = 5.0
@@ -75,8 +79,10 @@ class ContainerBackend:
         userns = any(one.profile.userns for one in contained)
         answering = [host for host in hosts if host not in silent]
         found = inquire(wants, bwraps.values(), cache, answering, userns=userns)
-        without = {name: having.why_not(spec, cache) or found.no_sources.get(name, "") for name, spec in bwraps.items()}
-        engines = engines_own.Beforehand(
+        without = {
+            name: bwrap_provider.why_not(spec, cache) or found.no_sources.get(name, "") for name, spec in bwraps.items()
+        }
+        engines = engine_requirements.Beforehand(
             answering or (default_host(),),
             {host: told.userns for host, told in found.engines.items() if told.userns is not None},
         )
@@ -122,11 +128,11 @@ class ContainerBackend:
             stack.callback(engine.close)
             stack.enter_context(self._watchers.over(engine.host))
             self._clear(engine, say)
-            engines_own.refuse(engine, asked)
+            engine_requirements.refuse(engine, asked)
             if engine.podman:
                 podman.refuse(asked, gives=engine.gives, where=engine.host)
             given = _image(engine, asked, cache)
-            image = users.image_for(engine, given, asked.user, cache)
+            image = image_users.image_for(engine, given, asked.user, cache)
             supplies, places = _supplies(brought, cache)
             supplier = Supplier(engine, cache, self._seen)
             mounts = supplier.mounts(supplies, image)
@@ -135,10 +141,10 @@ class ContainerBackend:
             stack.callback(_open.discard, container.word)
             network = networks.NONE
             if asked.profile.network == "own":
-                hand = [mount for mount in mounts if mount["Target"] == runtime.INSIDE]
+                hand = [mount for mount in mounts if mount["Target"] == portable_python.INSIDE]
                 network = stack.enter_context(networks.own(engine, container.word, image, hand))
             stack.callback(container.remove)
-            config = recipe.host_config(asked, mounts, network=network.mode)
+            config = host_config.host_config(asked, mounts, network=network.mode)
             if engine.podman:
                 config = podman.in_its_words(config, asked)
             filters = partial(podman.with_files, folder=cache / "filters", near=lambda: supplier.near(image))
@@ -220,11 +226,15 @@ def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
 
 
 def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ...], dict[str, str]]:
-    hand = runtime.portable(cache)
-    found = {runtime.INSIDE: Supply(folder=str(hand), inside=runtime.INSIDE, digest=hand.name, sample="complete")}
+    hand = portable_python.portable(cache)
+    found = {
+        portable_python.INSIDE: Supply(
+            folder=str(hand), inside=portable_python.INSIDE, digest=hand.name, sample="complete"
+        )
+    }
     places: dict[str, str] = {}
     for one in brought:
-        if subjects.is_still(one.binary, one.digest, cache):
+        if codex_files.is_still(one.binary, one.digest, cache):
             supply, place = of_subject(one.binary, one.digest, cache)
             found[supply.inside], places[one.binary] = supply, place
         else:
@@ -262,7 +272,7 @@ class _Container:
             WorkingDir="/", Env=["LC_ALL=C.UTF-8", f"PATH={_PATH}"], Entrypoint=[], Hostname=_HOSTNAME,
             Healthcheck={"Test": ["NONE"]},  # of a user's own image: nothing runs in there but what we start
             **network.words,
-            **recipe.identity(self._asked),
+            **host_config.identity(self._asked),
         )  # fmt: skip
         self._bwrap.lay(self._id)
         attached = self._attach()
@@ -273,8 +283,8 @@ class _Container:
             attached.close()
 
     def _way_in(self, image: str, config: Mapping[str, Any]) -> Entrance:
-        return command_line.entrance(
-            image, config, user=str(recipe.identity(self._asked)["User"]), hostname=_HOSTNAME,
+        return docker_command.entrance(
+            image, config, user=str(host_config.identity(self._asked)["User"]), hostname=_HOSTNAME,
             archive=self._bwrap.archive(), host="" if self._engine.host == _UNSAID else self._engine.host,
             made_by="" if self._asked.image.reference else f"codexsandbox images build {self._asked.image.name}",
         )  # fmt: skip
@@ -293,10 +303,10 @@ class _Container:
         )  # fmt: skip
         try:
             body, _ = client.ask(
-                "hello", watch_parent=False, folder=recipe.WORLDS, word=self.word, own_tmp="already", turn_timeout=60.0,
-                resolver=self._spec.resolver == readback.OURS,
+                "hello", watch_parent=False, folder=host_config.WORLDS, word=self.word, own_tmp="already", turn_timeout=60.0,
+                resolver=self._spec.resolver == config_verification.OURS,
             )  # fmt: skip
-            readback.check(self._spec, body["facts"], nested=self._nested)
+            config_verification.check(self._spec, body["facts"], nested=self._nested)
             facts = {
                 **body["facts"],
                 **network.facts,
@@ -317,7 +327,7 @@ class _Container:
 
     def _nested(self) -> bool:
         """Whether the engine lives in a user namespace: it says so, or we do as well."""
-        return self._engine.has("rootless") or not readback.is_plain_map()
+        return self._engine.has("rootless") or not config_verification.is_plain_map()
 
     def _explained(self, attached: Attached) -> str:
         """How the engine says that the container ended, and what the hand said last."""

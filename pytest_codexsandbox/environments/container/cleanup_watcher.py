@@ -17,8 +17,7 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.environments.run_dirs import Owner
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.system import environ
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import environ, process
 
 # By what an engine is reached; ssh also wants its agent and its user.
 _ITS_WAY: Final = ("DOCKER_", "HOME", "PATH", "SSH_", "USER", "LOGNAME", "XDG_", "CODEXSANDBOX_")
@@ -61,14 +60,14 @@ class Watchers:
 def _watcher(host: str) -> Iterator[None]:
     told = json.dumps([sys.path, host, list(Owner.me("").process)])
     environment = {name: value for name, value in environ.copied().items() if name.startswith(_ITS_WAY)}
-    with proc.running((sys.executable, "-S", "-c", _SCRIPT, told), cwd="/", env=environment) as child:
+    with process.running((sys.executable, "-S", "-c", _SCRIPT, told), cwd="/", env=environment) as child:
         try:
             yield
         finally:
             assert child.stdin is not None
             with suppress(OSError):
                 child.stdin.write(b"all is removed\n")
-            proc.let_end(child, within=5.0)
+            process.let_end(child, within=5.0)
 
 
 def clear(host: str, process: Sequence[object]) -> None:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.container import seccomp_filters as filters
+from pytest_codexsandbox.environments.container import seccomp_filters
 from pytest_codexsandbox.errors import NotAsAsked
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
@@ -45,7 +45,7 @@ def _of_words(profile: Profile) -> dict[str, str]:
     hidden = _SOME if profile.masked_paths else ""
     told = {
         "seccomp": "0" if profile.seccomp == "unconfined" else "2",
-        "filter_mark": filters.mark_of(profile.seccomp) if profile.has_filter else "",
+        "filter_mark": seccomp_filters.mark_of(profile.seccomp) if profile.has_filter else "",
         "no_new_privs": "1" if profile.no_new_privileges else "0",
         "masked": hidden,
         "read_only_paths": hidden,

@@ -21,8 +21,7 @@ import requests
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
-from pytest_codexsandbox.environments.container import labels
-from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
+from pytest_codexsandbox.environments.container import labels, ssh_tunnel
 from pytest_codexsandbox.environments.container.podman import is_podman
 from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault, NotHad
 from pytest_codexsandbox.guest.worlds import new_word
@@ -63,8 +62,8 @@ class Engine:
         self.host = host or default_host()
         first = contact or min(timeout, _FIRST)
         with _in_words("the container engine does not answer", self.host), ExitStack() as way:
-            far = tunnel.is_far(self.host)
-            near = way.enter_context(tunnel.through(self.host, contact or timeout)) if far else self.host
+            far = ssh_tunnel.is_far(self.host)
+            near = way.enter_context(ssh_tunnel.through(self.host, contact or timeout)) if far else self.host
             # Whoever names the host: what the environment says of TLS is for every engine over tcp, as with `docker`.
             settings = {**(kwargs_from_env() if near.startswith("tcp://") else {}), "base_url": near}
             _answers(near, first)

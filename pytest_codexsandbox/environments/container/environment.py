@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from pytest_codexsandbox.environments.agent_client import HandClient
 from pytest_codexsandbox.environments.agent_environment import HandEnvironment
-from pytest_codexsandbox.environments.container import host_config as recipe
-from pytest_codexsandbox.environments.container import portable_python as runtime
+from pytest_codexsandbox.environments.container import host_config, portable_python
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
 from pytest_codexsandbox.errors import Lost, MachineFault, NotHad
 from pytest_codexsandbox.model.cell import EnvironmentSpec
@@ -33,14 +32,14 @@ class ContainerEnvironment(HandEnvironment):
         self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], places: Mapping[str, str],
         entrance: Entrance | None = None, neighbour: str = "",
     ) -> None:  # fmt: skip
-        super().__init__(spec, client, facts, folder=recipe.WORLDS)
+        super().__init__(spec, client, facts, folder=host_config.WORLDS)
         self._places, self._entrance, self._neighbour = dict(places), entrance, neighbour
         self._worlds: set[str] = set()
         self._was_met = bool(neighbour) and self._met()  # where the image cannot look it up, the control says so
 
     @property
     def guest(self) -> tuple[str, str]:
-        return runtime.PYTHON, runtime.GUEST
+        return portable_python.PYTHON, portable_python.GUEST
 
     @property
     def entrance(self) -> Entrance | None:
@@ -78,7 +77,7 @@ class ContainerEnvironment(HandEnvironment):
         return any(_address(self.run(self._lookup())) == self._neighbour for _ in range(_TRIES))
 
     def _lookup(self) -> Command:
-        words = (runtime.PYTHON, "-I", "-S", "-c", _LOOKUP, NEIGHBOUR)
+        words = (portable_python.PYTHON, "-I", "-S", "-c", _LOOKUP, NEIGHBOUR)
         return Command(argv=words, cwd="/", env={}, timeout=_LONGEST, why="looking for the neighbour")
 
 

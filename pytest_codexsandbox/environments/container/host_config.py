@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.container import seccomp_filters as filters
+from pytest_codexsandbox.environments.container import seccomp_filters
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 
@@ -67,7 +67,7 @@ def _is_folder_of_ours(source: str) -> bool:
 
 
 def security_options(profile: Profile) -> list[str]:
-    filter = filters.marked(profile.seccomp, where=profile.name) if profile.has_filter else profile.seccomp
+    filter = seccomp_filters.marked(profile.seccomp, where=profile.name) if profile.has_filter else profile.seccomp
     options = [f"seccomp={filter}"] if filter else []
     options += ["no-new-privileges:true"] if profile.no_new_privileges else []
     options += [f"apparmor={profile.apparmor}"] if profile.apparmor else []

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.provision import bootstrap
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import bootstrap, image_request
 from pytest_codexsandbox.environments.container.provision.build import build, give
 from pytest_codexsandbox.environments.container.provision.build_errors import short
 from pytest_codexsandbox.environments.container.provision.build_turns import turn
@@ -43,7 +42,7 @@ class Images:
 
     def have(self, spec: ContainerSpec) -> str:
         """The id of the image in which this is to run."""
-        return self.make(wanted.wanted(spec))
+        return self.make(image_request.wanted(spec))
 
     def make(self, want: Wanted) -> str:
         if want.image.reference:
@@ -54,7 +53,7 @@ class Images:
         if want.bubblewrap and not want.image.bubblewrap:
             raise NotHad(f"{want.image.name} has no bubblewrap of its own", next_step="bwraps = none, or a version")
         asked = time.time()
-        base_digest = wanted.base_digest(want.image)
+        base_digest = image_request.base_digest(want.image)
         with turn(self._cache, base_digest, want.what, self._watch):
             found = "" if self._update else self.had(want)
             if found:
@@ -80,7 +79,7 @@ class Images:
         return self._locked(want) or self._named(want)
 
     def _locked(self, want: Wanted) -> str:
-        locked = self.lock.read().images.get(wanted.digest(want), {})
+        locked = self.lock.read().images.get(image_request.digest(want), {})
         return next((image for image in dict.fromkeys(made.image for made in locked.values())
                      if self._engine.image_id(image)), "")  # fmt: skip
 
@@ -88,7 +87,7 @@ class Images:
         # The cache was cleared, or the engine is new to it: what has our name and says that it was made so is it. The
         # label alone is no proof: what is derived from an image inherits it.
         image = self._engine.image_id(want.tag)
-        return image if image and self._marks(image).get(wanted.DIGEST) == wanted.digest(want) else ""
+        return image if image and self._marks(image).get(image_request.DIGEST) == image_request.digest(want) else ""
 
     def _marks(self, image: str) -> Mapping[str, str]:
         with self._engine.asked(f"look at the image {image}"):
@@ -102,7 +101,7 @@ class Images:
             return "ready" if self._engine.image_id(image.reference) else ""
         if self.seen(want):
             return "ready"
-        locked = self.lock.read().bases.get(wanted.base_digest(image), {})
+        locked = self.lock.read().bases.get(image_request.base_digest(image), {})
         based = any(self._engine.image_id(base.tag) == base.image for base in locked.values())
         return "begun" if based or (image.pull and self._engine.image_id(image.pull)) else ""
 
@@ -137,7 +136,7 @@ class Images:
                 f"there is no image {image.reference}", where=self._engine.host,
                 next_step=f"docker pull {image.reference}",
             )  # fmt: skip
-        with turn(self._cache, wanted.base_digest(image), image.reference, self._watch):
+        with turn(self._cache, image_request.base_digest(image), image.reference, self._watch):
             pull(self._engine, image.pull, what=image.name, watch=self._watch)
         return self._engine.image_id(image.reference)
 
@@ -166,7 +165,9 @@ class Images:
             name=want.image.name, variant=want.variant, image=image, base=base, tag=want.tag, size=self.size(image),
             made=now(), seconds=round(seconds, 1),
         )  # fmt: skip
-        self.lock.keep_image(wanted.digest(want), self._engine_name(), made, base_digest=wanted.base_digest(want.image))
+        self.lock.keep_image(
+            image_request.digest(want), self._engine_name(), made, base_digest=image_request.base_digest(want.image)
+        )
         return made
 
     def _base(self, want: Wanted, digest: str) -> Base:
@@ -208,7 +209,7 @@ class Images:
         else:
             self._watch.stage(want.what, "asking the registry")
             provider, pinned = "pulled", pull(self._engine, reference, what=want.what, watch=self._watch)
-        tag = wanted.base_tag(want.image, pinned)
+        tag = image_request.base_tag(want.image, pinned)
         repository, _, name = tag.rpartition(":")
         with self._engine.asked(f"name the image {reference}"):
             self._engine.api.tag(pinned if there == "" else reference, repository, name)
@@ -217,7 +218,7 @@ class Images:
     def _bootstrapped(self, want: Wanted) -> tuple[str, str, str]:
         self._watch.stage(want.what, "bootstrapping from its archive")
         archive, digest = bootstrap.have(want.image, self._cache, arch=self.arch(), again=self._update)
-        tag = wanted.base_tag(want.image, digest)
+        tag = image_request.base_tag(want.image, digest)
         if not self._engine.image_id(tag):
             give(self._engine, archive, tag, what=want.what, watch=self._watch)
         return "bootstrapped", digest, tag

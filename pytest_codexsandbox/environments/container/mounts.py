@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container import codex_files as subjects
-from pytest_codexsandbox.environments.container import labels
+from pytest_codexsandbox.environments.container import codex_files, labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.file_lock import alone
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
@@ -41,8 +40,8 @@ Sample = tuple[int, int, int]
 
 def of_subject(binary: str, digest: str, cache: Path) -> tuple[Supply, str]:
     """The folder that a Codex needs with its neighbours, and where its program is found inside."""
-    folder, program = subjects.place_of(binary, digest, cache)
-    whole = subjects.contents(binary, digest)
+    folder, program = codex_files.place_of(binary, digest, cache)
+    whole = codex_files.contents(binary, digest)
     inside = f"{SUBJECTS}/{whole[:16]}"
     return Supply(folder=str(folder), inside=inside, digest=whole, sample=program), f"{inside}/{program}"
 

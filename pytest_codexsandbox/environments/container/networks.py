@@ -13,21 +13,18 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container import labels
-from pytest_codexsandbox.environments.container import network_cleanup as afterwards
-from pytest_codexsandbox.environments.container import portable_python as runtime
+from pytest_codexsandbox.environments.container import labels, network_cleanup, portable_python
 from pytest_codexsandbox.environments.container.attached_stream import Attached
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.system import environ
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import environ, process
 
 NEIGHBOUR: Final = "neighbour.codexsandbox.test"
 RANGE: Final = ipaddress.ip_network("198.18.0.0/15")  # kept free for tests of networks (RFC 2544)
 _PREFIX: Final = 29
 _NO_HOST: Final = {"com.docker.network.bridge.inhibit_ipv4": "true"}
 _TRIES: Final = 8
-_WAIT: Final = (runtime.PYTHON, "-I", "-S", "-c", "import sys; sys.stdin.buffer.read()")
+_WAIT: Final = (portable_python.PYTHON, "-I", "-S", "-c", "import sys; sys.stdin.buffer.read()")
 
 
 class Network(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,10 +79,10 @@ def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any
 @contextmanager
 def _watched(engine: Engine, name: str) -> Iterator[None]:
     """It is removed also when we are killed and can remove nothing any more."""
-    argv = (sys.executable, "-m", afterwards.__name__, engine.host, name)
+    argv = (sys.executable, "-m", network_cleanup.__name__, engine.host, name)
     paths = (str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", ""))
     env = {**environ.copied(), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    with proc.running(argv, cwd="/", env=env):
+    with process.running(argv, cwd="/", env=env):
         yield
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.environments.bubblewrap import bwrap_provider as having
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.bubblewrap import bwrap_provider
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.model.artifact_status import Stock
@@ -21,7 +21,7 @@ _PACKAGES: Final = 10
 def stock(specs: Iterable[EnvironmentSpec], cache: Path, told: Iterable[Asked] = ()) -> tuple[Stock, ...]:
     """`told`: by engines; where none answered, the lock file is believed."""
     asked = [spec.container for spec in specs if spec.container is not None]
-    images = dict.fromkeys(wanted.wanted(one) for one in asked if not one.image.reference)
+    images = dict.fromkeys(image_request.wanted(one) for one in asked if not one.image.reference)
     bwraps = {one.bwrap.name: one.bwrap for one in asked if one.bwrap.ours}
     engines = [one for one in told if one.kind == "engine" and one.answer == "yes"]
     there = frozenset(what for one in engines for what in one.has) if engines else None
@@ -32,12 +32,12 @@ def _images(wants: Iterable[Wanted], cache: Path, there: frozenset[str] | None) 
     locked = LockFile(cache).read()
     begun = set(locked.bases)
     for want in wants:
-        base = wanted.base_digest(want.image)
-        ready = bool(locked.images.get(wanted.digest(want))) if there is None else want.what in there
+        base = image_request.base_digest(want.image)
+        ready = bool(locked.images.get(image_request.digest(want))) if there is None else want.what in there
         size = 0 if ready else _PACKAGES if base in begun else _BASE + _PACKAGES
         yield Stock(kind="image", name=want.what, ready=ready, megabytes=size)
         begun.add(base)  # the second variant takes the base of the first
 
 
 def _bwrap(spec: BwrapSpec, cache: Path) -> Stock:
-    return Stock(kind="bubblewrap", name=spec.name, ready=having.there(spec, cache))
+    return Stock(kind="bubblewrap", name=spec.name, ready=bwrap_provider.there(spec, cache))

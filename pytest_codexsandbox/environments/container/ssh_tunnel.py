@@ -19,8 +19,7 @@ from typing import IO, Final
 
 from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.system import environ
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import environ, process
 
 _THERE: Final = "/var/run/docker.sock"
 _READY: Final = b"codexsandbox-is-there"
@@ -65,7 +64,7 @@ def through(host: str, timeout: float) -> Iterator[str]:
     here = _place()
     argv = (program, *words(host, here, timeout))
     try:
-        with tempfile.TemporaryFile() as said, proc.running(argv, cwd="/", env=environ.copied(), stderr=said) as ssh:
+        with tempfile.TemporaryFile() as said, process.running(argv, cwd="/", env=environ.copied(), stderr=said) as ssh:
             assert ssh.stdout is not None
             if not _ready(ssh.stdout, time.monotonic() + timeout):
                 raise _fault(host, said)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.cli_overrides import Override, given, words
 from pytest_codexsandbox.generators.checks.codex_toml import Path
 from pytest_codexsandbox.generators.checks.exit_status import wanted
@@ -31,7 +31,7 @@ _MORE: Final = (  # whatever the other arguments say: permissions decide in the 
 
 def argv_as_codex_reads(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     run = story.first
-    why = "" if run.ended == "exit" else seen.not_asked(story)
+    why = "" if run.ended == "exit" else case_view.not_asked(story)
     why = why or ("it gives Codex no arguments" if not given(run) else "")
     if why:
         return skipped(CLAIM, why)
@@ -107,18 +107,18 @@ def _width(mode: str) -> int:
 
 def _roots(grants: Grants, expect: Expect, world: dict[str, str]) -> Iterator[Fault]:
     """As folders: byte for byte, but for a slash at the end and dots. What is not absolute may be declined."""
-    wished = {seen.filled(root, world) for root in expect.roots or ()}
+    wished = {case_view.filled(root, world) for root in expect.roots or ()}
     workspace = {world.get("WORKSPACE", "/")} if expect.sandbox == "workspace-write" else set()
     asked = {place(root, world) for root in wished if root} | workspace
     needed = {place(root, world) for root in wished if root.startswith("/")}
     there = {place(root, world) for root in grants.roots}
     for root in sorted(needed):
-        if not any(seen.is_inside(root, one) for one in there | workspace):
+        if not any(case_view.is_inside(root, one) for one in there | workspace):
             yield Fault(
                 reason="root-missing", saw=f"{root!r} is not in {sorted(grants.roots)}"[:400], direction="denied"
             )
     pieces = {place(piece, world) for root in wished for piece in _pieces(root)}
-    wider = {root for root in there - asked if not any(seen.is_inside(root, one) for one in asked)}
+    wider = {root for root in there - asked if not any(case_view.is_inside(root, one) for one in asked)}
     for root in sorted((there - asked) & (wider | pieces)):
         split = root in pieces
         saw = f"{root!r} is granted, and was not asked{': it is a piece of what was' if split else ''}"

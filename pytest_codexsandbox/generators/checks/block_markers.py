@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.findings import (
     Control,
     Fault,
@@ -25,17 +25,17 @@ def one_marker_pair(story: Story, declaration: Declaration) -> tuple[Finding, ..
     markers = own(story, declaration).markers
     alone = written_alone(story)
     due = tuple(marker for marker in markers if alone is None or _pair(document(alone), marker) == (1, 1))
-    why = seen.not_asked(story) or _cannot(markers, due)
+    why = case_view.not_asked(story) or _cannot(markers, due)
     if why:
         return skipped(CLAIM, why)
-    before = seen.text_before(story)
+    before = case_view.text_before(story)
     faults = of_first_run(
         (fault for one in markers for fault in unbalanced(before, after.content, one, due=one in due, name=after.name))
-        for after in seen.results(story)
+        for after in case_view.results(story)
     )
     if not declaration.markers and not _were_there(before, markers):
         faults = [fault for fault in faults if fault.reason != NO_MARKS]
-        if not faults and not _were_there(seen.results(story)[-1].content, markers):
+        if not faults and not _were_there(case_view.results(story)[-1].content, markers):
             return skipped(CLAIM, IN_PLACE)
     control = _control(alone or _block(due[0]), due[0])
     return findings(CLAIM, faults, control=control, saw=f"one pair of {len(due)}: {due[0].begin!r}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import written
 from pytest_codexsandbox.generators.checks.findings import (
     Control,
@@ -42,12 +42,12 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def comments_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
-    ownership, text = own(story, declaration), seen.text_before(story)
+    ownership, text = own(story, declaration), case_view.text_before(story)
     mine = said(text, text, ownership)
-    why = seen.not_asked(story) or ("" if mine else "the user has written no comments here")
+    why = case_view.not_asked(story) or ("" if mine else "the user has written no comments here")
     if why:
         return skipped(CLAIM, why)
-    faults = of_first_run(disturbed(text, after.content, ownership, after.name) for after in seen.results(story))
+    faults = of_first_run(disturbed(text, after.content, ownership, after.name) for after in case_view.results(story))
     shown = listed([one.comment.text[:40] for one in mine], limit=3)
     return findings(CLAIM, faults, control=_control(text, ownership), saw=f"{len(mine)} are where they were: {shown}")
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, leaves, read
 from pytest_codexsandbox.generators.checks.findings import (
     Control,
@@ -38,7 +38,7 @@ _LONGEST: Final = 120  # characters of one call of Codex
 
 def agrees(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     if story.first.ended != "exit":
-        return skipped(CLAIM, seen.not_asked(story))
+        return skipped(CLAIM, case_view.not_asked(story))
     saw = _told(story, declaration)
     return findings(
         CLAIM, discord(story, declaration), control=_control(story, declaration), saw=saw, direction="wrong-claim"
@@ -47,8 +47,8 @@ def agrees(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
 
 def _told(story: Story, declaration: Declaration) -> str:
     run = story.first
-    if seen.refused(run):
-        return f"it declined with {run.code}, {seen.left(story)}, and said: {_reason(run)[:160]}"
+    if case_view.refused(run):
+        return f"it declined with {run.code}, {case_view.left(story)}, and said: {_reason(run)[:160]}"
     return f"exit 0, and {_done(story, run, declaration) or 'everything was already as asked'}"
 
 
@@ -56,13 +56,13 @@ def discord(story: Story, declaration: Declaration) -> Iterator[Fault]:
     run = story.first
     if run.error:
         yield Fault(reason="result-malformed", saw=run.error)
-    yield from _refusal(story, run, declaration) if seen.refused(run) else _success(story, run, declaration)
+    yield from _refusal(story, run, declaration) if case_view.refused(run) else _success(story, run, declaration)
 
 
 def _refusal(story: Story, run: Outcome, declaration: Declaration) -> Iterator[Fault]:
     touched = changed(story.before, run.files, story.world)
     if touched:
-        diff = difference(seen.text_before(story), seen.config(run.files, story.world).content)
+        diff = difference(case_view.text_before(story), case_view.config(run.files, story.world).content)
         yield Fault(reason="declined-and-wrote", saw=f"exit {run.code}, and {listed(touched)} was touched", diff=diff)
     if declaration.refuse_exit and run.code not in declaration.refuse_exit and not (run.told and run.refused):
         declared = listed([str(code) for code in declaration.refuse_exit])
@@ -76,7 +76,7 @@ def _refusal(story: Story, run: Outcome, declaration: Declaration) -> Iterator[F
 
 def _is_ordinary(story: Story) -> bool:
     """Nothing is written there, or what everybody writes."""
-    return story.case.ordinary or (not seen.text_before(story).strip() and not story.case.link)
+    return story.case.ordinary or (not case_view.text_before(story).strip() and not story.case.link)
 
 
 def _reason(run: Outcome) -> str:
@@ -93,7 +93,7 @@ def _success(story: Story, run: Outcome, declaration: Declaration) -> Iterator[F
 
 def _nothing(story: Story, run: Outcome) -> str:
     """The places that were looked at, and what the generator did in them."""
-    other = seen.other_files(story.before, run.files)
+    other = case_view.other_files(story.before, run.files)
     only = f"no configuration of Codex was changed, only {listed(other)} was written"
     files = only if other else "no file was changed"
     calls = [shlex.join(("codex", *one.argv))[:_LONGEST] for one in answered(run.launches)]
@@ -139,7 +139,7 @@ def _facts(state: object) -> tuple[object, ...]:
 def already(story: Story) -> bool:
     """Every key that it writes where there is no file stands in the user's already, with the same value."""
     asked = leaves(read(written_alone(story) or b"").data)
-    there = leaves(read(seen.text_before(story)).data)
+    there = leaves(read(case_view.text_before(story)).data)
     return bool(asked) and all(_alike(path, value, there) for path, value in asked.items())
 
 
@@ -150,8 +150,8 @@ def _alike(path: Path, value: object, there: dict[Path, object]) -> bool:
 def _control(story: Story, declaration: Declaration) -> Control:
     """The same run with one byte more in a file that it says it left, or with nothing done where it says it did."""
     quiet = msgspec.structs.replace(story.first, files=story.before, argv=(), env={}, unset=(), launches=(), error="")
-    path = seen.resolved(story.before, CONFIG, story.world)
-    state = story.before.get(path, seen.MISSING)
+    path = case_view.resolved(story.before, CONFIG, story.world)
+    state = story.before.get(path, case_view.MISSING)
     more = msgspec.structs.replace(state, kind="file", content=state.content + b"\n", size=state.size + 1)
     declined = msgspec.structs.replace(quiet, refused=True, code=quiet.code or 1, reason="because")
     wrote = msgspec.structs.replace(declined, files={**story.before, path: more})

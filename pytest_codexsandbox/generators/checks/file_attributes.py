@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.findings import (
     Control,
     Fault,
@@ -28,7 +28,7 @@ _WATCHED: Final = ("@HOME@", "@CODEX_HOME@", "@WORKSPACE@")
 
 def mode_owner_links(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     if story.first.ended != "exit":
-        return skipped(STAY, seen.not_asked(story))
+        return skipped(STAY, case_view.not_asked(story))
     if _entry(story.before).kind == "missing" and not _home_link(story.before):
         return skipped(STAY, "the user has no file here")
     faults = of_first_run(
@@ -38,27 +38,27 @@ def mode_owner_links(story: Story, declaration: Declaration) -> tuple[Finding, .
 
 
 def _entry(files: Files) -> FileState:
-    return files.get(CONFIG, seen.MISSING)
+    return files.get(CONFIG, case_view.MISSING)
 
 
 def _home_link(files: Files) -> str:
     """Where CODEX_HOME itself is a link."""
     names = ("@CODEX_HOME@", "@HOME@/.codex")
-    return next((path for path in names if files.get(path, seen.MISSING).kind == "symlink"), "")
+    return next((path for path in names if files.get(path, case_view.MISSING).kind == "symlink"), "")
 
 
 def _told(files: Files, world: dict[str, str]) -> str:
-    entry, real = _entry(files), seen.config(files, world)
-    link = f"a link to {seen.placeholder(entry.target, world)}, " if entry.kind == "symlink" else ""
+    entry, real = _entry(files), case_view.config(files, world)
+    link = f"a link to {case_view.placeholder(entry.target, world)}, " if entry.kind == "symlink" else ""
     return f"{link}mode {real.mode & 0o7777:04o}, uid {real.uid}, {real.links} name{'s' if real.links > 1 else ''}"
 
 
 def altered(before: Files, after: Files, world: dict[str, str], name: str = "afterwards") -> Iterator[Fault]:
     linked = _home_link(before)
     for path in (CONFIG, *((linked,) if linked else ())):
-        yield from _link(path, before.get(path, seen.MISSING), after.get(path, seen.MISSING), name)
-    real = seen.resolved(before, CONFIG, world)
-    one, other = before.get(real, seen.MISSING), after.get(real, seen.MISSING)
+        yield from _link(path, before.get(path, case_view.MISSING), after.get(path, case_view.MISSING), name)
+    real = case_view.resolved(before, CONFIG, world)
+    one, other = before.get(real, case_view.MISSING), after.get(real, case_view.MISSING)
     if one.kind in ("missing", "symlink"):
         return  # a link that led nowhere: what it leads to now was made by the generator
     if one.kind != other.kind:
@@ -86,9 +86,9 @@ def _link(path: str, one: FileState, other: FileState, name: str) -> Iterator[Fa
 def _altered(story: Story) -> Control:
     """This very file with another mode, another owner, without its link, under one name less."""
     world, files = story.world, story.before
-    real = seen.resolved(files, CONFIG, world)
+    real = case_view.resolved(files, CONFIG, world)
     controls = [Control("the same files pass", not any(altered(files, files, world)))]
-    state = files.get(real, seen.MISSING)
+    state = files.get(real, case_view.MISSING)
     if state.kind not in ("missing", "symlink"):
         changes: tuple[dict[str, int], ...] = ({"mode": state.mode ^ 0o020}, {"uid": state.uid + 1})
         changes += ({"links": 1},) if state.links > 1 else ()
@@ -96,7 +96,7 @@ def _altered(story: Story) -> Control:
             other = {**files, real: msgspec.structs.replace(state, **change)}
             controls.append(Control(f"another {next(iter(change))} is noticed", any(altered(files, other, world))))
     for path in (CONFIG, _home_link(files)):
-        if files.get(path, seen.MISSING).kind == "symlink":
+        if files.get(path, case_view.MISSING).kind == "symlink":
             plain = {**files, path: FileState(kind="file", mode=0o100644)}
             controls.append(Control("a file in place of the link is noticed", any(altered(files, plain, world))))
     return all_hold(controls)
@@ -128,14 +128,14 @@ def left(story: Story, files: Files, declaration: Declaration, number: int) -> I
 def _explained(files: Files, story: Story, declaration: Declaration) -> set[str]:
     """What may be there, by its own name and by the one that it has behind links: CODEX_HOME may be one."""
     patterns = (CONFIG, _OF_CODEX, *declaration.setup, *declaration.keeps)
-    every = {*patterns, *(seen.resolved(files, one, story.world) for one in patterns)}
-    return {seen.real_path(one, story.world) for one in every}
+    every = {*patterns, *(case_view.resolved(files, one, story.world) for one in patterns)}
+    return {case_view.real_path(one, story.world) for one in every}
 
 
 def _is_stray(path: str, files: Files, story: Story, explained: set[str]) -> bool:
     if not path.startswith(_WATCHED) or files[path].kind == "missing":
         return False
-    real = seen.real_path(path, story.world)
+    real = case_view.real_path(path, story.world)
     return not (any(_explains(one, real) for one in explained) or is_installed(path, story))
 
 
@@ -145,8 +145,8 @@ def is_installed(path: str, story: Story) -> bool:
     A copy or a temporary file of the configuration is left behind in any case, and so is a file in the workspace.
     """
     world = story.world
-    real, config = seen.real_path(path, world), seen.real_path(CONFIG, world)
-    if posixpath.basename(config) in posixpath.basename(real) or seen.is_inside(real, world.get("WORKSPACE", "")):
+    real, config = case_view.real_path(path, world), case_view.real_path(CONFIG, world)
+    if posixpath.basename(config) in posixpath.basename(real) or case_view.is_inside(real, world.get("WORKSPACE", "")):
         return False
     own = [one for one in _real_names(story) if not config.startswith(one)]
     return any(real == one.rstrip("/") or (one.endswith("/") and real.startswith(one)) for one in own)
@@ -156,8 +156,8 @@ def _real_names(story: Story) -> Iterator[str]:
     """Returns each installed name, and the one that it has behind the links of this case: CODEX_HOME may be one."""
     for one in story.installed:
         name, end = one.rstrip("/"), "/" if one.endswith("/") else ""
-        for either in (name, seen.resolved(story.before, name, story.world)):
-            yield seen.real_path(either, story.world) + end
+        for either in (name, case_view.resolved(story.before, name, story.world)):
+            yield case_view.real_path(either, story.world) + end
 
 
 def _installed_here(story: Story) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.argv import speaks
 from pytest_codexsandbox.generators.checks.codex_toml import comparable, read
 from pytest_codexsandbox.generators.checks.exit_status import wanted
@@ -27,8 +27,8 @@ CLAIM = "what is granted covers what was asked, and no more"
 
 
 def grants_no_more(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
-    why = seen.not_asked(story)
-    broken = next((one for one in seen.results(story) if not read(one.content).loads), None)
+    why = case_view.not_asked(story)
+    broken = next((one for one in case_view.results(story) if not read(one.content).loads), None)
     why = why or (f"after {broken.name} the file is no TOML: generator.parses tells of that" if broken else "")
     if why:
         return skipped(CLAIM, why)
@@ -87,30 +87,30 @@ def _wider(users: Grants, now: Grants, expect: Expect, world: Mapping[str, str])
     known = [*asked, *workspace, *(place(root, world) for root in users.roots)]
     for root in now.roots:
         at = place(root, world)
-        if not any(seen.is_inside(at, one) for one in known):
+        if not any(case_view.is_inside(at, one) for one in known):
             reason = _how_wide(at, asked, world)
             yield Fault(reason=reason, saw=f"{root!r} is granted; asked: {listed(asked) or 'nothing'}"[:400])
 
 
 def _asked(expect: Expect, world: Mapping[str, str]) -> list[str]:
-    return [seen.filled(root, dict(world)) for root in expect.roots or ()]
+    return [case_view.filled(root, dict(world)) for root in expect.roots or ()]
 
 
 def _how_wide(at: str, asked: list[str], world: Mapping[str, str]) -> str:
     if at == "/":
         return "whole-machine"
-    if seen.is_inside(world.get("HOME", "/"), at):
+    if case_view.is_inside(world.get("HOME", "/"), at):
         return "whole-home"
-    if seen.is_inside(world.get("CODEX_HOME", "/"), at) or seen.is_inside(at, world.get("CODEX_HOME", "/")):
+    if case_view.is_inside(world.get("CODEX_HOME", "/"), at) or case_view.is_inside(at, world.get("CODEX_HOME", "/")):
         return "own-configuration"
-    return "parent-granted" if any(seen.is_inside(one, at) for one in asked) else "not-asked"
+    return "parent-granted" if any(case_view.is_inside(one, at) for one in asked) else "not-asked"
 
 
 def _missing(now: Grants, expect: Expect, world: Mapping[str, str]) -> Iterator[Fault]:
     """Relative roots and empty ones may be declined: what they mean depends on where Codex is started."""
     there = [world.get("WORKSPACE", "/"), *(place(root, world) for root in now.roots)]
     for root in _asked(expect, world):
-        if root.startswith("/") and not any(seen.is_inside(place(root, world), one) for one in there):
+        if root.startswith("/") and not any(case_view.is_inside(place(root, world), one) for one in there):
             yield Fault(reason="root-missing", saw=f"{root!r} is not granted"[:400], direction="denied")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.cli_overrides import Words, given, merged, words
 from pytest_codexsandbox.generators.checks.codex_toml import read
 from pytest_codexsandbox.model.generator import Expect, Files, Mode, Outcome
@@ -40,7 +40,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 
 def layers(files: Files, run: Outcome | None, world: Mapping[str, str]) -> tuple[Layer, ...]:
     """The user's file, a trusted project's, a chosen profile's, the arguments: a later one wins."""
-    user = read(seen.config(files, dict(world)).content).data
+    user = read(case_view.config(files, dict(world)).content).data
     found = [Layer(name="file", data=user)]
     project = files.get("@WORKSPACE@/.codex/config.toml")
     if project is not None and _trusted(user, world):

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import comparable, read
 from pytest_codexsandbox.generators.checks.findings import Control, Fault, difference, findings, skipped
 from pytest_codexsandbox.model.contents import is_configuration
@@ -46,20 +46,20 @@ def not_run(story: Story, number: int) -> str:
     late = next((one for one in story.runs[:number] if one.ended != "exit"), None)
     if late is not None:
         return f"a run did not end by itself ({late.ended}): generator.ends-by-itself tells of that"
-    declined = all(seen.refused(one) for one in story.runs[:number])
-    return f"it declined each time, and {seen.left(story)}" if declined and seen.untouched(story) else ""
+    declined = all(case_view.refused(one) for one in story.runs[:number])
+    return f"it declined each time, and {case_view.left(story)}" if declined and case_view.untouched(story) else ""
 
 
 def unlike(one: Outcome, other: Outcome, world: dict[str, str], number: int) -> Iterator[Fault]:
     """Every configuration file, what each link points at, and the arguments for Codex."""
-    if seen.refused(one) != seen.refused(other):
+    if case_view.refused(one) != case_view.refused(other):
         saw = f"run {number - 1} ended with {one.code}, run {number} with {other.code} ({other.reason or 'no reason'})"
         yield Fault(reason="declines-its-own", saw=saw, direction="wrong-claim")
     if one.argv != other.argv:
         yield Fault(reason="argv-changed", saw=f"run {number - 1} gave {one.argv}, run {number} gave {other.argv}")
     before, after = configurations(one.files, world), configurations(other.files, world)
     for path in sorted(before.keys() | after.keys()):
-        here, now = before.get(path, seen.MISSING), after.get(path, seen.MISSING)
+        here, now = before.get(path, case_view.MISSING), after.get(path, case_view.MISSING)
         if (here.kind, here.content, here.target, here.mode) != (now.kind, now.content, now.target, now.mode):
             reason = "grew" if now.size > here.size else "changed-again"
             saw = f"run {number} made of {path} ({_shown(here)}) something else ({_shown(now)})"
@@ -72,19 +72,19 @@ def _shown(state: FileState) -> str:
 
 def configurations(files: Files, world: dict[str, str]) -> Files:
     """What Codex reads, and nothing that a tool keeps for itself: TOML in the places of configuration."""
-    real = seen.resolved(files, CONFIG, world)
+    real = case_view.resolved(files, CONFIG, world)
     return {path: state for path, state in files.items() if path == real or is_configuration(path)}
 
 
 def _told(one: Outcome, other: Outcome, world: dict[str, str]) -> str:
-    sizes = [seen.config(run.files, world).size for run in (one, other)]
+    sizes = [case_view.config(run.files, world).size for run in (one, other)]
     return f"{sizes[1]} bytes, the same as before; {len(other.argv)} arguments, the same as before"
 
 
 def _touched(one: Outcome, other: Outcome, world: dict[str, str], number: int) -> Control:
     """The later run's file gets one byte more, its arguments one word more."""
-    path = seen.resolved(one.files, CONFIG, world)
-    state = one.files.get(path, seen.MISSING)
+    path = case_view.resolved(one.files, CONFIG, world)
+    state = one.files.get(path, case_view.MISSING)
     more = msgspec.structs.replace(state, kind="file", content=state.content + b"\n", size=state.size + 1)
     longer = msgspec.structs.replace(one, files={**one.files, path: more})
     wordy = msgspec.structs.replace(one, argv=(*one.argv, "-c"))
@@ -100,7 +100,7 @@ def does_not_grow(story: Story, declaration: Declaration) -> tuple[Finding, ...]
     why = not_run(story, 2)
     if why:
         return skipped(SIZE, why)
-    sizes = [seen.config(run.files, story.world).size for run in story.runs]
+    sizes = [case_view.config(run.files, story.world).size for run in story.runs]
     noticed = any(grown([sizes[0], sizes[0] + 1])) and not any(grown([sizes[0]] * 3))
     control = Control("one byte more is noticed, the same size is not", noticed)
     return findings(SIZE, grown(sizes), control=control, saw=f"{', '.join(map(str, sizes))} bytes")
@@ -115,7 +115,7 @@ def grown(sizes: list[int]) -> Iterator[Fault]:
 def same_meaning(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     """Told apart from the bytes: a file may be laid out anew, and say the same."""
     why = not_run(story, 2)
-    states = [seen.config(run.files, story.world) for run in story.runs if run.ended == "exit"]
+    states = [case_view.config(run.files, story.world) for run in story.runs if run.ended == "exit"]
     why = why or ("it writes no file" if all(one.kind == "missing" for one in states) else "")
     why = why or ("" if read(states[0].content).loads else "its first run left no TOML: generator.parses tells of that")
     if why:

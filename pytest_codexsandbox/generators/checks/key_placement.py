@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import Path, everywhere, kind, leaves, read, written
 from pytest_codexsandbox.generators.checks.findings import (
     Control,
@@ -23,15 +23,15 @@ CLAIM = "each key of the generator's stands at its own path"
 
 def own_place(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     ownership, asked = own(story, declaration), asked_keys(story)
-    why = seen.not_asked(story) or _cannot(asked, story, ownership)
+    why = case_view.not_asked(story) or _cannot(asked, story, ownership)
     if why:
         return skipped(CLAIM, why)
-    before = seen.text_before(story)
-    if not read(before).loads and any(not read(after.content).loads for after in seen.results(story)):
+    before = case_view.text_before(story)
+    if not read(before).loads and any(not read(after.content).loads for after in case_view.results(story)):
         return skipped(CLAIM, "the user's file was no TOML, and it is none now: generator.parses tells of that")
     faults = of_first_run(
         (*misplaced(asked, before, after.content, after.name), *_undeclared(before, after, ownership))
-        for after in seen.results(story)
+        for after in case_view.results(story)
     )
     return findings(
         CLAIM, faults, control=_control(asked, ownership), saw=f"all there: {listed([written(one) for one in asked])}"
@@ -49,7 +49,7 @@ def _cannot(asked: dict[Path, Any], story: Story, ownership: Own) -> str:
         return "nobody has seen what this generator writes where there is no file"
     if not read(alone).loads:
         return "what it writes where there is no file is no TOML: generator.parses tells of that"
-    if not asked and seen.before(story).kind == "missing" and seen.results(story)[-1].state.kind == "missing":
+    if not asked and case_view.before(story).kind == "missing" and case_view.results(story)[-1].state.kind == "missing":
         return "it writes no file"
     return "" if asked else "it writes no keys where there is no file"
 
@@ -78,7 +78,7 @@ def _at(data: Any, path: Path) -> Any:
 
 def misplaced_keys(story: Story) -> dict[Path, str]:
     """Returns the keys that are not at their own place after the last run, each with the word for what became of it."""
-    before, after = seen.text_before(story), seen.results(story)[-1].content
+    before, after = case_view.text_before(story), case_view.results(story)[-1].content
     reading = read(after)
     if not reading.loads:
         return {}
@@ -102,7 +102,7 @@ def _count_in_strings(content: bytes, word: str) -> int:
     return sum(found.text.count(word, one.start, one.end) for one in found.strings)
 
 
-def _undeclared(before: bytes, after: seen.After, ownership: Own) -> Iterator[Fault]:
+def _undeclared(before: bytes, after: case_view.After, ownership: Own) -> Iterator[Fault]:
     """What the declaration does not speak of, the generator may not write: a captured key shows itself here too."""
     if ownership.how != "declared":
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Final
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.findings import (
     Control,
     Fault,
@@ -28,13 +28,13 @@ _LOST: Final = {b"\r\n": "crlf-lost", b"\n": "lf-lost", b"": "final-newline-adde
 
 
 def line_ends_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
-    text = seen.text_before(story)
+    text = case_view.text_before(story)
     block = own_lines(text, own(story, declaration))
     users = len(lines(text)) > len(block) or text.startswith(codecs.BOM_UTF8)
-    why = seen.not_asked(story) or ("" if users else "the user has written nothing here")
+    why = case_view.not_asked(story) or ("" if users else "the user has written nothing here")
     if why:
         return skipped(CLAIM, why)
-    faults = of_first_run(changed(text, after.content, block, after.name) for after in seen.results(story))
+    faults = of_first_run(changed(text, after.content, block, after.name) for after in case_view.results(story))
     return findings(CLAIM, faults, control=_control(text, block), saw=f"as before: {_told(text)}")
 
 

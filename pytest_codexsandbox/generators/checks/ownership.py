@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import Path, leaves, read
 from pytest_codexsandbox.generators.checks.toml_lexer import Comment, Document, document, key_path
 from pytest_codexsandbox.model.generator import Declaration, Marker, Story
@@ -65,9 +65,9 @@ def written_alone(story: Story) -> bytes | None:
     """What it writes where there is nothing of the user's; None where nobody has seen that."""
     if story.alone is not None:
         return story.alone
-    if seen.text_before(story).strip() or seen.refused(story.first) or story.first.ended != "exit":
+    if case_view.text_before(story).strip() or case_view.refused(story.first) or story.first.ended != "exit":
         return None
-    return seen.results(story)[0].content
+    return case_view.results(story)[0].content
 
 
 def _inferred_markers(story: Story) -> tuple[Marker, ...]:

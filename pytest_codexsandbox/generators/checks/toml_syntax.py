@@ -3,7 +3,7 @@
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import Path, Reading, at_fault, read, written
 from pytest_codexsandbox.generators.checks.findings import (
     Control,
@@ -24,13 +24,13 @@ DECLINED = "a file that is no TOML is left alone, or repaired"
 
 
 def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
-    before = seen.text_before(story)
+    before = case_view.text_before(story)
     claim = CLAIM if read(before).loads else DECLINED
     why = _cannot(story, loads=read(before).loads)
     if why:
         return skipped(claim, why)
     markers = own(story, declaration).markers
-    after = seen.results(story)
+    after = case_view.results(story)
     faults = of_first_run(_broken(story, one, markers) for one in after)
     controls = [_control(after[-1].content, markers, before)]
     if not read(before).loads:
@@ -42,23 +42,25 @@ def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
         claim,
         faults,
         control=all_hold(controls),
-        saw="left as it was" if seen.untouched(story) else f"{len(read(after[-1].content).data)} keys at the root",
+        saw="left as it was" if case_view.untouched(story) else f"{len(read(after[-1].content).data)} keys at the root",
     )
 
 
 def _cannot(story: Story, *, loads: bool) -> str:
-    if not loads and not written_alone(story) and seen.untouched(story):
+    if not loads and not written_alone(story) and case_view.untouched(story):
         return "it writes no file, and has left the broken one alone"
-    if seen.before(story).kind == "missing" and all(one.state.kind == "missing" for one in seen.results(story)):
+    if case_view.before(story).kind == "missing" and all(
+        one.state.kind == "missing" for one in case_view.results(story)
+    ):
         return "there is no file, and none was written"
-    why = seen.not_asked(story)
-    return "" if why and not loads and seen.refused(story.first) else why
+    why = case_view.not_asked(story)
+    return "" if why and not loads and case_view.refused(story.first) else why
 
 
-def _broken(story: Story, after: seen.After, markers: tuple[Marker, ...]) -> Iterator[Fault]:
-    before = seen.text_before(story)
+def _broken(story: Story, after: case_view.After, markers: tuple[Marker, ...]) -> Iterator[Fault]:
+    before = case_view.text_before(story)
     if not read(before).loads and after.content == before:
-        if not seen.refused(story.runs[after.run - 1]):
+        if not case_view.refused(story.runs[after.run - 1]):
             saw = f"{after.name}: exit 0, and the file is still broken: {read(before).fault}"
             yield Fault(reason="broken-and-accepted", saw=saw)
         return

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.findings import Control, Fault, findings, of_first_run, skipped
 from pytest_codexsandbox.generators.checks.idempotence import configurations, not_run
 from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Finding, Story
@@ -40,13 +40,13 @@ def _was_touched(one: FileState, other: FileState) -> bool:
 
 
 def _no_file(story: Story) -> str:
-    last = seen.config(story.runs[-1].files, story.world)
+    last = case_view.config(story.runs[-1].files, story.world)
     return "" if last.kind == "file" else "it writes no file"
 
 
 def _nothing_seen(story: Story) -> str:
     """The first run must have written: else it is not known that a write would be seen."""
-    if not seen.config(story.first.files, story.world).modified:
+    if not case_view.config(story.first.files, story.world).modified:
         return "the files were looked at without their times"
     return "" if any(_written_first(story)) else "its first run wrote nothing: there was nothing to change at all"
 
@@ -54,7 +54,7 @@ def _nothing_seen(story: Story) -> str:
 def _written_first(story: Story) -> Iterator[str]:
     before = configurations(story.before, story.world)
     for path, after in configurations(story.first.files, story.world).items():
-        one = before.get(path, seen.MISSING)
+        one = before.get(path, case_view.MISSING)
         if after.kind == "file" and (one.kind != "file" or one.content != after.content or _was_touched(one, after)):
             yield path
 
@@ -70,7 +70,7 @@ def _control(story: Story) -> Control:
     """The write of the first run left a trace of the kind that is looked for."""
     paths = list(_written_first(story))
     before, after = story.before, story.first.files
-    there = [path for path in paths if before.get(path, seen.MISSING).kind == "file"]
+    there = [path for path in paths if before.get(path, case_view.MISSING).kind == "file"]
     noticed = all(_was_touched(before[path], after[path]) for path in there)
     later = {path: msgspec.structs.replace(state, modified=state.modified + 1) for path, state in after.items()}
     held = noticed and any(rewritten(after, later, 2)) and not any(rewritten(after, after, 2))

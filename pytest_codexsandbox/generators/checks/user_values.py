@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import (
     Path,
     Reading,
@@ -32,11 +32,11 @@ CLAIM = "every key of the user's keeps its value and its type"
 
 
 def values_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
-    ownership, text = own(story, declaration), seen.text_before(story)
-    why = seen.not_asked(story) or _nothing_to_keep(text, ownership)
+    ownership, text = own(story, declaration), case_view.text_before(story)
+    why = case_view.not_asked(story) or _nothing_to_keep(text, ownership)
     if why:
         return skipped(CLAIM, why)
-    faults = of_first_run(lost(text, after.content, ownership, after.name) for after in seen.results(story))
+    faults = of_first_run(lost(text, after.content, ownership, after.name) for after in case_view.results(story))
     unsure = [fault for fault in faults if fault.reason == "whose-is-it"]
     if unsure and len(unsure) == len(faults):
         return skipped(CLAIM, unsure[0].saw)

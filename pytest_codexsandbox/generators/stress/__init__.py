@@ -11,11 +11,13 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.generators.other_writers import WRITERS
-from pytest_codexsandbox.generators.stress import atomic_replace as at_once
-from pytest_codexsandbox.generators.stress import concurrent_runs as together
-from pytest_codexsandbox.generators.stress import crash_check as killed
-from pytest_codexsandbox.generators.stress import migration as shapes
-from pytest_codexsandbox.generators.stress import other_writers_check as others
+from pytest_codexsandbox.generators.stress import (
+    atomic_replace,
+    concurrent_runs,
+    crash_check,
+    migration,
+    other_writers_check,
+)
 from pytest_codexsandbox.generators.stress.setup import StrainBench
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Finding
@@ -61,8 +63,8 @@ def _under(fault: Finding, newest: Finding) -> Finding:
 STRAINS: Final[Mapping[str, Strain]] = {
     name: patient(strain)
     for name, strain in (
-        ("at-once", at_once.at_once), ("killed", killed.killed), ("together", together.together),
-        ("survives", others.survives), ("keeps-theirs", others.keeps_theirs), ("migrates", shapes.migrates),
+        ("at-once", atomic_replace.at_once), ("killed", crash_check.killed), ("together", concurrent_runs.together),
+        ("survives", other_writers_check.survives), ("keeps-theirs", other_writers_check.keeps_theirs), ("migrates", migration.migrates),
     )
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import comparable, read
 from pytest_codexsandbox.generators.checks.file_attributes import left
 from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, difference, findings, skipped
@@ -134,7 +134,7 @@ def _span(calls: Sequence[Call], tops: Sequence[str]) -> tuple[float, float] | N
 
 def faults_of(pair: Pair, alone: Alone, declaration: Declaration) -> Iterator[Fault]:
     story, content = alone.story, pair.config
-    before = seen.text_before(story)
+    before = case_view.text_before(story)
     diff = difference(alone.in_turn[0] or b"", content or b"")
     for play in (pair.one, pair.other):
         if play.outcome.ended != "exit":

@@ -15,7 +15,7 @@ import msgspec
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.generators.required_paths import GUEST
 from pytest_codexsandbox.model.generator import FileState
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 _PATIENCE: Final = 10.0
 _LARGEST: Final = 256 * 1024 * 1024
@@ -50,7 +50,7 @@ def content(state: FileState | None) -> bytes | None:
 
 
 class Onlooker:
-    def __init__(self, child: proc.Child) -> None:
+    def __init__(self, child: process.Child) -> None:
         self._child = child
         self.looks = Looks()
 
@@ -84,7 +84,7 @@ class Onlooker:
 def looking(top: str, path: str) -> Iterator[Onlooker]:
     """`looks` is there once it is left."""
     argv = (sys.executable, "-I", "-S", str(GUEST / "file_watcher.py"), top, str(Path(path)))
-    with proc.running(argv, cwd="/", env={"PATH": os.defpath}) as child:
+    with process.running(argv, cwd="/", env={"PATH": os.defpath}) as child:
         onlooker = Onlooker(child)
         onlooker.begin()
         yield onlooker

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.stress import strace_log as syscalls
+from pytest_codexsandbox.generators.stress import strace_log
 from pytest_codexsandbox.generators.stress.strace_log import Call
 
 _NEVER: Final = ("exit_group", "exit", "rt_sigreturn", "vfork", "execve")  # of no use, or not there a second time
@@ -34,7 +34,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     def inject(self) -> str:
         return f"{self.name}:signal=KILL:when={self.count}"
 
-    def struck(self, trace: syscalls.Trace) -> bool:
+    def struck(self, trace: strace_log.Trace) -> bool:
         """The process died in such a call, on such a path."""
         return any(
             call.pid in trace.killed and not call.done and call.name == self.name
@@ -53,7 +53,7 @@ class Place(msgspec.Struct, frozen=True):
 
 def points(calls: Sequence[Call], tops: Sequence[str], stable: frozenset[str]) -> tuple[Point, ...]:
     """One for each call that changes something below `tops`. `stable`: paths that another run uses too."""
-    changing = {id(call) for call in syscalls.below(calls, tops)}
+    changing = {id(call) for call in strace_log.below(calls, tops)}
     wheres = [at for at, call in enumerate(calls) if id(call) in changing]
     counts = _Counts(calls)
     return tuple(

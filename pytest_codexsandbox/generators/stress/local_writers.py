@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.other_writers import WRITERS
 from pytest_codexsandbox.generators.private_dirs import Folders
 from pytest_codexsandbox.model.generator import CONFIG, Files, Outcome, Wish
@@ -31,7 +31,7 @@ def write(writer: Generator, wish: Wish, *, run: int, stage: Folders, world: dic
 
 
 def _content(files: Files, world: dict[str, str]) -> bytes | None:
-    state = seen.config(files, world)
+    state = case_view.config(files, world)
     return state.content if state.kind == "file" else None
 
 

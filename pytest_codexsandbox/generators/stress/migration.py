@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.block_markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, everywhere, leaves, read, written
 from pytest_codexsandbox.generators.checks.findings import (
@@ -73,7 +73,7 @@ def _moved(stage: Rig) -> tuple[Move | None, str]:
 
 # ---- judging: pure
 def judged(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
-    if seen.refused(move.story.first):
+    if case_view.refused(move.story.first):
         return _declined(move)
     found = (
         *parses(move.story, declaration), *own_place(move.story, _may_give_back(move, declaration)),
@@ -105,7 +105,7 @@ def _named(move: Move, one: Finding) -> Finding:
 def _declined(move: Move) -> tuple[Finding, ...]:
     """It may leave alone what does not load. It has said that it takes over what does."""
     run = move.story.first
-    after = seen.config(run.files, move.story.world).content
+    after = case_view.config(run.files, move.story.world).content
     loads = read(move.older).loads
     why = " ".join((run.reason or run.stderr.strip() or run.stdout.strip()).split())[:300]
     faults = []
@@ -143,7 +143,7 @@ def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
     claim = f"from {move.name}: the user's words that it had left stay"
     theirs = _theirs(move, own(move.story, declaration))
     there, lost = placed(theirs, move.older)
-    after = seen.results(move.story)
+    after = case_view.results(move.story)
     if not there or not all(read(one.content).loads for one in after):
         return ()
     faults = first_of(after, lambda one: missing(there, one.content, one.name, move))

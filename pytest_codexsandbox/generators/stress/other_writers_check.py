@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.block_markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.codex_toml import leaves, read
 from pytest_codexsandbox.generators.checks.file_attributes import mode_owner_links, no_leftovers
@@ -49,7 +49,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def refused(self) -> bool:
         """It declined to touch what the other one left."""
-        return seen.refused(self.story.first)
+        return case_view.refused(self.story.first)
 
 
 def survives(bench: StrainBench) -> tuple[Finding, ...]:
@@ -157,7 +157,7 @@ def _spoilt_and_declined(visit: Visit) -> Finding | None:
     broken = not read(visit.theirs or b"").loads
     if not (broken and visit.refused):
         return None
-    untouched = all(seen.config(run.files, visit.story.world).content == visit.theirs for run in visit.story.runs)
+    untouched = all(case_view.config(run.files, visit.story.world).content == visit.theirs for run in visit.story.runs)
     return Finding(
         claim=f"what {visit.name} has spoilt is repaired, or left alone with every byte",
         saw=f"{visit.name} left no TOML ({read(visit.theirs or b'').fault}); it declined: {_reason(visit)}",
@@ -179,7 +179,7 @@ def _reason(visit: Visit) -> str:
 
 def _left_alone(visit: Visit) -> tuple[Finding, ...]:
     """Who declines may still not touch anything."""
-    after = [seen.config(run.files, visit.story.world).content for run in visit.story.runs]
+    after = [case_view.config(run.files, visit.story.world).content for run in visit.story.runs]
     faults = [
         Fault(reason="declined-and-wrote", saw=f"it declined, and wrote: {_reason(visit)}",
               diff=difference(visit.theirs or b"", one))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.case_view import After
 from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, leaves, read, written
 from pytest_codexsandbox.generators.checks.findings import Control, Fault, findings
@@ -16,7 +16,7 @@ def values_remain(
 ) -> tuple[Finding, ...]:
     """`example`: a file that has them. `was`: where they had these values. Nothing is said of a file that does not
     load: the check that parses says that."""
-    after = seen.results(story)
+    after = case_view.results(story)
     if not due or not all(read(one.content).loads for one in after):
         return ()
     faults = first_of(after, lambda one: unlike(due, one.content, one.name, was))
@@ -48,7 +48,7 @@ def comments_remain(
     """By their words, wherever they stand. `example`: a file that has them."""
     if not theirs:
         return ()
-    faults = first_of(seen.results(story), lambda one: gone(theirs, one.content, one.name))
+    faults = first_of(case_view.results(story), lambda one: gone(theirs, one.content, one.name))
     held = any(gone(theirs, b"", "")) and not any(gone(theirs, example, ""))
     control = Control(f"{more.text}; a file without comments is noticed", held and more.held)
     return findings(claim, faults, control=control, saw=f"{len(theirs)} are there")

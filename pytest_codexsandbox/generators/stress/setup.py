@@ -8,15 +8,14 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement
 from pytest_codexsandbox.generators.environment_dirs import Inside
 from pytest_codexsandbox.generators.environment_runner import Elsewhere
 from pytest_codexsandbox.generators.local_dirs import Stage, place
 from pytest_codexsandbox.generators.private_dirs import Folders
 from pytest_codexsandbox.generators.runner import Asked, Runner
-from pytest_codexsandbox.generators.stress import local_writers as ours
-from pytest_codexsandbox.generators.stress import strace as tracing
+from pytest_codexsandbox.generators.stress import local_writers, strace
 from pytest_codexsandbox.generators.stress.file_watch import content
 from pytest_codexsandbox.generators.stress.strace import Tracer
 from pytest_codexsandbox.model.generator import Case, Declaration, Files, Finding, Outcome, Row, Story, Wish
@@ -49,7 +48,7 @@ class StrainBench(msgspec.Struct, frozen=True, kw_only=True):
     def strace(self) -> Tracer:
         if self.environment is not None:
             return NOT_THERE
-        return tracing.tracer() if self.tracer is None else self.tracer
+        return strace.tracer() if self.tracer is None else self.tracer
 
     def neighbour(self) -> Generator:
         if self.named is None or not self.beside:
@@ -69,7 +68,7 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refused(self) -> bool:
-        return seen.refused(self.outcome)
+        return case_view.refused(self.outcome)
 
     @property
     def said(self) -> str:
@@ -112,7 +111,7 @@ class Rig:
         return tuple(self.stage.folders[name] for name in ("HOME", "CODEX_HOME", "WORKSPACE"))
 
     def log(self, name: str = "calls") -> str:
-        return tracing.log_of(self.stage.own, name)
+        return strace.log_of(self.stage.own, name)
 
     def world(self) -> dict[str, str]:
         return {name: path for name, path in self.stage.paths.items() if name in FOLDERS}
@@ -137,8 +136,10 @@ class Rig:
         self, wish: Wish | None = None, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
     ) -> Play:
         asked = self.asked(wish or self.bench.wish, generator=generator, run=run, prefix=prefix)
-        if self.bench.environment is not None and ours.is_ours(asked.generator):
-            return self._played(ours.write(asked.generator, asked.wish, run=run, stage=self.stage, world=self.world()))
+        if self.bench.environment is not None and local_writers.is_ours(asked.generator):
+            return self._played(
+                local_writers.write(asked.generator, asked.wish, run=run, stage=self.stage, world=self.world())
+            )
         parts = asked.generator.spec.parts or (asked.generator,)
         outcome = Outcome(ended="not-started")
         for part in parts:
@@ -151,7 +152,7 @@ class Rig:
         return tuple(self._played(one) for one in self._runner.together(asked))
 
     def config(self, files: Files) -> bytes | None:
-        return content(seen.config(files, self.world()))
+        return content(case_view.config(files, self.world()))
 
     def _played(self, outcome: Outcome) -> Play:
         return Play(outcome=outcome, config=self.config(outcome.files))

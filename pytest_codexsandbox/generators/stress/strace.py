@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.generators.confinement import is_of_the_system
-from pytest_codexsandbox.generators.stress import strace_log as syscalls
+from pytest_codexsandbox.generators.stress import strace_log
 from pytest_codexsandbox.generators.stress.strace_log import CHANGING, Trace
 
 ALL: Final = ("all",)
@@ -60,4 +60,4 @@ def kept(log: str) -> Trace:
     except OSError:
         return Trace()
     with os.fdopen(fd, "rb") as file:
-        return syscalls.read(file.read(_LARGEST).decode("utf-8", "surrogateescape").splitlines())
+        return strace_log.read(file.read(_LARGEST).decode("utf-8", "surrogateescape").splitlines())

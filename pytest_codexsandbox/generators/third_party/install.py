@@ -24,7 +24,7 @@ from pytest_codexsandbox.releases.disk_space import room_for
 from pytest_codexsandbox.releases.locks import hold
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.store import Store
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import Progress
 
 Commands = Mapping[str, tuple[str, ...]]
@@ -46,7 +46,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 def install(
     declaration: Declaration, cache: Path, *, offline: bool = False, progress: Progress | None = None,
-    run: Run = proc.run,
+    run: Run = process.run,
 ) -> Installed:  # fmt: skip
     """NotHad for what cannot be had, with what to do. Nothing is left half-written."""
     package = package_of(declaration)

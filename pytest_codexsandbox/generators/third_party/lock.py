@@ -13,12 +13,12 @@ from pytest_codexsandbox.generators.third_party import npm, pypi
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
 from pytest_codexsandbox.matrix.generator_files import declared
 from pytest_codexsandbox.releases.artefact import Run
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 _UNUSED: Final = ("license", "funding", "engines", "bin", "deprecated")
 
 
-def locked(package: Package, *, run: Run = proc.run) -> str:
+def locked(package: Package, *, run: Run = process.run) -> str:
     """The text of a lock, with the newest versions that fit today."""
     with TemporaryDirectory(prefix="codexsandbox-lock-", ignore_cleanup_errors=True) as folder:
         place, aside = Path(folder) / "package", Path(folder) / "aside"

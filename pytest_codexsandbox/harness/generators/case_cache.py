@@ -9,8 +9,8 @@ import msgspec
 
 from pytest_codexsandbox.doors.codex_options import no_settings
 from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators import effective_policy as effective
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators import effective_policy
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.codex_cwd import started
 from pytest_codexsandbox.generators.deciding_key import with_cause, with_cause_of_acts, with_cause_of_loading
 from pytest_codexsandbox.generators.effective_policy import Oracle
@@ -125,13 +125,13 @@ class RealWorkshop:
         story, by = self.story(cell, case)
         why = self._not_asked(cell, story)
         if not why and _declined(story):
-            why = seen.declined(story)  # the file is the user's own
+            why = case_view.declined(story)  # the file is the user's own
         if why:
-            return _skipped(effective.LOADS, why, by)
+            return _skipped(effective_policy.LOADS, why, by)
         claim, by = self.claim(cell, case)
         if not claim.loads and not self._before(cell, story).loads:
-            return _skipped(effective.LOADS, "the user's own file does not load in this Codex either", by)
-        return Told(findings=with_cause_of_loading(effective.loads(claim, self.oracle(cell)), story), by=by)
+            return _skipped(effective_policy.LOADS, "the user's own file does not load in this Codex either", by)
+        return Told(findings=with_cause_of_loading(effective_policy.loads(claim, self.oracle(cell)), story), by=by)
 
     def claims(self, cell: Cell, case: str) -> Told:
         told = self._asked(cell, case)
@@ -139,7 +139,7 @@ class RealWorkshop:
             return told
         claim, by = self.claim(cell, case)
         (expect, why), (story, _) = self.expect(cell, case), self.story(cell, case)
-        says = with_cause(effective.says(claim, expect, self.oracle(cell)), story)
+        says = with_cause(effective_policy.says(claim, expect, self.oracle(cell)), story)
         findings = (*says, *started(story, expect))
         return Told(findings=_unless_open(findings, why), by=by)
 
@@ -214,7 +214,7 @@ class RealWorkshop:
         what = "the policy is what was asked for"
         why = why or self._no_end(story)
         if why or story.first.refused or _declined(story):
-            return _skipped(what, why or seen.declined(story), by)
+            return _skipped(what, why or case_view.declined(story), by)
         if self._silent(cell, story):
             return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
         asked = self._wanted(cell, story)
@@ -310,7 +310,7 @@ class RealWorkshop:
 
     def _oracle(self, cell: Cell) -> Oracle:
         claims = {mode: self._asking.text(cell, f'sandbox_mode = "{mode}"\n'.encode()) for mode in ORACLES}
-        return effective.oracle(claims, self._asking.text(cell, TORN))
+        return effective_policy.oracle(claims, self._asking.text(cell, TORN))
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
         return once(self._kept, key, make)
@@ -335,12 +335,12 @@ def _there(cell: Cell, story: Story, world: World) -> Written:
 
 def _declined(story: Story) -> bool:
     """Also by an exit code that nobody has declared: whether it may is generator.exit-and-refusal-agree's to say."""
-    return seen.refused(story.first) and seen.untouched(story)
+    return case_view.refused(story.first) and case_view.untouched(story)
 
 
 def config_of(story: Story, files: Files) -> bytes | None:
     """What Codex would read, links followed; None where there is no file."""
-    state = seen.config(files, story.world)
+    state = case_view.config(files, story.world)
     return state.content if state.kind == "file" else None
 
 

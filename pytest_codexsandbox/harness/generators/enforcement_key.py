@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors import claims as doors
+from pytest_codexsandbox.doors import claims
 from pytest_codexsandbox.doors.codex_options import settings_alone
 from pytest_codexsandbox.harness.generators.path_mapping import readable
 from pytest_codexsandbox.model.generator import CONFIG, Claim, Story
@@ -24,7 +24,7 @@ def deciding(claim: Claim, story: Story) -> tuple[object, ...]:
         if path != CONFIG and path.endswith(READ_BY_CODEX)
     )
     given = (last.argv, tuple(sorted(last.env.items())), last.unset)
-    return (*doors.effective(claim), claim.approval, *given, tuple(sorted(beside)))
+    return (*claims.effective(claim), claim.approval, *given, tuple(sorted(beside)))
 
 
 def spelled_out(story: Story) -> tuple[object, ...]:

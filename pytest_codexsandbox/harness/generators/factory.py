@@ -7,8 +7,8 @@ from typing import Final
 
 from pytest_codexsandbox.generators.confinement_proof import Proof, confined
 from pytest_codexsandbox.generators.file_store import FileStore
-from pytest_codexsandbox.guest import escape_attempts as trespass
-from pytest_codexsandbox.harness.generators import control_generators as known_generators
+from pytest_codexsandbox.guest import escape_attempts
+from pytest_codexsandbox.harness.generators import control_generators
 from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop, Told
 from pytest_codexsandbox.harness.generators.case_runner import RealTeller
 from pytest_codexsandbox.harness.generators.codex_claims import RealAsking
@@ -38,7 +38,7 @@ def open_workshop(
     def known() -> tuple[Finding, ...]:
         """Once for each worker: neither the walls nor these generators depend on a cell."""
         apart = () if inside is None else _apart(bench.environment(inside))
-        return (*_walls(proof), *apart, *known_generators.findings(teller.tell))
+        return (*_walls(proof), *apart, *control_generators.findings(teller.tell))
 
     def told(cell: Cell) -> Told:
         free = inside is None and not confinement.by
@@ -67,7 +67,7 @@ def _apart(environment: Environment) -> Iterator[Finding]:
         Command(argv=(python, "-I", "-S", "-c", _ASK), cwd="/", env={}, aside=True, why="what the container confines")
     )
     said = done.stdout.decode("ascii", "replace").split()
-    ours = trespass.spaces()
+    ours = escape_attempts.spaces()
     for place, (name, word) in enumerate(_OWN.items()):
         theirs = said[place] if done.ended == "exit" and len(said) == len(_OWN) else ""
         yield Finding(

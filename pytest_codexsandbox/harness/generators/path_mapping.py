@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pytest_codexsandbox.generators import file_store
-from pytest_codexsandbox.generators.checks import case_view as seen
+from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.model.generator import CONFIG, Files, Laid, Outcome, Story, Written
 from pytest_codexsandbox.model.world import World
 
@@ -30,7 +30,7 @@ def written(story: Story, run: Outcome, world: World) -> Written:
 
 def readable(story: Story, files: Files) -> Iterator[tuple[str, bytes]]:
     """Of the Codex home and the workspace; the configuration itself wherever a link leads."""
-    config = seen.config(files, story.world)
+    config = case_view.config(files, story.world)
     if config.kind == "file":
         yield CONFIG, config.content
     for path, state in files.items():

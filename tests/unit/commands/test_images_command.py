@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox import cli
-from pytest_codexsandbox.environments.container import engine as engines
+from pytest_codexsandbox.environments.container import engine
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted, base_digest, digest
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, Failure, Locked, LockFile, Made
 from pytest_codexsandbox.errors import MachineFault
@@ -21,7 +21,7 @@ def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path))
     monkeypatch.setenv("DOCKER_HOST", "unix:///gone")
-    monkeypatch.setattr(engines, "Engine", gone)
+    monkeypatch.setattr(engine, "Engine", gone)
     monkeypatch.setattr("shutil.which", lambda name, **_: None)
     return tmp_path
 

@@ -11,9 +11,8 @@ import pytest
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
-from pytest_codexsandbox.environments.bubblewrap import bwrap_build as building
-from pytest_codexsandbox.environments.container.provision import keyrings
-from pytest_codexsandbox.environments.container.provision import registry_ping as reach
+from pytest_codexsandbox.environments.bubblewrap import bwrap_build
+from pytest_codexsandbox.environments.container.provision import keyrings, registry_ping
 from pytest_codexsandbox.environments.container.provision.registry_ping import Heard
 from pytest_codexsandbox.harness.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
 from pytest_codexsandbox.matrix.plan import make
@@ -38,7 +37,7 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nobody")
     monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "cache"))
     for name in ("archive", "sources"):
-        monkeypatch.setattr(reach, name, lambda *_, **__: Heard(answer="unknown", why="nobody was asked"))
+        monkeypatch.setattr(registry_ping, name, lambda *_, **__: Heard(answer="unknown", why="nobody was asked"))
 
 
 @pytest.fixture
@@ -122,8 +121,10 @@ def test_whom_it_asked_is_said_with_what_they_answered() -> None:
 def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reach, "archives", lambda image: (f"http://{image.suite}.example/",))
-    monkeypatch.setattr(reach, "archive", lambda *_, **__: Heard(answer="no", short="its archive is gone", why="404"))
+    monkeypatch.setattr(registry_ping, "archives", lambda image: (f"http://{image.suite}.example/",))
+    monkeypatch.setattr(
+        registry_ping, "archive", lambda *_, **__: Heard(answer="no", short="its archive is gone", why="404")
+    )
     monkeypatch.setattr(keyrings, "FOLDER", tmp_path)  # an Ubuntu has no key of Debian's
     (tmp_path / "debian-archive-keyring.gpg").touch()
     (tmp_path / "distros").mkdir()
@@ -193,7 +194,7 @@ def test_every_cell_that_is_left_out_is_named_when_asked_for() -> None:
 def test_the_cells_of_a_file_are_locked_and_stay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
-    monkeypatch.setattr(building, "compiler", lambda: compiler)
+    monkeypatch.setattr(bwrap_build, "compiler", lambda: compiler)
     file = written(tmp_path, f"{SMALL}\npairs = 2")
     words = ["plan", str(file)]
     assert main([*words, "--update-lock"]) == 0

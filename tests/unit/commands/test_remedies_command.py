@@ -13,7 +13,7 @@ from pytest_codexsandbox.commands import remedies as command
 from pytest_codexsandbox.commands.remedies_selection import choose
 from pytest_codexsandbox.diagnosis.remedies import At, proved_with, remedies
 from pytest_codexsandbox.diagnosis.remedy_text import price
-from pytest_codexsandbox.environments.container import engine as engines
+from pytest_codexsandbox.environments.container import engine
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.harness.remedy_proof import Place, Records
 from pytest_codexsandbox.model.record import Record
@@ -281,7 +281,7 @@ def test_without_an_engine_it_is_said_that_nothing_can_be_proved(
         raise MachineFault("the container engine does not answer", where="unix:///gone", why="no such file")
 
     monkeypatch.setattr(command, "_codex", lambda options: CODEX)
-    monkeypatch.setattr(engines, "Engine", gone)
+    monkeypatch.setattr(engine, "Engine", gone)
     assert cli.main(["remedies", "docker-default", "--prove"]) == 4
     said = capsys.readouterr()
     assert "no remedy can be proved here: the container engine does not answer" in said.err

@@ -9,8 +9,7 @@ import pytest
 from pytest_codexsandbox import generators
 from pytest_codexsandbox.diagnosis.explain import ENFORCES, FOUND, diagnose
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.generators.checks import codex_toml as reading
-from pytest_codexsandbox.generators.checks import line_endings as line_ends
+from pytest_codexsandbox.generators.checks import codex_toml, line_endings
 from pytest_codexsandbox.generators.checks.codex_toml import read
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
@@ -58,7 +57,7 @@ def _words(file: Path) -> Iterator[str]:
 
 def words() -> set[str]:
     found = {word for file in FILES for word in _words(file) if word}
-    return found | {word for _, word in reading._WORDS} | set(line_ends._LOST.values()) | set(ENDED) - set(MADE)
+    return found | {word for _, word in codex_toml._WORDS} | set(line_endings._LOST.values()) | set(ENDED) - set(MADE)
 
 
 def test_words_are_found_at_all() -> None:

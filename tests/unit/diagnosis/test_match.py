@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.diagnosis import fact_conditions as clues
+from pytest_codexsandbox.diagnosis import fact_conditions
 from pytest_codexsandbox.diagnosis import fingerprint as module
 from pytest_codexsandbox.diagnosis.fingerprint import OFTEN, REACH, Fingerprint, Samples, find
 from pytest_codexsandbox.diagnosis.match import fingerprints, match, matches
@@ -181,10 +181,10 @@ def test_a_megabyte_of_hostile_text_costs_a_bounded_number_of_steps(
 
 
 def test_of_a_text_that_is_too_long_head_and_tail_are_searched() -> None:
-    filler = "x\n" * clues.HALF
+    filler = "x\n" * fact_conditions.HALF
     assert match(f"{NO_USERNS}\n{filler}") is not None
     assert match(f"{filler}\n{NO_USERNS}") is not None
-    assert len(clues.searchable(filler * 3)) <= 2 * clues.HALF + 1
+    assert len(fact_conditions.searchable(filler * 3)) <= 2 * fact_conditions.HALF + 1
 
 
 # ---- facts
@@ -197,19 +197,21 @@ def test_of_a_text_that_is_too_long_head_and_tail_are_searched() -> None:
     ],
 )  # fmt: skip
 def test_conditions_are_globs_or_ranges_of_versions(wanted: str, fact: str, met: bool) -> None:
-    assert clues.holds({"it": wanted}, {"it": fact}) is met
+    assert fact_conditions.holds({"it": wanted}, {"it": fact}) is met
 
 
 def test_a_fact_that_nobody_has_meets_nothing() -> None:
-    assert not clues.holds({"codex": "*"}, {})
-    assert clues.holds({}, {})
+    assert not fact_conditions.holds({"codex": "*"}, {})
+    assert fact_conditions.holds({}, {})
 
 
 def test_nested_facts_have_dotted_names_and_are_found_by_their_last_words() -> None:
-    facts = clues.flat({"sysctls": {"kernel.x": 0}, "uid": 1000, "lsms": ["a", "b"], "root": False, "none": None})
+    facts = fact_conditions.flat(
+        {"sysctls": {"kernel.x": 0}, "uid": 1000, "lsms": ["a", "b"], "root": False, "none": None}
+    )
     assert facts == {"sysctls.kernel.x": "0", "uid": "1000", "lsms": "a,b", "root": "0"}
-    assert clues.holds({"kernel.x": "0"}, facts)
-    assert not clues.holds({"nel.x": "0"}, facts)
+    assert fact_conditions.holds({"kernel.x": "0"}, facts)
+    assert not fact_conditions.holds({"nel.x": "0"}, facts)
 
 
 # ---- files

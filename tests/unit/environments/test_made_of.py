@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, LockFile, Made
 from pytest_codexsandbox.model.artifact_status import Stock
 from pytest_codexsandbox.model.cell import EnvironmentSpec
@@ -32,11 +32,11 @@ def test_what_the_lock_file_names_is_there(tmp_path: Path) -> None:
     asked = specs(tmp_path)
     first = asked[0].container
     assert first is not None
-    want, lock = wanted.wanted(first), LockFile(tmp_path / "cache")
+    want, lock = image_request.wanted(first), LockFile(tmp_path / "cache")
     made = Made(name="debian-trixie", variant="distro", image="sha256:1", base="b", tag="t", size=1, made="")
-    lock.keep_image(wanted.digest(want), "engine", made, base_digest=wanted.base_digest(want.image))
+    lock.keep_image(image_request.digest(want), "engine", made, base_digest=image_request.base_digest(want.image))
     base = Base(name="debian-trixie", provider="pulled", pin="p", image="sha256:0", tag="t", made="")
-    lock.keep_base(wanted.base_digest(want.image), "engine", base)
+    lock.keep_base(image_request.base_digest(want.image), "engine", base)
     found = {one.name: one for one in ContainerBackend.stock(asked, tmp_path / "cache")}
     assert found["debian-trixie (distro)"] == Stock(kind="image", name="debian-trixie (distro)", ready=True)
     assert 0 < found["debian-trixie (none)"].megabytes < found["debian-sid (distro)"].megabytes
@@ -47,8 +47,8 @@ def test_an_engine_that_was_asked_is_believed_before_the_lock_file(tmp_path: Pat
     first = asked[0].container
     assert first is not None
     made = Made(name="debian-trixie", variant="distro", image="sha256:1", base="b", tag="t", size=1, made="")
-    want, lock = wanted.wanted(first), LockFile(tmp_path / "cache")
-    lock.keep_image(wanted.digest(want), "engine", made, base_digest=wanted.base_digest(want.image))
+    want, lock = image_request.wanted(first), LockFile(tmp_path / "cache")
+    lock.keep_image(image_request.digest(want), "engine", made, base_digest=image_request.base_digest(want.image))
     for answer, ready in (("yes", {"debian-sid (none)"}), ("unknown", {"debian-trixie (distro)"})):
         told: Any = Asked(kind="engine", name="", answer=answer, has=("debian-sid (none)",))  # type: ignore[arg-type]
         found = ContainerBackend.stock(asked, tmp_path / "cache", (told,))

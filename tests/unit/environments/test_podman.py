@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments.container import host_config as recipe
-from pytest_codexsandbox.environments.container import podman
+from pytest_codexsandbox.environments.container import host_config, podman
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import (
@@ -32,7 +31,7 @@ def asked(uid: int = 0, **words: Any) -> ContainerSpec:
 
 
 def told(spec: ContainerSpec) -> dict[str, Any]:
-    return podman.in_its_words(recipe.host_config(spec, []), spec)
+    return podman.in_its_words(host_config.host_config(spec, []), spec)
 
 
 def gives(*names: str) -> Callable[[], frozenset[str]]:

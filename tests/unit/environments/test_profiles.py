@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.environments.container import host_config as recipe
-from pytest_codexsandbox.environments.container import seccomp_filters as filters
+from pytest_codexsandbox.environments.container import host_config, seccomp_filters
 from pytest_codexsandbox.environments.container.config_verification import check, differences, expected, fits
 from pytest_codexsandbox.errors import MachineFault, NotAsAsked, WrongInput
 from pytest_codexsandbox.matrix.axis_files import SHIPPED, Catalogue
@@ -39,7 +38,7 @@ def spec(profile: Profile, user: str = "root", *, resolver: str = "ours") -> Env
 def config(**words: Any) -> dict[str, Any]:
     found = spec(Profile(**{"name": "mine", **words})).container
     assert found is not None
-    return recipe.host_config(found, [])
+    return host_config.host_config(found, [])
 
 
 def test_every_profile_was_measured_and_says_what_it_is() -> None:
@@ -165,7 +164,7 @@ def test_every_filter_that_is_shipped_is_used_and_every_one_differs() -> None:
     texts = {path.name: path.read_text() for path in (shipped("matrix") / "profiles" / "seccomp").glob("*.json")}
     used = {SHIPPED.profile(name).seccomp for name in NAMES}
     assert {name for name, text in texts.items() if text not in used} == set()
-    assert len({filters.mark_of(text) for text in texts.values()}) == len(texts)
+    assert len({seccomp_filters.mark_of(text) for text in texts.values()}) == len(texts)
 
 
 def test_a_synthetic_profile_refuses_one_thing_and_allows_the_rest() -> None:
@@ -183,14 +182,14 @@ FILTER = (
 
 
 def test_a_filter_is_given_a_mark_that_is_made_of_its_text() -> None:
-    made = json.loads(filters.marked(FILTER, where="here"))
+    made = json.loads(seccomp_filters.marked(FILTER, where="here"))
     assert made["syscalls"][0] == {"names": ["mount"], "action": "SCMP_ACT_LOG"}
     marks = made["syscalls"][1:]
     assert [rule["names"] for rule in marks] == [["nfsservctl"]] * 4
-    assert "-".join(str(rule["errnoRet"]) for rule in marks) == filters.mark_of(FILTER)
+    assert "-".join(str(rule["errnoRet"]) for rule in marks) == seccomp_filters.mark_of(FILTER)
     assert all(133 < rule["errnoRet"] <= 4095 for rule in marks)
     assert [[arg["value"] for arg in rule["args"]][1] for rule in marks] == [0, 1, 2, 3]
-    assert filters.mark_of(FILTER) != filters.mark_of(FILTER + " ")
+    assert seccomp_filters.mark_of(FILTER) != seccomp_filters.mark_of(FILTER + " ")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +211,7 @@ def test_nobody_is_privileged_and_capabilities_are_named_one_by_one() -> None:
     for name in NAMES:
         found = spec(SHIPPED.profile(name)).container
         assert found is not None
-        asked = recipe.host_config(found, [])
+        asked = host_config.host_config(found, [])
         assert asked["Privileged"] is False, name
         assert asked["CapDrop"] == ["ALL"] or asked["CapAdd"] == ["ALL"], name
         assert asked["NetworkMode"] == "none", name
@@ -264,7 +263,7 @@ def test_nothing_is_mounted_but_folders_of_ours_to_be_read(mount: dict[str, Any]
     found = spec(Profile(name="mine")).container
     assert found is not None
     with pytest.raises(MachineFault, match="mount"):
-        recipe.host_config(found, [mount])
+        host_config.host_config(found, [mount])
 
 
 def test_our_own_mounts_are_let_through() -> None:
@@ -274,13 +273,13 @@ def test_our_own_mounts_are_let_through() -> None:
         {"Type": kind, "Source": source, "Target": "/opt/codexsandbox/hand", "ReadOnly": True}
         for kind, source in (("bind", "/var/cache/x"), ("volume", "codexsandbox-0123456789abcdef01234567"))
     ]
-    assert recipe.host_config(found, mounts)["Mounts"] == mounts
+    assert host_config.host_config(found, mounts)["Mounts"] == mounts
 
 
 def test_only_a_network_of_ours_is_joined() -> None:
     found = spec(SHIPPED.profile("own-network")).container
     assert found is not None
-    assert recipe.host_config(found, [], network="codexsandbox-12ab34cd")["NetworkMode"] == "codexsandbox-12ab34cd"
+    assert host_config.host_config(found, [], network="codexsandbox-12ab34cd")["NetworkMode"] == "codexsandbox-12ab34cd"
     for other in ("host", "bridge", "container:x", "codexsandbox-x,y", "default", ""):
         with pytest.raises(MachineFault, match="network"):
-            recipe.host_config(found, [], network=other)
+            host_config.host_config(found, [], network=other)

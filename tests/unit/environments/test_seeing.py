@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import path_view as seeing
-from pytest_codexsandbox.guest import safe_paths as paths
+from pytest_codexsandbox.guest import path_view, safe_paths
 from pytest_codexsandbox.guest.shared_tmp import is_mount_point, is_of_codex, is_register
 from pytest_codexsandbox.guest.worlds import World, Worlds
 
@@ -15,26 +14,26 @@ def test_a_link_on_the_way_is_named_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_text("secret")
     (tmp_path / "link").symlink_to("real")
-    seen = seeing.look(str(tmp_path), str(tmp_path / "link" / "file"))
+    seen = path_view.look(str(tmp_path), str(tmp_path / "link" / "file"))
     assert seen["kind"] == "unreadable"
     assert "link is a link to real" in seen["error"]
 
 
 def test_a_file_on_the_way_means_missing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    assert seeing.look(str(tmp_path), str(tmp_path / "file" / "below")) == {"kind": "missing"}
+    assert path_view.look(str(tmp_path), str(tmp_path / "file" / "below")) == {"kind": "missing"}
 
 
 def test_the_trusted_folder_itself_may_be_looked_at(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    assert seeing.look(str(tmp_path), str(tmp_path))["names"] == ["a"]
+    assert path_view.look(str(tmp_path), str(tmp_path))["names"] == ["a"]
 
 
 def test_names_are_found_to_a_depth_and_links_are_names(tmp_path: Path) -> None:
     (tmp_path / "1" / "2" / "3" / "4" / "5").mkdir(parents=True)
     (tmp_path / "loop").symlink_to(".")
-    assert seeing.names_below(str(tmp_path)) == {"1", "1/2", "1/2/3", "1/2/3/4", "loop"}
-    assert seeing.names_below(str(tmp_path), shallow=True) == {"1", "loop"}
+    assert path_view.names_below(str(tmp_path)) == {"1", "1/2", "1/2/3", "1/2/3/4", "loop"}
+    assert path_view.names_below(str(tmp_path), shallow=True) == {"1", "loop"}
 
 
 def test_too_many_names_end_the_search_and_say_so(tmp_path: Path) -> None:
@@ -42,14 +41,14 @@ def test_too_many_names_end_the_search_and_say_so(tmp_path: Path) -> None:
         (tmp_path / str(folder)).mkdir()
         for name in range(1500):
             (tmp_path / str(folder) / str(name)).touch()
-    assert "…" in seeing.names_below(str(tmp_path))
+    assert "…" in path_view.names_below(str(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("path", "expected"), [("/a/b/../c", "/a/c"), ("//a/./b/", "/a/b"), ("/../..", "/"), ("a", "/a")]
 )
 def test_paths_are_made_normal_by_words_alone(path: str, expected: str) -> None:
-    assert paths.normal(path) == expected
+    assert safe_paths.normal(path) == expected
 
 
 def test_removing_never_leaves_by_a_link(tmp_path: Path) -> None:
@@ -63,8 +62,8 @@ def test_removing_never_leaves_by_a_link(tmp_path: Path) -> None:
     (gone / "deep").chmod(0)
     here = os.open(tmp_path, os.O_RDONLY)
     try:
-        assert paths.remove("gone", here) == []
-        assert paths.remove("never-was", here) == []
+        assert safe_paths.remove("gone", here) == []
+        assert safe_paths.remove("never-was", here) == []
     finally:
         os.close(here)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
+from pytest_codexsandbox.environments.container import ssh_tunnel
 from pytest_codexsandbox.environments.container.ssh_tunnel import words
 from pytest_codexsandbox.errors import MachineFault, WrongInput
 
@@ -50,8 +50,8 @@ def test_ssh_asks_nobody_and_shares_no_connection() -> None:
 
 
 def test_a_name_that_no_socket_can_have_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tunnel, "cache_folder", lambda: tmp_path / ("long" * 25))
+    monkeypatch.setattr(ssh_tunnel, "cache_folder", lambda: tmp_path / ("long" * 25))
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/ssh")
-    with pytest.raises(MachineFault) as raised, tunnel.through("ssh://h", 5):
+    with pytest.raises(MachineFault) as raised, ssh_tunnel.through("ssh://h", 5):
         pass
     assert "CODEXSANDBOX_CACHE" in raised.value.next_step

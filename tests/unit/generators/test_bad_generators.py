@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import tomli
 
-from pytest_codexsandbox.generators.bad import BAD, Bad, named
-from pytest_codexsandbox.generators.bad import bad_behaviour as conducts
+from pytest_codexsandbox.generators.bad import BAD, Bad, bad_behaviour, named
 from pytest_codexsandbox.model.generator import Request
 from tests.unit.generators.asking import home, request
 
@@ -72,26 +71,26 @@ def listener() -> Iterator[str]:
 
 
 def test_unconfined_a_key_is_read(asked: Request, capsys: pytest.CaptureFixture[str]) -> None:
-    conducts.reads_keys(asked)
-    assert capsys.readouterr().out.startswith(conducts.REACHED)
+    bad_behaviour.reads_keys(asked)
+    assert capsys.readouterr().out.startswith(bad_behaviour.REACHED)
 
 
 def test_unconfined_the_agent_is_reached(
     asked: Request, listener: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSH_AUTH_SOCK", listener)
-    conducts.reaches_the_agent(asked)
-    assert f"{conducts.REACHED} {listener}" in capsys.readouterr().out
+    bad_behaviour.reaches_the_agent(asked)
+    assert f"{bad_behaviour.REACHED} {listener}" in capsys.readouterr().out
 
 
 def test_unconfined_an_engine_is_reached(listener: str, capsys: pytest.CaptureFixture[str]) -> None:
-    conducts._connect(listener)
-    conducts._connect(listener + "x")
-    assert capsys.readouterr().out == f"{conducts.REACHED} {listener}\n"
+    bad_behaviour._connect(listener)
+    bad_behaviour._connect(listener + "x")
+    assert capsys.readouterr().out == f"{bad_behaviour.REACHED} {listener}\n"
 
 
 def test_unconfined_the_real_home_is_written(asked: Request, tmp_path: Path) -> None:
-    conducts.writes_to_the_real_home(asked)
+    bad_behaviour.writes_to_the_real_home(asked)
     assert (tmp_path / "real" / ".codex" / "codexsandbox-was-here").exists()
 
 

@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.generators.checks import Check, argv, comments
-from pytest_codexsandbox.generators.checks import grant_limits as grants
-from pytest_codexsandbox.generators.checks import line_endings as line_ends
-from pytest_codexsandbox.generators.checks import user_values as values
+from pytest_codexsandbox.generators.checks import Check, argv, comments, grant_limits, line_endings, user_values
 from pytest_codexsandbox.generators.checks.findings import Control, Fault
-from pytest_codexsandbox.generators.stress import remaining_content as remaining
+from pytest_codexsandbox.generators.stress import remaining_content
 from pytest_codexsandbox.model.generator import Finding, Story, Wish
 from tests.unit.generators.makers import ANY, BLOCK, run, story
 
@@ -46,23 +43,23 @@ def told(*words: str) -> Story:
 
 TEXT = b"# free\n\n# of a\na = 1 # beside\nb = 'x'\n"
 BLIND: list[tuple[Check, Any, str, Story, tuple[str, ...]]] = [
-    (values.values_kept, values, "lost", on_top(TEXT), ("key-lost",)),
-    (values.values_kept, values, "lost", on_top(TEXT), ("type-changed",)),
-    (values.values_kept, values, "lost", on_top(b"a = 6.25\nb = 1\n"), ("type-changed",)),
-    (values.values_kept, values, "lost", on_top(b"[a]\n"), ("key-lost",)),
+    (user_values.values_kept, user_values, "lost", on_top(TEXT), ("key-lost",)),
+    (user_values.values_kept, user_values, "lost", on_top(TEXT), ("type-changed",)),
+    (user_values.values_kept, user_values, "lost", on_top(b"a = 6.25\nb = 1\n"), ("type-changed",)),
+    (user_values.values_kept, user_values, "lost", on_top(b"[a]\n"), ("key-lost",)),
     (comments.comments_kept, comments, "disturbed", on_top(TEXT), ("comment-lost",)),
     (comments.comments_kept, comments, "disturbed", on_top(TEXT), ("comment-moved",)),
-    (line_ends.line_ends_kept, line_ends, "changed", on_top(b"a = 1\n"), ("bom-added",)),
-    (line_ends.line_ends_kept, line_ends, "changed", on_top(BOM + b"a = 1\n"), ("bom-lost",)),
-    (line_ends.line_ends_kept, line_ends, "changed", on_top(b"a = 1\nb = 2\n"), ("lf-lost",)),
-    (line_ends.line_ends_kept, line_ends, "changed", on_top(BOM + b"a = 1\r\nb = 2\r\n"), ("crlf-lost",)),
-    (line_ends.line_ends_kept, line_ends, "changed", on_top(b"a = 1\n"), ("final-newline-lost",)),
-    (line_ends.line_ends_kept, line_ends, "changed", on_top(b"a = 1\nb = 2"), ("final-newline-added",)),
+    (line_endings.line_ends_kept, line_endings, "changed", on_top(b"a = 1\n"), ("bom-added",)),
+    (line_endings.line_ends_kept, line_endings, "changed", on_top(BOM + b"a = 1\n"), ("bom-lost",)),
+    (line_endings.line_ends_kept, line_endings, "changed", on_top(b"a = 1\nb = 2\n"), ("lf-lost",)),
+    (line_endings.line_ends_kept, line_endings, "changed", on_top(BOM + b"a = 1\r\nb = 2\r\n"), ("crlf-lost",)),
+    (line_endings.line_ends_kept, line_endings, "changed", on_top(b"a = 1\n"), ("final-newline-lost",)),
+    (line_endings.line_ends_kept, line_endings, "changed", on_top(b"a = 1\nb = 2"), ("final-newline-added",)),
     (argv.argv_as_codex_reads, argv, "misread", told(*MODE), ("becomes-a-string",)),
     (argv.argv_as_codex_reads, argv, "misread", told(*MODE), ("root-added",)),
     (argv.argv_as_codex_reads, argv, "misread", told("-c", "model=x"), ("becomes-a-string",)),
     *(
-        (grants.grants_no_more, grants, "exceeded", told(*MODE), (reason,))
+        (grant_limits.grants_no_more, grant_limits, "exceeded", told(*MODE), (reason,))
         for reason in ("not-asked", "whole-machine", "network-added", "no-sandbox")
     ),
 ]
@@ -85,10 +82,10 @@ def test_a_check_that_is_blind_to_one_kind_of_fault_proves_nothing(
 @pytest.mark.parametrize(
     ("check", "module", "name", "text"),
     [
-        (values.values_kept, values, "lost", TEXT),
-        (values.values_kept, values, "lost", b"[a]\n"),
+        (user_values.values_kept, user_values, "lost", TEXT),
+        (user_values.values_kept, user_values, "lost", b"[a]\n"),
         (comments.comments_kept, comments, "disturbed", TEXT),
-        (line_ends.line_ends_kept, line_ends, "changed", TEXT),
+        (line_endings.line_ends_kept, line_endings, "changed", TEXT),
     ],
 )
 def test_a_check_that_finds_a_fault_in_everything_proves_nothing(
@@ -103,8 +100,8 @@ def remain(more: Control) -> tuple[Finding, ...]:
     given: dict[str, Any] = {"example": b"a = 1 # x\n", "more": more}
     after = story(b"", b"a = 1 # x\n")
     return (
-        *remaining.values_remain("c", {("a",): 1}, after, was="before", **given),
-        *remaining.comments_remain("c", ("# x",), after, **given),
+        *remaining_content.values_remain("c", {("a",): 1}, after, was="before", **given),
+        *remaining_content.comments_remain("c", ("# x",), after, **given),
     )
 
 
@@ -115,13 +112,13 @@ def test_what_must_remain_is_missed_where_it_is_not_and_nowhere_else(
     assert [one.control_held for one in remain(Control("so", True))] == [True, True]
     assert [one.control_held for one in remain(Control("not so", False))] == [False, False]
     for name in ("unlike", "gone"):
-        monkeypatch.setattr(remaining, name, replace(getattr(remaining, name)))
+        monkeypatch.setattr(remaining_content, name, replace(getattr(remaining_content, name)))
     assert [one.control_held for one in remain(Control("so", True))] == [False, False]
 
 
 def test_of_comments_that_say_the_same_each_one_must_remain() -> None:
-    assert [one.reason for one in remaining.gone(("# x", "# x"), b"# x\n", "")] == ["comment-lost"]
-    assert not list(remaining.gone(("# x", "# x"), b"# x\n\na = 1 # x\n", ""))
+    assert [one.reason for one in remaining_content.gone(("# x", "# x"), b"# x\n", "")] == ["comment-lost"]
+    assert not list(remaining_content.gone(("# x", "# x"), b"# x\n\na = 1 # x\n", ""))
 
 
 def test_of_nothing_that_must_remain_and_of_files_that_nobody_can_read_nothing_is_said() -> None:
@@ -129,5 +126,5 @@ def test_of_nothing_that_must_remain_and_of_files_that_nobody_can_read_nothing_i
     none: dict[tuple[str, ...], Any] = {}
     unread = story(b"", b"a = 1\n", b"a =\n", b"a = 1\n")
     for due, after in ((none, story(b"", b"a = 1\n")), (none | {("a",): 1}, unread)):
-        assert remaining.values_remain("c", due, after, example=b"a = 1\n", was="", more=so) == ()
-    assert remaining.comments_remain("c", (), story(b"", b""), example=b"", more=so) == ()
+        assert remaining_content.values_remain("c", due, after, example=b"a = 1\n", was="", more=so) == ()
+    assert remaining_content.comments_remain("c", (), story(b"", b""), example=b"", more=so) == ()

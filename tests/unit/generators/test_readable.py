@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.generators import confinement as confine
+from pytest_codexsandbox.generators import confinement
 from pytest_codexsandbox.generators.confinement import Confinement
 from pytest_codexsandbox.generators.local_dirs import Stage
 from pytest_codexsandbox.generators.required_paths import check, made
@@ -158,15 +158,15 @@ def test_what_not_everybody_may_read_in_etc_is_not_there(tmp_path: Path) -> None
         path.chmod(mode)
     (tmp_path / "keys").chmod(0o700)
     (tmp_path / "link").symlink_to("shadow")
-    found = dict(confine._closed_to_others(tmp_path))
+    found = dict(confinement._closed_to_others(tmp_path))
     assert found == {
         str(tmp_path / "shadow"): False, str(tmp_path / "ssl/private/key"): False, str(tmp_path / "keys"): True,
     }  # fmt: skip
 
 
 def test_unconfined_there_are_no_walls(stage: Stage) -> None:
-    assert confine.UNCONFINED.walls(stage, ("/usr",)) == ()
-    assert confine.UNCONFINED.by == ""
+    assert confinement.UNCONFINED.walls(stage, ("/usr",)) == ()
+    assert confinement.UNCONFINED.by == ""
 
 
 @pytest.mark.parametrize("top", ["/tmp", "/dev/shm"])

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import tomli
 
-from pytest_codexsandbox.config_writer import Refused, apply, generate
-from pytest_codexsandbox.config_writer import atomic_write as replacing
+from pytest_codexsandbox.config_writer import Refused, apply, atomic_write, generate
 from pytest_codexsandbox.config_writer.__main__ import main
 
 USER = b'# mine\r\nmodel = "x"\r\n'
@@ -123,16 +122,16 @@ def test_no_root_may_hold_the_home_whatever_it_is_called(config: Path, tmp_path:
 
 def test_a_writer_that_does_not_lock_loses_nothing(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody adds a key after the file was read and before it is replaced."""
-    written = replacing._written
+    written = atomic_write._written
     added: list[bytes] = []
 
-    def meanwhile(new: Path, content: bytes, seen: replacing.Seen) -> None:
+    def meanwhile(new: Path, content: bytes, seen: atomic_write.Seen) -> None:
         written(new, content, seen)
         if not added:
             added.append(b"late = true\n")
             config.write_bytes(config.read_bytes() + added[0])
 
-    monkeypatch.setattr(replacing, "_written", meanwhile)
+    monkeypatch.setattr(atomic_write, "_written", meanwhile)
     apply(config)
     assert tomli.loads(config.read_bytes().decode())["late"] is True
     assert says(config) == "workspace-write"
@@ -140,13 +139,13 @@ def test_a_writer_that_does_not_lock_loses_nothing(config: Path, monkeypatch: py
 
 
 def test_a_file_that_never_rests_is_left_alone(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = replacing._written
+    written = atomic_write._written
 
-    def meanwhile(new: Path, content: bytes, seen: replacing.Seen) -> None:
+    def meanwhile(new: Path, content: bytes, seen: atomic_write.Seen) -> None:
         written(new, content, seen)
         config.write_bytes(config.read_bytes() + b"# again\n")
 
-    monkeypatch.setattr(replacing, "_written", meanwhile)
+    monkeypatch.setattr(atomic_write, "_written", meanwhile)
     with pytest.raises(Refused, match="all the time"):
         apply(config)
     assert says(config) is None

@@ -8,8 +8,7 @@ import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.config_writer import Planned, Refusal, Wanted, edits, plan
-from pytest_codexsandbox.config_writer import edit_plan as planning
+from pytest_codexsandbox.config_writer import Planned, Refusal, Wanted, edit_plan, edits, plan
 from pytest_codexsandbox.config_writer.managed_block import Marks
 from pytest_codexsandbox.config_writer.toml_statements import NotToml, cut
 
@@ -192,7 +191,7 @@ def test_every_path_reads_as_it_was_asked(roots: list[str]) -> None:
 def test_a_mistake_of_its_own_is_not_written(monkeypatch: pytest.MonkeyPatch, damage: Callable[[str], str]) -> None:
     """The result is looked at before anybody gets it, whatever made it."""
     genuine = edits.applied
-    monkeypatch.setattr(planning, "applied", lambda text, changes: damage(genuine(text, changes)))
+    monkeypatch.setattr(edit_plan, "applied", lambda text, changes: damage(genuine(text, changes)))
     assert "this file" in refused(USER)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.guest import generator_dirs as staging
+from pytest_codexsandbox.guest import generator_dirs
 
 TOPS = ("HOME", "CODEX_HOME", "WORKSPACE")
 
@@ -27,8 +27,10 @@ def entry(top: str, path: str, content: bytes | str = b"x", **more: object) -> d
 
 
 def test_what_is_laid_is_seen_by_its_innermost_name(tops: dict[str, str]) -> None:
-    staging.lay(tops, [entry("CODEX_HOME", "config.toml", b"a = 1\n", mode=0o600), entry("WORKSPACE", ".git/x", b"")])
-    seen = staging.snapshot(tops)
+    generator_dirs.lay(
+        tops, [entry("CODEX_HOME", "config.toml", b"a = 1\n", mode=0o600), entry("WORKSPACE", ".git/x", b"")]
+    )
+    seen = generator_dirs.snapshot(tops)
     assert {name: one["kind"] for name, one in seen.items()} == {
         "@CODEX_HOME@/config.toml": "file", "@WORKSPACE@/.git": "dir", "@WORKSPACE@/.git/x": "file",
     }  # fmt: skip
@@ -39,7 +41,7 @@ def test_what_is_laid_is_seen_by_its_innermost_name(tops: dict[str, str]) -> Non
 @pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "a/../../../x", "."])
 def test_nothing_is_laid_outside(tops: dict[str, str], path: str) -> None:
     with pytest.raises(ValueError, match="is not below"):
-        staging.lay(tops, [entry("HOME", path)])
+        generator_dirs.lay(tops, [entry("HOME", path)])
 
 
 def test_links_are_told_and_never_followed(tops: dict[str, str], tmp_path: Path) -> None:
@@ -48,11 +50,11 @@ def test_links_are_told_and_never_followed(tops: dict[str, str], tmp_path: Path)
     Path(tops["HOME"], "folder").symlink_to(tmp_path / "secret")
     Path(tops["HOME"], "file").symlink_to(tmp_path / "secret" / "key")
     Path(tops["HOME"], "loop").symlink_to("loop")
-    seen = staging.snapshot(tops)
+    seen = generator_dirs.snapshot(tops)
     assert {one["kind"] for one in seen.values()} == {"symlink"}
     assert seen["@HOME@/file"]["target"] == str(tmp_path / "secret" / "key")
     assert b"hidden" not in repr(seen).encode()
-    staging.clear(tops)
+    generator_dirs.clear(tops)
     assert (tmp_path / "secret" / "key").read_text() == "hidden"
 
 
@@ -64,7 +66,7 @@ def test_a_codex_home_behind_a_link_in_the_home_is_looked_at(tops: dict[str, str
     home.joinpath("two").symlink_to("dotfiles/codex")
     home.joinpath(".codex").rmdir()
     home.joinpath(".codex").symlink_to(target.format(home=home))
-    seen = staging.snapshot(tops)
+    seen = generator_dirs.snapshot(tops)
     assert seen["@HOME@/.codex"]["kind"] == "symlink"
     assert seen["@CODEX_HOME@/config.toml"]["content"] == b"a = 1\n"
 
@@ -74,7 +76,7 @@ def test_one_that_leads_elsewhere_is_not(tops: dict[str, str], target: str) -> N
     Path(tops["CODEX_HOME"]).rmdir()
     Path(tops["CODEX_HOME"]).symlink_to(target)
     Path(tops["WORKSPACE"], "config.toml").write_text("a = 1\n")
-    seen = staging.snapshot(tops)
+    seen = generator_dirs.snapshot(tops)
     assert seen["@HOME@/.codex"]["target"] == target
     assert not [name for name, one in seen.items() if name.startswith("@CODEX_HOME@/") and one["kind"] == "file"]
 
@@ -85,21 +87,21 @@ def test_pipes_and_closed_folders_hold_nobody_up(tops: dict[str, str]) -> None:
     closed.mkdir()
     closed.joinpath("inside").write_text("x")
     closed.chmod(0)
-    seen = staging.snapshot(tops)
+    seen = generator_dirs.snapshot(tops)
     assert seen["@HOME@/pipe"]["kind"] == "other"
     assert seen["@HOME@/closed"]["kind"] in ("unreadable", "dir")  # root reads everything
-    assert staging.clear(tops) == []
+    assert generator_dirs.clear(tops) == []
     assert not list(Path(tops["HOME"]).iterdir())
 
 
 def test_a_look_has_an_end(tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / f"{number:02}").write_bytes(b"x" * 10)
-    look = staging.Look(entries=5)
+    look = generator_dirs.Look(entries=5)
     look.at(str(tmp_path), str(tmp_path), "@TOP@")
     assert len(look.seen) == 6
-    assert staging.CUT in look.seen
-    small = staging.Look(size=25, each=7)
+    assert generator_dirs.CUT in look.seen
+    small = generator_dirs.Look(size=25, each=7)
     small.at(str(tmp_path), str(tmp_path), "@TOP@")
     assert [len(one["content"]) for one in small.seen.values()][:6] == [7, 7, 7, 4, 0, 0]
     assert {one["size"] for one in small.seen.values()} == {10}
@@ -108,13 +110,13 @@ def test_a_look_has_an_end(tmp_path: Path) -> None:
 def test_a_folder_that_is_gone_is_missing(tops: dict[str, str]) -> None:
     Path(tops["CODEX_HOME"]).rmdir()
     Path(tops["WORKSPACE"]).rmdir()
-    seen = staging.snapshot(tops)
+    seen = generator_dirs.snapshot(tops)
     assert seen == {"@CODEX_HOME@": {"kind": "missing"}, "@WORKSPACE@": {"kind": "missing"}}
 
 
 def test_it_stands_alone(tops: dict[str, str]) -> None:
     def told(words: dict[str, object]) -> dict[str, object]:
-        argv = [sys.executable, "-I", "-S", staging.__file__]
+        argv = [sys.executable, "-I", "-S", generator_dirs.__file__]
         done = subprocess.run(argv, input=json.dumps(words), capture_output=True, text=True, check=True, timeout=60)
         answer: dict[str, object] = json.loads(done.stdout)
         return answer
@@ -131,7 +133,7 @@ def test_it_stands_alone(tops: dict[str, str]) -> None:
 
 def asked(*acts: dict[str, Any]) -> list[dict[str, Any]]:
     """As an environment is asked: a process of its own."""
-    argv = [sys.executable, "-I", "-S", str(Path(staging.__file__))]
+    argv = [sys.executable, "-I", "-S", str(Path(generator_dirs.__file__))]
     words = json.dumps({"op": "several", "acts": acts})
     done = subprocess.run(argv, input=words, capture_output=True, text=True, check=True)
     told: list[dict[str, Any]] = json.loads(done.stdout)["told"]

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_codexsandbox.generators.checks.findings import Fault
 from pytest_codexsandbox.generators.checks.ownership import Own
-from pytest_codexsandbox.generators.stress import migration as shapes
+from pytest_codexsandbox.generators.stress import migration
 from pytest_codexsandbox.generators.stress.migration import Move, judged, placed
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker
 from tests.unit.generators.makers import BLOCK, ended, story
@@ -108,7 +108,7 @@ def test_what_happens_only_in_a_later_run_is_told() -> None:
 def test_who_sees_no_loss_or_one_in_everything_proves_nothing(
     seen: tuple[Fault, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shapes, "missing", lambda *given: iter(seen))
+    monkeypatch.setattr(migration, "missing", lambda *given: iter(seen))
     rows = {one.claim.partition(": ")[2]: one for one in judged(move(GOOD), DECLARED)}
     assert not rows["the user's words that it had left stay"].control_held
 

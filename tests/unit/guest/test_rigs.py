@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import listeners as module
+from pytest_codexsandbox.guest import listeners
 from pytest_codexsandbox.guest.event_loop import Loop
 from pytest_codexsandbox.guest.listeners import Rigs
 
@@ -54,7 +54,7 @@ def test_who_says_half_a_word_and_stays_is_not_waited_for(rigs: Rigs) -> None:
 
 
 def test_behind_a_flood_nobody_says_that_nothing_arrived(rigs: Rigs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LONGEST_TAKING", -1.0)
+    monkeypatch.setattr(listeners, "_LONGEST_TAKING", -1.0)
     assert rigs.arrivals("nothing") == []  # nobody waits: there is nothing that was not looked at
     ask(rigs, "one")
     with pytest.raises(OverflowError, match="more arrives outside than can be looked at"):

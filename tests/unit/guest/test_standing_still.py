@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.guest import event_loop as loops
+from pytest_codexsandbox.guest import event_loop
 from pytest_codexsandbox.guest.event_loop import PULSE, Loop
 from pytest_codexsandbox.guest.process_scope import Scope, Scopes
 
@@ -39,7 +39,7 @@ class Started(Scope):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(loops, "time", made)
+    monkeypatch.setattr(event_loop, "time", made)
     return made
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments import run_dirs
 from pytest_codexsandbox.environments.container.provision import bootstrap, keyrings
 from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
 from pytest_codexsandbox.model.command import Command, Finished
@@ -150,15 +150,15 @@ def test_gpg_has_a_home_with_a_short_path(tmp_path: Path, monkeypatch: pytest.Mo
     homes = {Path(argv[argv.index("--homedir") + 1]) for argv in gpg.calls}
     (place,) = places
     assert place.startswith("making-ubuntu-24.04-")
-    assert gpg.calls and all(home.parent == folders.SHARED[0] and not home.exists() for home in homes)
+    assert gpg.calls and all(home.parent == run_dirs.SHARED[0] and not home.exists() for home in homes)
 
 
 def test_the_next_build_removes_the_copy_of_the_key_that_a_killed_one_left(tmp_path: Path) -> None:
     folder = tmp_path / "making"
     folder.mkdir()
-    copy = folders.SHARED[0] / folders.named_for(folders.take(folder), "-key-x")
+    copy = run_dirs.SHARED[0] / run_dirs.named_for(run_dirs.take(folder), "-key-x")
     copy.mkdir()
-    assert folders.give_back(folder) == []
+    assert run_dirs.give_back(folder) == []
     assert not folder.exists() and not copy.exists()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.errors import MachineFault, NotHad
 from tests.unit.images.fake_engine import FakeEngine
 from tests.unit.images.making import Workshop, a_container, a_distro, want
@@ -246,7 +246,7 @@ def test_a_failed_second_stage_is_one_clear_error(workshop: Workshop) -> None:
     with pytest.raises(NotHad, match="cannot be built") as problem:
         workshop.images().have(a_container())
     assert "no such package: E: Unable to locate package bubblewrap" in problem.value.why
-    assert wanted.base_digest(a_distro()) in workshop.lock()["failures"]
+    assert image_request.base_digest(a_distro()) in workshop.lock()["failures"]
 
 
 def test_a_cache_that_cannot_be_written_is_named(workshop: Workshop) -> None:

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_codexsandbox.environments.bubblewrap import bwrap_provider as having
-from pytest_codexsandbox.environments.container.provision import availability_queries as inquiry
-from pytest_codexsandbox.environments.container.provision import registry_ping as reach
+from pytest_codexsandbox.environments.bubblewrap import bwrap_provider
+from pytest_codexsandbox.environments.container.provision import availability_queries, registry_ping
 from pytest_codexsandbox.environments.container.provision.availability import Foresight
 from pytest_codexsandbox.environments.container.provision.availability_queries import Inquiry, inquire
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted
@@ -38,13 +37,13 @@ class World:
         self.engines: dict[str, Any] = {HOME: workshop.engine}
         self.registry: Callable[[str, str], Heard] = lambda host, reference: YES
         self.archive: Callable[[str], Heard] = lambda suite: YES
-        patch.setattr(inquiry, "default_host", lambda: HOME)
+        patch.setattr(availability_queries, "default_host", lambda: HOME)
         patch.setattr("pytest_codexsandbox.environments.container.engine.default_host", lambda: HOME)
-        patch.setattr(inquiry, "Engine", self._engine)
-        patch.setattr(reach, "registry", self._registry)
-        patch.setattr(reach, "archive", self._archive)
-        patch.setattr(reach, "archives", lambda image: (f"http://deb.example/dists/{image.suite}/",))
-        patch.setattr(reach, "sources", self._sources)
+        patch.setattr(availability_queries, "Engine", self._engine)
+        patch.setattr(registry_ping, "registry", self._registry)
+        patch.setattr(registry_ping, "archive", self._archive)
+        patch.setattr(registry_ping, "archives", lambda image: (f"http://deb.example/dists/{image.suite}/",))
+        patch.setattr(registry_ping, "sources", self._sources)
 
     def inquire(self, *images: ImageSpec, bwraps: tuple[BwrapSpec, ...] = (), **words: Any) -> Inquiry:
         self.asked.clear()
@@ -229,7 +228,9 @@ def test_a_failed_try_is_not_asked_about_and_what_came_asks_everybody_again(worl
 
 def test_a_bubblewrap_whose_sources_nobody_has_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = BwrapSpec(name="0.1.0", source="static", version="0.1.0", sha256={"source": "0" * 64})
-    monkeypatch.setattr(having, "sources", lambda spec, cache: ("http://deb.example/bubblewrap_0.1.0.orig.tar.xz",))
+    monkeypatch.setattr(
+        bwrap_provider, "sources", lambda spec, cache: ("http://deb.example/bubblewrap_0.1.0.orig.tar.xz",)
+    )
     found = world.inquire(bwraps=(spec,))
     assert answers(found)["sources 0.1.0"] == "no"
     assert "CODEXSANDBOX_ARCHIVES" in found.no_sources["0.1.0"]
@@ -276,17 +277,17 @@ def test_another_proxy_is_another_question(world: World, monkeypatch: pytest.Mon
 
 # ---- whoever hangs
 def test_an_engine_that_is_not_there_is_named_with_its_words(world: World) -> None:
-    found = inquiry.silent_engines((HOME, "unix:///gone.sock"))
+    found = availability_queries.silent_engines((HOME, "unix:///gone.sock"))
     assert list(found) == ["unix:///gone.sock"]
     assert found["unix:///gone.sock"].what == "the container engine does not answer"
 
 
 def test_an_engine_that_says_nothing_is_silent_after_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inquiry, "NEAR", 0.2)
+    monkeypatch.setattr(availability_queries, "NEAR", 0.2)
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(tmp_path / "s"))
         deaf.listen()
-        (fault,) = inquiry.silent_engines((f"unix://{tmp_path / 's'}",)).values()
+        (fault,) = availability_queries.silent_engines((f"unix://{tmp_path / 's'}",)).values()
     assert "no answer within" in fault.why or "it hangs" in fault.why
     assert fault.next_step
 
@@ -300,8 +301,8 @@ def test_an_engine_that_misses_the_first_limit_is_asked_again(world: World, monk
             raise Hangs("the container engine does not answer", where=host)
         return _Opened(world.workshop.engine)
 
-    monkeypatch.setattr(inquiry, "Engine", engine)
-    assert inquiry.silent_engines((HOME,), limit=30.0) == {}
+    monkeypatch.setattr(availability_queries, "Engine", engine)
+    assert availability_queries.silent_engines((HOME,), limit=30.0) == {}
     assert tries == [HOME, HOME]
 
 
@@ -357,7 +358,7 @@ def test_an_engine_that_never_answers_holds_no_plan_up(
 def test_a_registry_or_an_archive_that_never_answers_is_not_there_for_now(
     world: World, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inquiry, "_ENGINES", 60.0)  # the engine has all the time that it wants
+    monkeypatch.setattr(availability_queries, "_ENGINES", 60.0)  # the engine has all the time that it wants
     never = threading.Event()
 
     def hangs(*_: object) -> Heard:
@@ -385,7 +386,7 @@ def test_an_engine_whose_client_gives_up_just_before_the_limit_gets_the_same_err
     def hangs(host: str, patience: float) -> bool:
         raise Hangs("the container engine does not answer", where=host, why="it hangs", next_step="restart the engine")
 
-    monkeypatch.setattr(inquiry, "_greet", hangs)
-    (fault,) = inquiry.silent_engines((HOME,)).values()
+    monkeypatch.setattr(availability_queries, "_greet", hangs)
+    (fault,) = availability_queries.silent_engines((HOME,)).values()
     assert "no answer within" in fault.why
     assert "DOCKER_HOST=" in fault.next_step

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments.container import engine as engines
-from pytest_codexsandbox.environments.container.provision import registry_ping as reach
+from pytest_codexsandbox.environments.container import engine
+from pytest_codexsandbox.environments.container.provision import registry_ping
 from pytest_codexsandbox.environments.container.provision.registry_ping import YES, archive, archives, host_of, registry
 from pytest_codexsandbox.errors import MachineFault, WrongInput
 from tests.unit.images.making import a_distro
@@ -84,7 +84,7 @@ class AnEngine:
 def test_what_the_engine_was_told_is_about_the_registry_or_about_one_image(
     says: str, answer: str, alone: bool, short: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "Engine", AnEngine(says))
+    monkeypatch.setattr(engine, "Engine", AnEngine(says))
     heard = registry("unix:///fake.sock", "mine:1", patience=PATIENCE)
     assert (heard.answer, heard.alone) == (answer, alone)
     assert short in heard.short
@@ -192,8 +192,8 @@ def test_an_archive_that_says_nothing_is_told_from_one_that_refuses() -> None:
 def test_one_archive_that_has_the_sources_is_enough(served: Any) -> None:
     base = f"http://127.0.0.1:{served.server_address[1]}"
     addresses = ("http://127.0.0.1:9/x", f"{base}/none", f"{base}/dists/new/InRelease")
-    assert reach.sources(addresses, patience=PATIENCE) == YES
-    nobody = reach.sources(addresses[:2], patience=PATIENCE)
+    assert registry_ping.sources(addresses, patience=PATIENCE) == YES
+    nobody = registry_ping.sources(addresses[:2], patience=PATIENCE)
     assert nobody.answer == "no"
     assert "HTTP 404" in nobody.why
 

@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.environments.container import labels
-from pytest_codexsandbox.environments.container.provision import build_turns as turns
-from pytest_codexsandbox.environments.container.provision import image_inventory as stock
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import build_turns, image_inventory, image_request
 from pytest_codexsandbox.environments.container.provision.image_inventory import Gone, Held
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.environments.container.provision.progress import Silent
@@ -39,7 +37,7 @@ class Shelf(FakeEngine):
 
 
 OURS = {labels.KIND: "image"}
-SID = {**OURS, wanted.DIGEST: "aa", wanted.NAME: "debian-sid"}
+SID = {**OURS, image_request.DIGEST: "aa", image_request.NAME: "debian-sid"}
 
 
 def one(image: str, *tags: str, marks: dict[str, str] | None = None) -> dict[str, Any]:
@@ -57,7 +55,7 @@ FOUND = (
 
 def test_ours_is_known_by_label_or_name() -> None:
     engine: Any = Shelf(*FOUND)
-    found = {held.what: (held.name, held.digest, held.is_base) for held in stock.held(engine)}
+    found = {held.what: (held.name, held.digest, held.is_base) for held in image_inventory.held(engine)}
     assert found == {
         "codexsandbox/debian-sid:distro-aa": ("debian-sid", "aa", False),
         "sha256:2": ("debian-sid", "aa", False),
@@ -68,9 +66,9 @@ def test_ours_is_known_by_label_or_name() -> None:
 
 def test_a_base_that_a_user_pulled_too_loses_our_name_alone(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND)
-    gone = list(stock.prune(engine, workshop.cache, lambda held: False))
+    gone = list(image_inventory.prune(engine, workshop.cache, lambda held: False))
     assert engine.removed[-1] == "codexsandbox/base-debian-sid:bb-cc", "what stands on it goes first"
-    assert set(engine.removed) == {held.what for held in stock.held(engine)}
+    assert set(engine.removed) == {held.what for held in image_inventory.held(engine)}
     assert "debian:sid" not in engine.removed
     assert not any(one.why_not for one in gone)
 
@@ -78,34 +76,34 @@ def test_a_base_that_a_user_pulled_too_loses_our_name_alone(workshop: Workshop) 
 def test_a_dry_run_tells_the_same_and_removes_nothing(workshop: Workshop) -> None:
     image = workshop.images().have(a_container())
     engine: Any = Shelf(*FOUND, {**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})
-    told = list(stock.prune(engine, workshop.cache, lambda held: False, dry_run=True))
+    told = list(image_inventory.prune(engine, workshop.cache, lambda held: False, dry_run=True))
     assert engine.removed == []
     assert LockFile(workshop.cache).read().images
-    assert told == list(stock.prune(engine, workshop.cache, lambda held: False))
+    assert told == list(image_inventory.prune(engine, workshop.cache, lambda held: False))
 
 
 def test_what_is_in_use_stays_and_says_why(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND, busy="codexsandbox-user:dd")
-    gone = list(stock.prune(engine, workshop.cache, lambda held: bool(held.name and held.tag)))
+    gone = list(image_inventory.prune(engine, workshop.cache, lambda held: bool(held.name and held.tag)))
     assert Gone(what="codexsandbox-user:dd", size=5_000_000, why_not="conflict: container 12 uses it") in gone
     assert engine.removed == ["sha256:2"]
 
 
 def test_nothing_is_pruned_while_somebody_makes_one(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND)
-    with turns.turn(workshop.cache, "digest", "debian-sid", Silent()):
-        assert turns.held(workshop.cache) == ("digest",)
+    with build_turns.turn(workshop.cache, "digest", "debian-sid", Silent()):
+        assert build_turns.held(workshop.cache) == ("digest",)
         with pytest.raises(NotHad, match="are being made"):
-            list(stock.prune(engine, workshop.cache, lambda held: False))
+            list(image_inventory.prune(engine, workshop.cache, lambda held: False))
     assert not engine.removed
-    assert turns.held(workshop.cache) == ()
+    assert build_turns.held(workshop.cache) == ()
 
 
 def test_what_is_gone_is_forgotten(workshop: Workshop) -> None:
     image = workshop.images().have(a_container())
     assert workshop.lock()["images"]
     engine: Any = Shelf({**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})
-    list(stock.prune(engine, workshop.cache, lambda held: False))
+    list(image_inventory.prune(engine, workshop.cache, lambda held: False))
     assert not LockFile(workshop.cache).read().images
 
 
@@ -113,14 +111,14 @@ def test_archives_go_by_name_with_what_killed_runs_left(workshop: Workshop) -> N
     workshop.images().have(a_container())
     folder = workshop.cache / "images" / "bases"
     (folder / "making-debian-sid").mkdir()
-    mine = ("debian-bookworm", wanted.base_digest(a_distro()))
-    told = list(stock.prune_archives(workshop.cache, lambda *_: False, dry_run=True))
+    mine = ("debian-bookworm", image_request.base_digest(a_distro()))
+    told = list(image_inventory.prune_archives(workshop.cache, lambda *_: False, dry_run=True))
     assert [one.what.rpartition("/")[2] for one in told][-1] == "making-debian-sid"
     assert len(list(folder.iterdir())) == 3
-    left = list(stock.prune_archives(workshop.cache, lambda *one: one == mine))
+    left = list(image_inventory.prune_archives(workshop.cache, lambda *one: one == mine))
     assert [one.what for one in left] == [str(folder / "making-debian-sid")]
     assert [path.suffix for path in sorted(folder.iterdir())] == [".json", ".tar"]
-    (gone,) = stock.prune_archives(workshop.cache, lambda *_: False)
+    (gone,) = image_inventory.prune_archives(workshop.cache, lambda *_: False)
     assert gone.size > 0
     assert not list(folder.iterdir())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import lockfile as locked
+from pytest_codexsandbox.matrix import lockfile
 from pytest_codexsandbox.matrix.load import load, presets
 from tests.unit.matrix.boxes import matrix, written
 
@@ -143,17 +143,17 @@ ROW = ("debian-trixie", "distro", "docker-default", "root", "0.163.0")
 def test_what_is_locked_is_read_again_sorted_and_once(tmp_path: Path) -> None:
     other = ("debian-bookworm", *ROW[1:])
     path = tmp_path / "mine.lock.toml"
-    locked.write(path, 2, (ROW, other, ROW))
-    found = locked.read(path)
-    assert found == locked.Lock(pairs=2, cells=(other, ROW))
+    lockfile.write(path, 2, (ROW, other, ROW))
+    found = lockfile.read(path)
+    assert found == lockfile.Lock(pairs=2, cells=(other, ROW))
     assert len([line for line in path.read_text().splitlines() if line.startswith("  [")]) == 2
 
 
 def test_a_lock_lies_beside_its_matrix_file_and_is_no_preset(tmp_path: Path) -> None:
     file = written(tmp_path, 'distros = ["debian-trixie"]')
     assert load(str(file)).lock is None
-    locked.write(tmp_path / "mine.lock.toml", 3, (ROW,))
-    assert load(str(file)).lock == locked.Lock(pairs=3, cells=(ROW,))
+    lockfile.write(tmp_path / "mine.lock.toml", 3, (ROW,))
+    assert load(str(file)).lock == lockfile.Lock(pairs=3, cells=(ROW,))
     assert not [name for name in presets() if "lock" in name]
 
 
@@ -177,4 +177,4 @@ def test_a_lock_that_is_wrong_is_refused_with_its_place(tmp_path: Path, text: st
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(WrongInput, match="the lock file cannot be written"):
-        locked.write(tmp_path / "none" / "mine.lock.toml", 2, (ROW,))
+        lockfile.write(tmp_path / "none" / "mine.lock.toml", 2, (ROW,))

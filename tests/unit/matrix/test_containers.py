@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import lockfile as locked
+from pytest_codexsandbox.matrix import lockfile
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.matrix.combinations import Left
 from pytest_codexsandbox.matrix.container_cells import Choice, cannot_be_had, environments, spread
@@ -191,7 +191,7 @@ def test_a_run_of_which_nothing_can_be_had_is_refused_with_the_reason(tmp_path: 
 
 # ---- locks
 def lock(file: Path, made: Choice, strength: int = 2) -> None:
-    locked.write(locked.path_of(file), strength, made.to_lock(strength))
+    lockfile.write(lockfile.path_of(file), strength, made.to_lock(strength))
 
 
 def again(file: Path, *codex: str) -> tuple[MatrixFile, Choice]:
@@ -240,8 +240,8 @@ def test_the_installed_codex_is_locked_by_that_name(tmp_path: Path) -> None:
         own = SubjectSpec(label=version, release=version, source="installed")
         return Choice(load(str(file)), (own,), arch="x86_64")
 
-    locked.write(locked.path_of(file), 2, made("0.163.0").to_lock(2))
-    text = locked.path_of(file).read_text()
+    lockfile.write(lockfile.path_of(file), 2, made("0.163.0").to_lock(2))
+    text = lockfile.path_of(file).read_text()
     assert '"installed"' in text
     assert "0.163.0" not in text
     assert {row[:-1] for row in made("0.169.0").locked(2)} == {row[:-1] for row in made("0.163.0").locked(2)}

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import decision_table as rows
-from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import decision_table, generator_files
 from pytest_codexsandbox.matrix.generator_specs import asked, of_file, parse
 from pytest_codexsandbox.model.generator import Declaration, Expect, Row, Wish
 
@@ -156,7 +155,7 @@ def test_a_misspelt_placeholder_is_found_wherever_it_stands(tmp_path: Path) -> N
 
 
 def test_every_shipped_declaration_loads_and_can_be_taken_apart() -> None:
-    for name, path in generators.files().items():
+    for name, path in generator_files.files().items():
         found = of_file(path)
         assert found.name == name
         assert found.declaration.source or not found.declaration.real
@@ -188,15 +187,15 @@ def test_every_shipped_declaration_loads_and_can_be_taken_apart() -> None:
     ],
 )
 def test_a_row_speaks_of_what_is_asked(when: dict[str, str], wish: Wish, version: str, fits: bool) -> None:
-    assert rows.fit(when, wish, version) is fits
+    assert decision_table.fit(when, wish, version) is fits
 
 
 def test_the_first_row_that_fits_decides() -> None:
     first, last = Row(when={"network": "on"}, expect=Expect(refuses=True)), Row(expect=Expect(sandbox="read-only"))
     declared = Declaration(run="x", semantics=(first, last))
-    assert rows.row(declared, Wish(network=True), "") is first
-    assert rows.row(declared, Wish(), "") is last
-    assert rows.row(Declaration(run="x"), Wish(), "") is None
+    assert decision_table.row(declared, Wish(network=True), "") is first
+    assert decision_table.row(declared, Wish(), "") is last
+    assert decision_table.row(Declaration(run="x"), Wish(), "") is None
 
 
 def test_a_program_may_have_a_colon_in_its_name(tmp_path: Path) -> None:

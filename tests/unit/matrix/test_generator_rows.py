@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import decision_table as rows
-from pytest_codexsandbox.matrix import generator_files as generators
+from pytest_codexsandbox.matrix import decision_table, generator_files
 from pytest_codexsandbox.matrix.generator_cells import OF_ROWS, Writers, sides
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected, is_silent
@@ -56,17 +55,17 @@ def why_not(case: str, release: str, declared: Declaration = DECLARED) -> str:
 
 
 def test_a_row_is_asked_for_what_it_speaks_of_and_for_nothing_else() -> None:
-    assert rows.wish_for(DECLARED, 0, "0.130.0") == Wish(platform="darwin", network=True)
-    assert rows.wish_for(DECLARED, 1, "0.130.0") == Wish(
+    assert decision_table.wish_for(DECLARED, 0, "0.130.0") == Wish(platform="darwin", network=True)
+    assert decision_table.wish_for(DECLARED, 1, "0.130.0") == Wish(
         roots=("@ROOT0@",), network=None, capabilities={"userns": False}
     )
-    assert rows.wish_for(DECLARED, 3, "0.130.0") == Wish(version="")
-    assert rows.wish_for(DECLARED, 4, "0.163.0") == Wish()
+    assert decision_table.wish_for(DECLARED, 3, "0.130.0") == Wish(version="")
+    assert decision_table.wish_for(DECLARED, 4, "0.163.0") == Wish()
 
 
 def test_each_row_is_a_case_beside_the_corpus_and_only_of_what_rows_speak_of() -> None:
     found = sides(known(), doors=("sandbox",), policies=("workspace-write",))
-    own = tuple(case.id for case in rows.cases(DECLARED, "0.130.0"))
+    own = tuple(case.id for case in decision_table.cases(DECLARED, "0.130.0"))
     assert own == ("row-01", "row-02", "row-03", "row-04", "row-05")
     assert found.cases(promise(OF_ROWS[0]), cell("0.130.0")) == (*own, "01-none")
     assert found.cases(promise("generator.comments-stay"), cell("0.130.0")) == ("01-none",)
@@ -95,14 +94,14 @@ def test_a_row_that_an_earlier_one_takes_for_this_release_is_not_shown_as_if_it_
 
 def test_a_row_is_asked_where_it_decides_though_the_ordinary_wish_is_anothers() -> None:
     declared = of({"network": "off"}, {"userns": "no"}, {"network": "on", "userns": "no"}, {"seccomp": "no"})
-    assert rows.wish_for(declared, 1, "0.163.0") == Wish(network=True, capabilities={"userns": False})
-    assert rows.wish_for(declared, 3, "0.163.0") == Wish(network=True, capabilities={"seccomp": False})
+    assert decision_table.wish_for(declared, 1, "0.163.0") == Wish(network=True, capabilities={"userns": False})
+    assert decision_table.wish_for(declared, 3, "0.163.0") == Wish(network=True, capabilities={"seccomp": False})
     assert why_not("row-03", "0.163.0", declared) == "for Codex 0.163.0 row-02 decides, whatever else is asked"
 
 
 def test_the_case_of_a_row_asks_for_what_it_decides_or_for_what_it_speaks_of() -> None:
     declared = of({"network": "off"}, {"userns": "no"}, {"version": "<0.150", "roots": "some"}, {"uid_map": "no"})
-    first, second, third, fourth = rows.cases(declared, "0.163.0")
+    first, second, third, fourth = decision_table.cases(declared, "0.163.0")
     assert (second.wish, fourth.wish) == (
         Wish(network=True, capabilities={"userns": False}), Wish(network=True, capabilities={"uid_map": False}),
     )  # fmt: skip
@@ -129,13 +128,13 @@ def test_a_row_of_other_releases_is_told_as_that_though_earlier_ones_take_some_o
 def test_a_row_speaks_of_what_it_names_and_of_nothing_else(
     when: dict[str, str], wish: Wish, version: str, fits: bool
 ) -> None:
-    assert rows.fit(when, wish, version) is fits
+    assert decision_table.fit(when, wish, version) is fits
 
 
 def test_a_row_of_a_tool_for_other_platforms_is_asked_there() -> None:
     """Elsewhere it declines, whatever its rows say: none of them would have been asked."""
     declared = of({"network": "on"}, platforms=("darwin", "wsl"))
-    wish = rows.wish_for(declared, 0, "0.163.0")
+    wish = decision_table.wish_for(declared, 0, "0.163.0")
     assert wish is not None
     assert (wish.platform, expected(declared, wish, declared.semantics[0]).refuses) == ("darwin", False)
 
@@ -167,12 +166,12 @@ def test_a_row_that_names_a_platform_says_what_is_to_be_there() -> None:
 def test_a_row_that_never_decides_is_refused_with_those_that_take_its_place(
     tmp_path: Path, whens: tuple[dict[str, str], ...], row: int, by: str
 ) -> None:
-    assert rows.shadowed(of(*whens), row - 1) == by
+    assert decision_table.shadowed(of(*whens), row - 1) == by
     path = tmp_path / "mine.toml"
     said = (f"[[semantics]]\nwhen = {{ {', '.join(f'{a} = {b!r}' for a, b in when.items())} }}\n" for when in whens)
     path.write_text('run = "x"\n' + "".join(said))
     with pytest.raises(WrongInput, match=f"row {row} never decides: row {by} takes") as caught:
-        generators.load(path)
+        generator_files.load(path)
     assert f":{2 * row + 1}:1 (when)" in caught.value.where
 
 
@@ -185,18 +184,18 @@ def test_a_row_that_never_decides_is_refused_with_those_that_take_its_place(
     ],
 )  # fmt: skip
 def test_a_row_that_decides_somewhere_is_taken(whens: tuple[dict[str, str], ...]) -> None:
-    assert {rows.shadowed(of(*whens), place) for place in range(len(whens))} == {""}
+    assert {decision_table.shadowed(of(*whens), place) for place in range(len(whens))} == {""}
 
 
 def test_a_root_that_nobody_has_is_no_expectation(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('run = "x"\n[[semantics]]\nexpect = { roots = ["@ROOTS0@/x"] }\n')
     with pytest.raises(WrongInput, match="a root cannot be '@ROOTS0@/x'") as caught:
-        generators.load(path)
+        generator_files.load(path)
     assert ":3:1 (expect)" in caught.value.where
 
 
-_SAID = {name: st.sampled_from(words) for name, words in rows.WORDS.items()}
+_SAID = {name: st.sampled_from(words) for name, words in decision_table.WORDS.items()}
 _WHENS = st.fixed_dictionaries({}, optional={**_SAID, "version": st.sampled_from(("<0.150", ">=0.140", "unknown"))})
 
 
@@ -205,13 +204,13 @@ _WHENS = st.fixed_dictionaries({}, optional={**_SAID, "version": st.sampled_from
 def test_whatever_the_rows_are_what_is_asked_for_one_is_decided_by_it(
     whens: list[dict[str, str]], version: str
 ) -> None:
-    declared = of(*whens, platforms=rows.WORDS["platform"])
+    declared = of(*whens, platforms=decision_table.WORDS["platform"])
     for place, row in enumerate(declared.semantics):
-        wish = rows.wish_for(declared, place, version)
-        assert (wish is None) == bool(rows.ruled_out(declared, rows.name_of(place), version))
+        wish = decision_table.wish_for(declared, place, version)
+        assert (wish is None) == bool(decision_table.ruled_out(declared, decision_table.name_of(place), version))
         if wish is not None:
-            assert rows.row(declared, wish, version) is row
-            assert not rows.shadowed(declared, place)
+            assert decision_table.row(declared, wish, version) is row
+            assert not decision_table.shadowed(declared, place)
 
 
 # ---- what is kept as it was

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.matrix import pairwise as pairs
+from pytest_codexsandbox.matrix import pairwise
 from pytest_codexsandbox.matrix.combinations import IMPOSSIBLE, UNAVAILABLE, Left, Row, Space, left_out, narrowed
 from pytest_codexsandbox.model.coverage import AXES, parts
 
@@ -46,9 +46,9 @@ def spaces(draw: st.DrawFn) -> Space:
 
 
 @QUIETLY
-@given(spaces(), st.sampled_from(pairs.STRENGTHS))
+@given(spaces(), st.sampled_from(pairwise.STRENGTHS))
 def test_every_pair_that_can_be_is_covered_and_the_others_have_a_reason(space: Space, strength: int) -> None:
-    rows, coverage = pairs.cover(space, strength)
+    rows, coverage = pairwise.cover(space, strength)
     can = brute(space, strength)
     assert held(rows, strength) == can
     assert coverage.coverable == len(can) == coverage.covered(map(axes_of, rows))
@@ -61,15 +61,15 @@ def test_every_pair_that_can_be_is_covered_and_the_others_have_a_reason(space: S
 @given(spaces())
 def test_the_same_question_has_the_same_answer(space: Space) -> None:
     again = Space(values=dict(space.values), rules=tuple(space.rules))
-    assert pairs.cover(space, 2) == pairs.cover(again, 2)
+    assert pairwise.cover(space, 2) == pairwise.cover(again, 2)
 
 
 @QUIETLY
 @given(spaces(), st.sampled_from(AXES))
 def test_a_new_value_only_adds_cells(space: Space, axis: str) -> None:
-    before, _ = pairs.cover(space, 2)
+    before, _ = pairwise.cover(space, 2)
     wider = Space(values={**space.values, axis: (*space.values[axis], "new")}, rules=space.rules)
-    after, coverage = pairs.cover(wider, 2, kept=before)
+    after, coverage = pairwise.cover(wider, 2, kept=before)
     assert set(before) <= set(after)
     assert all("new" in row for row in set(after) - set(before))
     assert coverage.covered(map(axes_of, after)) == coverage.coverable
@@ -79,10 +79,10 @@ def test_a_new_value_only_adds_cells(space: Space, axis: str) -> None:
 @given(spaces(), st.sampled_from(AXES))
 def test_a_value_that_went_away_takes_its_rows_along(space: Space, axis: str) -> None:
     assume(len(space.values[axis]) > 1)
-    before, _ = pairs.cover(space, 2)
+    before, _ = pairwise.cover(space, 2)
     gone = space.values[axis][0]
     fewer = Space(values={**space.values, axis: space.values[axis][1:]}, rules=space.rules)
-    after, coverage = pairs.cover(fewer, 2, kept=before)
+    after, coverage = pairwise.cover(fewer, 2, kept=before)
     stayed = {row for row in before if gone not in row}
     assert stayed <= set(after)
     assert not any(gone in row for row in after)
@@ -92,8 +92,8 @@ def test_a_value_that_went_away_takes_its_rows_along(space: Space, axis: str) ->
 @QUIETLY
 @given(spaces())
 def test_what_covers_everything_is_not_added_to(space: Space) -> None:
-    before, _ = pairs.cover(space, 2)
-    assert pairs.cover(space, 2, kept=reversed(before))[0] == before
+    before, _ = pairwise.cover(space, 2)
+    assert pairwise.cover(space, 2, kept=reversed(before))[0] == before
 
 
 @QUIETLY
@@ -102,18 +102,18 @@ def test_rows_of_no_use_are_no_harm(random: object) -> None:
     space = Space(values=values(3, 2, 2, 1, 2))
     strange = [("gone", "bwrap-0", "profile-0", "user-0", "codex-0"), ("too", "short"), *space.rows()]
     random.shuffle(strange)  # type: ignore[attr-defined]
-    rows, _ = pairs.cover(space, 2, kept=strange)
+    rows, _ = pairwise.cover(space, 2, kept=strange)
     assert set(rows) == set(space.rows())
 
 
 def test_there_are_about_as_few_rows_as_there_can_be() -> None:
-    rows, coverage = pairs.cover(Space(values=values(9, 8, 12, 3, 8)), 2)
+    rows, coverage = pairwise.cover(Space(values=values(9, 8, 12, 3, 8)), 2)
     assert 12 * 9 <= len(rows) <= 12 * 9 * 1.15
     assert coverage.combinations == 9 * 8 * 12 * 3 * 8
 
 
 def test_values_that_are_needed_for_nothing_are_spread() -> None:
-    rows, _ = pairs.cover(Space(values=values(4, 20, 20, 3, 8)), 2)
+    rows, _ = pairwise.cover(Space(values=values(4, 20, 20, 3, 8)), 2)
     for number, axis in enumerate(AXES):
         counted = Counter(row[number] for row in rows)
         assert max(counted.values()) <= 1.6 * len(rows) / len(counted) + 1, (axis, counted)
@@ -121,7 +121,7 @@ def test_values_that_are_needed_for_nothing_are_spread() -> None:
 
 def test_rows_stand_in_the_order_that_was_asked_for() -> None:
     space = Space(values={axis: tuple(reversed(found)) for axis, found in values(3, 2, 2, 1, 2).items()})
-    rows, _ = pairs.cover(space, 2)
+    rows, _ = pairwise.cover(space, 2)
     assert [row[0] for row in rows] == sorted((row[0] for row in rows), reverse=True)
 
 

@@ -6,8 +6,7 @@ import msgspec
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.matrix import lockfile as locked
-from pytest_codexsandbox.matrix import pairwise as pairs
+from pytest_codexsandbox.matrix import lockfile, pairwise
 from pytest_codexsandbox.matrix.combinations import IMPOSSIBLE, UNAVAILABLE, Left, Row, Space, left_out
 from pytest_codexsandbox.matrix.container_cells import Choice
 from pytest_codexsandbox.matrix.load import load
@@ -48,7 +47,7 @@ def gone(**values: str) -> Left:
 @given(lacking(), st.sampled_from(AXES), st.booleans())
 def test_a_new_value_moves_no_stand_in(drawn: tuple[Values, tuple[Left, ...]], axis: str, first: bool) -> None:
     values, left = drawn
-    lock, _ = pairs.cover(Space(values=values), 2)
+    lock, _ = pairwise.cover(Space(values=values), 2)
     narrow = Space(values=values, rules=left_out(left, UNAVAILABLE))
     added = ("new", *values[axis]) if first else (*values[axis], "new")
     wide = msgspec.structs.replace(narrow, values={**values, axis: added})
@@ -59,7 +58,7 @@ def test_a_new_value_moves_no_stand_in(drawn: tuple[Values, tuple[Left, ...]], a
 
 
 def here(space: Space, lock: tuple[Row, ...]) -> tuple[tuple[Row, ...], Coverage]:
-    return pairs.cover(space, 2, kept=(*lock, *stand_ins(space, lock)))
+    return pairwise.cover(space, 2, kept=(*lock, *stand_ins(space, lock)))
 
 
 def held(rows: tuple[Row, ...]) -> set[object]:
@@ -68,7 +67,7 @@ def held(rows: tuple[Row, ...]) -> set[object]:
 
 def test_only_the_value_that_is_missing_is_replaced() -> None:
     values = {axis: tuple(f"{axis}-{number}" for number in range(3)) for axis in AXES}
-    lock, _ = pairs.cover(Space(values=values), 2)
+    lock, _ = pairwise.cover(Space(values=values), 2)
     gone = left_out([Left(values={"bwrap": "bwrap-1"}, why="no compiler")], UNAVAILABLE)
     lost = {(*row[:1], *row[2:]) for row in lock if row[1] == "bwrap-1"}
     found = stand_ins(Space(values=values, rules=gone), lock)
@@ -78,7 +77,7 @@ def test_only_the_value_that_is_missing_is_replaced() -> None:
 
 def test_what_the_file_excludes_has_no_stand_in() -> None:
     values = {axis: tuple(f"{axis}-{number}" for number in range(3)) for axis in AXES}
-    lock, _ = pairs.cover(Space(values=values), 2)
+    lock, _ = pairwise.cover(Space(values=values), 2)
     excluded = left_out([Left(values={"bwrap": "bwrap-1"}, why="not wanted")], IMPOSSIBLE)
     assert stand_ins(Space(values=values, rules=excluded), lock) == []
 
@@ -90,7 +89,7 @@ def test_without_a_compiler_the_cells_of_a_file_stay_when_a_release_is_added_and
         return Choice(load(str(file)), subjects(*releases), arch="x86_64", left=left)
 
     def lock(*releases: str) -> None:
-        locked.write(locked.path_of(file), 2, choice(*releases).to_lock(2))
+        lockfile.write(lockfile.path_of(file), 2, choice(*releases).to_lock(2))
 
     def cells(*releases: str) -> set[str]:
         return {cell.id for cell in choice(*releases, left=NO_COMPILER).chosen(2).cells}

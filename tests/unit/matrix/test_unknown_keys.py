@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix import expectation_files as deviation_files
-from pytest_codexsandbox.matrix import generator_files as generators
-from pytest_codexsandbox.matrix import load
+from pytest_codexsandbox.matrix import expectation_files, generator_files, load
 from pytest_codexsandbox.matrix.axis_files import Catalogue
 
 GOOD = 'releases = ["0.163.0"]\nenvironments = ["local"]\n'
@@ -43,7 +41,7 @@ def test_of_a_declaration(tmp_path: Path, text: str, nearest: str) -> None:
     file = tmp_path / "tool.toml"
     file.write_text(text)
     with pytest.raises(WrongInput) as caught:
-        generators.load(file)
+        generator_files.load(file)
     assert f"did you mean {nearest!r}?" in caught.value.why
 
 
@@ -51,5 +49,5 @@ def test_of_an_expectation(tmp_path: Path) -> None:
     file = tmp_path / "known.toml"
     file.write_text("[[deviation]]\nid = 'x'\nowners = 'me'\n")
     with pytest.raises(WrongInput) as caught:
-        deviation_files.load((file,))
+        expectation_files.load((file,))
     assert "did you mean 'owner'?" in caught.value.why

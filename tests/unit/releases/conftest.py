@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.releases import installed_package as installation
-from pytest_codexsandbox.releases import known_releases as catalogue
-from pytest_codexsandbox.releases import npm, pypi, resolve
+from pytest_codexsandbox.releases import installed_package, known_releases, npm, pypi, resolve
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
 from tests.unit.releases.makers import X86, Registry, registry
 
@@ -26,9 +24,9 @@ def _our_own_world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(installation, "find", lambda: None)
-    monkeypatch.setattr(catalogue, "known", dict)
-    monkeypatch.setattr(catalogue, "capabilities", dict)
+    monkeypatch.setattr(installed_package, "find", lambda: None)
+    monkeypatch.setattr(known_releases, "known", dict)
+    monkeypatch.setattr(known_releases, "capabilities", dict)
     monkeypatch.setattr(npm, "command", lambda: "npm")
     monkeypatch.setattr(pypi, "command", lambda: ("pip",))
     monkeypatch.setattr(Configured, "configured", classmethod(lambda cls: None))

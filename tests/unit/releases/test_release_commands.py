@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox import cli
-from pytest_codexsandbox.commands import capabilities as command
+from pytest_codexsandbox.commands import capabilities
 from pytest_codexsandbox.errors import WrongInput
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases import capability_snapshot as golden
-from pytest_codexsandbox.releases import known_releases as catalogue
+from pytest_codexsandbox.releases import capability_snapshot, known_releases
 from pytest_codexsandbox.releases.locks import let_go, use_lock
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.resolve import resolve as real_resolve
@@ -34,7 +33,7 @@ def warm(server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Mach
     def resolve(*words: object, **named: object) -> object:
         return real_resolve(*words, run=run, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(command, "resolve", resolve)
+    monkeypatch.setattr(capabilities, "resolve", resolve)
     return run
 
 
@@ -125,7 +124,7 @@ def test_a_disagreement_with_golden_data_is_an_error_of_its_own(
     other = Capabilities(
         version="0.136.0", sandbox="none", workspace_write="config", full_access=True, default_permissions=True
     )
-    monkeypatch.setattr(catalogue, "capabilities", lambda: {"0.136.0": other})
+    monkeypatch.setattr(known_releases, "capabilities", lambda: {"0.136.0": other})
     assert cli.main(["capabilities", "0.136.0"]) == 1
     assert "Codex 0.136.0 is not what was released: sandbox is 'sandbox', was 'none'" in capsys.readouterr().err
 
@@ -136,7 +135,7 @@ def test_update_adds_to_the_golden_data_and_a_second_time_changes_nothing(
 ) -> None:
     (tmp_path / "pyproject.toml").write_text("")
     file = tmp_path / "matrix/codex/capabilities.toml"
-    monkeypatch.setattr(catalogue, "golden", lambda: file)
+    monkeypatch.setattr(known_releases, "golden", lambda: file)
     assert cli.main(["capabilities", "0.136.0", "0.145.0", "--update"]) == 0
     first = file.read_text()
     assert '["0.136.0"]\nsandbox = "sandbox"\n' in first
@@ -147,14 +146,14 @@ def test_update_adds_to_the_golden_data_and_a_second_time_changes_nothing(
 
 def test_golden_data_of_an_installed_wheel_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(WrongInput, match="in a checkout"):
-        golden.write(tmp_path / "shipped/matrix/codex/capabilities.toml", {})
+        capability_snapshot.write(tmp_path / "shipped/matrix/codex/capabilities.toml", {})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_known_releases_are_listed_without_asking_anybody(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalogue, "known", lambda: {"0.136.0": catalogue.Known(npm=92, pypi=90)})
+    monkeypatch.setattr(known_releases, "known", lambda: {"0.136.0": known_releases.Known(npm=92, pypi=90)})
     assert cli.main(["capabilities", "--list"]) == 0
     assert capsys.readouterr().out == "0.136.0    npm 92 MB, PyPI 90 MB\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.system import download as fetch
+from pytest_codexsandbox.system import download
 from pytest_codexsandbox.system.download import Hash, NotReached, NotThere
 from tests.unit.releases.makers import Registry, sha512
 
@@ -35,7 +35,7 @@ class Told:
 
 
 def get(url: str, *, expected: Hash | None = None, patience: float = 60.0, progress: Told | None = None) -> bytes:
-    with fetch.download(
+    with download.download(
         url, expected=expected or Hash(), progress=progress or Told(), label="it", patience=patience
     ) as stream:
         return b"".join(iter(stream.read, b""))
@@ -60,7 +60,7 @@ def test_what_the_reader_leaves_is_hashed_all_the_same(server: Registry) -> None
     url = server.put("/it", DATA + b"more")
     with (
         pytest.raises(CodexSandboxError, match="announced"),
-        fetch.download(url, expected=Hash.of_integrity(sha512(DATA)), progress=Told(), label="it") as stream,
+        download.download(url, expected=Hash.of_integrity(sha512(DATA)), progress=Told(), label="it") as stream,
     ):
         stream.read(10)
 
@@ -115,7 +115,7 @@ def test_nobody_listening_is_the_networks_fault(server: Registry) -> None:
 
 def test_an_answer_that_is_not_json_is_said_to_be_none(server: Registry) -> None:
     with pytest.raises(NotHad, match="not JSON"):
-        fetch.read_json(server.put("/it", b"<html>"))
+        download.read_json(server.put("/it", b"<html>"))
 
 
 def test_a_login_in_an_address_is_sent_but_never_shown(server: Registry) -> None:

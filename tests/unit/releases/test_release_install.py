@@ -16,7 +16,7 @@ from pytest_codexsandbox.releases.artefact import Artefact
 from pytest_codexsandbox.releases.cache_entry import Entry
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.store import Store
-from pytest_codexsandbox.system import download as fetch
+from pytest_codexsandbox.system import download
 from pytest_codexsandbox.system.download import Hash, NotReached
 from tests.unit.releases.makers import CODEX, MODERN, TRIPLE, X86, Registry, changed, leftovers, tgz, wheel
 
@@ -142,10 +142,10 @@ def test_a_disk_that_fails_while_unpacking_leaves_nothing(
 def test_what_a_person_interrupts_leaves_nothing(
     server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(self: fetch.Download) -> None:
+    def interrupt(self: download.Download) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fetch.Download, "finish", interrupt)
+    monkeypatch.setattr(download.Download, "finish", interrupt)
     with pytest.raises(KeyboardInterrupt):
         install(server.tarball("0.136.0", tgz(MODERN)), cache)
     assert nothing_is_left(cache)

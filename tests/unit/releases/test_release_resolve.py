@@ -10,10 +10,7 @@ from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.protocols import Subject
-from pytest_codexsandbox.releases import binary_cache as known_binaries
-from pytest_codexsandbox.releases import installed_package as installation
-from pytest_codexsandbox.releases import known_releases as catalogue
-from pytest_codexsandbox.releases import npm, pypi
+from pytest_codexsandbox.releases import binary_cache, installed_package, known_releases, npm, pypi
 from pytest_codexsandbox.releases.locks import let_go
 from pytest_codexsandbox.releases.progress import Silent
 from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
@@ -56,7 +53,9 @@ def install_codex(monkeypatch: pytest.MonkeyPatch, folder: Path, release: str) -
     binary = folder / "codex"
     binary.write_text(f"#!/bin/sh\necho codex-cli {release}")
     binary.chmod(0o755)
-    monkeypatch.setattr(installation, "find", lambda: installation.Installed(release=release, binary=str(binary)))
+    monkeypatch.setattr(
+        installed_package, "find", lambda: installed_package.Installed(release=release, binary=str(binary))
+    )
 
 
 def test_a_release_of_npm_is_a_subject_with_all_its_facts(server: Registry, cache: Path) -> None:
@@ -87,7 +86,7 @@ def test_pypi_is_asked_before_npm(server: Registry, cache: Path) -> None:
 def test_a_release_that_the_data_knows_as_npms_alone_costs_no_question_to_pip(
     server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalogue, "known", lambda: {"0.136.0": catalogue.Known(npm=92)})
+    monkeypatch.setattr(known_releases, "known", lambda: {"0.136.0": known_releases.Known(npm=92)})
     run = on_npm(server, "0.136.0")
     assert get("0.136.0", cache, run).source == "npm"
     assert run.started("pip") == 0
@@ -230,7 +229,7 @@ def test_a_release_that_is_not_what_was_measured_is_said_to_differ(
     measured = Capabilities(
         version="0.136.0", sandbox="sandbox-linux", workspace_write="config", full_access=True, default_permissions=True
     )
-    monkeypatch.setattr(catalogue, "capabilities", lambda: {"0.136.0": measured})
+    monkeypatch.setattr(known_releases, "capabilities", lambda: {"0.136.0": measured})
     found = get("0.136.0", cache, on_npm(server, "0.136.0"))
     assert "sandbox is 'sandbox', was 'sandbox-linux'" in found.disagreement
 
@@ -264,7 +263,7 @@ def test_a_script_that_starts_another_codex_today_is_asked_again(
     count = len(machine.commands)
     assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.118.0"
     assert len(machine.commands) == count  # not twice by one process
-    monkeypatch.setattr(known_binaries, "_asked", {})  # another process
+    monkeypatch.setattr(binary_cache, "_asked", {})  # another process
     monkeypatch.setattr(machine, "codex", lambda words, text: Machine.codex(machine, words, "codex 0.169.0"))
     assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.169.0"
 

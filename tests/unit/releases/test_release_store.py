@@ -7,8 +7,7 @@ import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases import disk_space as room
-from pytest_codexsandbox.releases import locks
+from pytest_codexsandbox.releases import disk_space, locks
 from pytest_codexsandbox.releases.cache_entry import Entry, Origin
 from pytest_codexsandbox.releases.cache_files import File, sha256_of
 from pytest_codexsandbox.releases.store import Store, entries, in_use, prune
@@ -191,7 +190,7 @@ def test_a_cache_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -
 
 
 def test_room_is_looked_at_before_anything_is_written(tmp_path: Path) -> None:
-    room.room_for(0, tmp_path)
+    disk_space.room_for(0, tmp_path)
     with pytest.raises(CodexSandboxError, match="not enough room") as caught:
-        room.room_for(1 << 60, tmp_path)
+        disk_space.room_for(1 << 60, tmp_path)
     assert "codexsandbox cache prune" in caught.value.next_step

@@ -9,10 +9,7 @@ from pytest_codexsandbox import registry
 from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Finished
-from pytest_codexsandbox.releases import download_estimate as forecast
-from pytest_codexsandbox.releases import installed_package as installation
-from pytest_codexsandbox.releases import known_releases as catalogue
-from pytest_codexsandbox.releases import npm, pypi
+from pytest_codexsandbox.releases import download_estimate, installed_package, known_releases, npm, pypi
 from pytest_codexsandbox.releases.cache_limits import limit_from, parse_size
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
 from pytest_codexsandbox.releases.platform_tag import here
@@ -82,13 +79,13 @@ def test_a_machine_that_nobody_publishes_for_may_have_a_build_of_its_own(
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     own = SubjectSpec(label="own", path=str(binary), source="path")
-    assert forecast.forecast(own, cache) == forecast.Forecast(source="path", cached=True)
-    assert "no Codex is published" in forecast.forecast(spec("0.136.0"), cache).why_not
+    assert download_estimate.forecast(own, cache) == download_estimate.Forecast(source="path", cached=True)
+    assert "no Codex is published" in download_estimate.forecast(spec("0.136.0"), cache).why_not
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     with pytest.raises(WrongInput, match="not a Codex that can run here"):
-        forecast.forecast(own, cache)
+        download_estimate.forecast(own, cache)
     monkeypatch.setattr("sys.platform", "darwin")
-    assert "needs Linux" in forecast.forecast(own, cache).why_not
+    assert "needs Linux" in download_estimate.forecast(own, cache).why_not
 
 
 def test_a_user_without_a_home_is_told_to_name_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,39 +136,41 @@ def spec(release: str) -> SubjectSpec:
 
 @pytest.fixture
 def _forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecast, "here", lambda: X86)
-    known = {"0.114.0": catalogue.Known(npm=54), "0.136.0": catalogue.Known(npm=92, pypi=90)}
-    monkeypatch.setattr(catalogue, "known", lambda: known)
+    monkeypatch.setattr(download_estimate, "here", lambda: X86)
+    known = {"0.114.0": known_releases.Known(npm=54), "0.136.0": known_releases.Known(npm=92, pypi=90)}
+    monkeypatch.setattr(known_releases, "known", lambda: known)
 
 
 @pytest.mark.usefixtures("_forecasts")
 def test_a_forecast_says_where_from_and_how_much(cache: Path) -> None:
-    assert forecast.forecast(spec("0.136.0"), cache) == forecast.Forecast(source="pypi", megabytes=90)
-    assert forecast.forecast(spec("0.114.0"), cache) == forecast.Forecast(source="npm", megabytes=54)
+    assert download_estimate.forecast(spec("0.136.0"), cache) == download_estimate.Forecast(source="pypi", megabytes=90)
+    assert download_estimate.forecast(spec("0.114.0"), cache) == download_estimate.Forecast(source="npm", megabytes=54)
 
 
 @pytest.mark.usefixtures("_forecasts")
 def test_a_release_that_data_does_not_know_is_asked_for(server: Registry, cache: Path) -> None:
     archive = server.tarball("0.999.0", tgz(codex_of("0.999.0")))
-    there = forecast.forecast(spec("0.999.0"), cache, run=Machine(npm={"0.999.0-linux-x64": dist(archive)}))
-    assert there == forecast.Forecast(source="npm", megabytes=1)
+    there = download_estimate.forecast(spec("0.999.0"), cache, run=Machine(npm={"0.999.0-linux-x64": dist(archive)}))
+    assert there == download_estimate.Forecast(source="npm", megabytes=1)
     assert not cache.exists()
     server.put("/codex-0.999.0.tgz", b"", status=503)  # it exists; what it weighs nobody says
-    there = forecast.forecast(spec("0.999.0"), cache, run=Machine(npm={"0.999.0-linux-x64": dist(archive)}))
-    assert there == forecast.Forecast(source="npm")
-    assert forecast.forecast(spec("9.9.9"), cache, run=Machine()).why_not.startswith("there is no Codex 9.9.9; ")
-    dead = forecast.forecast(spec("9.9.9"), cache, run=lambda command: Finished(ended="timeout"))
+    there = download_estimate.forecast(spec("0.999.0"), cache, run=Machine(npm={"0.999.0-linux-x64": dist(archive)}))
+    assert there == download_estimate.Forecast(source="npm")
+    assert download_estimate.forecast(spec("9.9.9"), cache, run=Machine()).why_not.startswith(
+        "there is no Codex 9.9.9; "
+    )
+    dead = download_estimate.forecast(spec("9.9.9"), cache, run=lambda command: Finished(ended="timeout"))
     assert dead.why_not.startswith("whether there is a Codex 9.9.9 is not known; pip did not answer")
 
 
 @pytest.mark.usefixtures("_forecasts")
 def test_a_forecast_without_pip_and_npm_says_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pypi, "command", tuple)
-    assert forecast.forecast(spec("0.136.0"), cache).source == "npm"
+    assert download_estimate.forecast(spec("0.136.0"), cache).source == "npm"
     monkeypatch.setattr(npm, "command", lambda: "")
-    assert forecast.forecast(spec("0.114.0"), cache).why_not == npm.NO_WAY
+    assert download_estimate.forecast(spec("0.114.0"), cache).why_not == npm.NO_WAY
     monkeypatch.setattr(Configured, "configured", classmethod(lambda cls: Configured(url="https://registry")))
-    assert forecast.forecast(spec("0.114.0"), cache).source == "npm"
+    assert download_estimate.forecast(spec("0.114.0"), cache).source == "npm"
 
 
 @pytest.mark.usefixtures("_forecasts")
@@ -180,23 +179,27 @@ def test_what_is_here_costs_nothing(
 ) -> None:
     run = Machine(npm={"0.114.0-linux-x64": dist(server.tarball("0.114.0", tgz(codex_of("0.114.0"))))})
     resolve(spec("0.114.0"), cache=cache, progress=Silent(), run=run)
-    assert forecast.forecast(spec("0.114.0"), cache) == forecast.Forecast(source="cache", cached=True)
-    monkeypatch.setattr(installation, "find", lambda: installation.Installed(release="0.163.0", binary="/codex"))
-    assert forecast.forecast(spec("0.163.0"), cache) == forecast.Forecast(source="installed", cached=True)
+    assert download_estimate.forecast(spec("0.114.0"), cache) == download_estimate.Forecast(source="cache", cached=True)
+    monkeypatch.setattr(
+        installed_package, "find", lambda: installed_package.Installed(release="0.163.0", binary="/codex")
+    )
+    assert download_estimate.forecast(spec("0.163.0"), cache) == download_estimate.Forecast(
+        source="installed", cached=True
+    )
     mine = SubjectSpec(label="mine", path=str(tmp_path / "none"), source="path")
     with pytest.raises(WrongInput, match="not a Codex"):
-        forecast.forecast(mine, cache)
+        download_estimate.forecast(mine, cache)
 
 
 @pytest.mark.usefixtures("_forecasts")
 def test_a_name_that_is_no_release_is_refused_in_the_forecast(cache: Path) -> None:
     with pytest.raises(WrongInput, match="not the name"):
-        forecast.forecast(spec("latest"), cache)
+        download_estimate.forecast(spec("latest"), cache)
 
 
 def test_data_that_cannot_be_read_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text("[")
     for name in ("broken.toml", "none.toml"):
         with pytest.raises(CodexSandboxError, match="data about releases") as caught:
-            catalogue._read(tmp_path / name)
+            known_releases._read(tmp_path / name)
         assert caught.value.where.endswith(name)

@@ -9,8 +9,7 @@ from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.plan_key import PlannedNothing
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports import coverage_text as breadth
-from pytest_codexsandbox.reports import html, json_report, markdown
+from pytest_codexsandbox.reports import coverage_text, html, json_report, markdown
 from pytest_codexsandbox.reports.cell_groups import Alike
 from pytest_codexsandbox.reports.grid import common, names_of
 from pytest_codexsandbox.reports.terminal import render
@@ -89,12 +88,12 @@ def broken_in(made: Journal, cell: str) -> Journal:
 
 def test_a_pair_counts_when_it_was_measured_and_not_when_it_was_planned() -> None:
     whole = msgspec.structs.replace(pairs(), end=None)
-    planned, measured = breadth.counted(whole, whole.states())
+    planned, measured = coverage_text.counted(whole, whole.states())
     lost = broken_in(whole, CELLS[0].id)
-    planned_still, fewer = breadth.counted(lost, lost.states())
+    planned_still, fewer = coverage_text.counted(lost, lost.states())
     assert planned_still == planned
     assert fewer < measured
-    told = breadth.pairs(lost, lost.states())[0]
+    told = coverage_text.pairs(lost, lost.states())[0]
     assert f"{planned - fewer} only in cells where nothing was measured" in told
 
 
@@ -104,7 +103,7 @@ def test_cells_where_the_harness_alone_spoke_show_no_pair() -> None:
         one for one in whole.records if one.key.cell != CELLS[0].id or one.key.promise.startswith("trust.")
     )
     made = msgspec.structs.replace(whole, records=only_trust, end=None)
-    assert breadth.counted(made, made.states())[1] < breadth.counted(made, made.states())[0]
+    assert coverage_text.counted(made, made.states())[1] < coverage_text.counted(made, made.states())[0]
 
 
 def test_a_cell_whose_sandbox_was_another_than_asked_for_shows_no_pair() -> None:
@@ -119,7 +118,7 @@ def test_a_cell_whose_sandbox_was_another_than_asked_for_shows_no_pair() -> None
     )
     made = msgspec.structs.replace(whole, records=other)
     assert any(one.verdict is Verdict.UNCONFINED for one in made.states().values() if one.key.cell == CELLS[0].id)
-    assert breadth.counted(made, made.states())[1] < breadth.counted(whole, whole.states())[1]
+    assert coverage_text.counted(made, made.states())[1] < coverage_text.counted(whole, whole.states())[1]
 
 
 def all_known(made: Journal) -> Journal:
@@ -137,7 +136,7 @@ def test_a_cell_where_no_sandbox_starts_shows_no_pair_however_well_that_is_known
     whole = all_known(pairs())
     refused = having(profile=("docker-default", "synthetic-mount"))
     without = msgspec.structs.replace(whole, records=tuple(one for one in whole.records if one.key.cell not in refused))
-    assert breadth.counted(whole, whole.states()) == breadth.counted(without, without.states())
+    assert coverage_text.counted(whole, whole.states()) == coverage_text.counted(without, without.states())
 
 
 def test_every_report_says_where_no_sandbox_starts_although_it_is_known() -> None:
@@ -156,7 +155,7 @@ def test_every_report_says_where_no_sandbox_starts_although_it_is_known() -> Non
 
 def test_a_run_that_picked_nothing_says_nothing_of_pairs() -> None:
     made = journals.releases()
-    assert breadth.pairs(made, made.states()) == []
+    assert coverage_text.pairs(made, made.states()) == []
     assert json.loads(json_report.render(made, None))["coverage"] is None
 
 
@@ -186,16 +185,16 @@ def test_no_reason_is_dropped_without_a_word() -> None:
         for one in made.plan.not_planned
     )
     wide = msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, not_planned=many))
-    assert len(breadth.not_had(wide)) == 9
-    assert breadth.left_out(wide, 5)[-1] == "not planned, for 4 more reasons"
-    assert len(breadth.left_out(wide, 5, every=True)) == 9
+    assert len(coverage_text.not_had(wide)) == 9
+    assert coverage_text.left_out(wide, 5)[-1] == "not planned, for 4 more reasons"
+    assert len(coverage_text.left_out(wide, 5, every=True)) == 9
 
 
 def test_what_an_option_kept_out_comes_before_what_no_promise_asks() -> None:
     made = pairs()
     nothing = (PlannedNothing(what="read-only", why="not among the policies"), *made.plan.not_planned)
     wide = msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, not_planned=nothing))
-    assert breadth.left_out(wide, 1)[0].startswith("not planned, no room in --codex-budget 10m: ")
+    assert coverage_text.left_out(wide, 1)[0].startswith("not planned, no room in --codex-budget 10m: ")
 
 
 # ---- environments
@@ -203,18 +202,18 @@ def test_many_environments_are_told_together_and_who_did_not_start_is_named() ->
     made = pairs()
     missing = made.environments[0].spec
     fewer = msgspec.structs.replace(made, environments=made.environments[1:])
-    lines = breadth.environments(fewer, 4)
+    lines = coverage_text.environments(fewer, 4)
     assert lines[0].startswith("60 environments in containers: 6 distros (debian-bullseye, ")
     assert "12 of them synthetic" in lines[0]
     assert lines[1] == f"1 of them not started: {missing}"
-    assert len(breadth.environments(fewer, 100)) == 60
+    assert len(coverage_text.environments(fewer, 100)) == 60
 
 
 def test_this_machine_has_its_line_beside_them() -> None:
     made = pairs()
     local = journals.cell()
     both = msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, cells=(*made.plan.cells, local)))
-    assert breadth.environments(both, 4)[-1] == f"{local.environment}: not started"
+    assert coverage_text.environments(both, 4)[-1] == f"{local.environment}: not started"
 
 
 def test_a_machine_that_changed_is_named_with_its_cells_in_every_report() -> None:

@@ -7,7 +7,7 @@ from pytest_codexsandbox.model.bwrap_used import BwrapUsed
 from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.observation import Link
-from pytest_codexsandbox.reports import headlines as facts
+from pytest_codexsandbox.reports import headlines
 from tests.unit.reports import journals
 
 DIGEST = "ab" * 32
@@ -40,8 +40,8 @@ def made(*calls: CallLine, bwrap: dict[str, str]) -> Journal:
 def test_one_file_that_is_seen_in_two_ways_is_told_once(other: BwrapUsed) -> None:
     bwrap = {"path": PATH, "real": PATH, "sha256": DIGEST, "version": "bubblewrap 0.8.0"}
     calls = (call("read-only", bwrap_used=other), call("workspace-write", bwrap_used=NAMED))
-    assert facts.posture(made(*calls, bwrap=bwrap)) == [LINE]
-    assert facts.posture(made(*reversed(calls), bwrap=bwrap)) == [LINE]
+    assert headlines.posture(made(*calls, bwrap=bwrap)) == [LINE]
+    assert headlines.posture(made(*reversed(calls), bwrap=bwrap)) == [LINE]
 
 
 def test_a_call_that_tells_nothing_of_it_is_read_with_the_facts_of_its_environment() -> None:
@@ -51,7 +51,7 @@ def test_a_call_that_tells_nothing_of_it_is_read_with_the_facts_of_its_environme
     reading = msgspec.structs.replace(seen.observation.readings[0], chain=(link,))
     raw = msgspec.structs.replace(seen, observation=msgspec.structs.replace(seen.observation, readings=(reading,)))
     bwrap = {"path": PATH, "real": PATH, "sha256": DIGEST, "version": "bubblewrap 0.8.0"}
-    assert facts.posture(made(raw, call("workspace-write", bwrap_used=NAMED), bwrap=bwrap)) == [LINE]
+    assert headlines.posture(made(raw, call("workspace-write", bwrap_used=NAMED), bwrap=bwrap)) == [LINE]
 
 
 def test_two_files_are_two() -> None:
@@ -61,16 +61,16 @@ def test_two_files_are_two() -> None:
     bwrap = {"path": PATH, "real": PATH, "sha256": DIGEST, "version": "bubblewrap 0.8.0"}
     named = call("workspace-write", bwrap_used=NAMED)
     for one in (other, unknown):
-        assert len(facts.posture(made(call("read-only", bwrap_used=one), named, bwrap=bwrap))) == 2
+        assert len(headlines.posture(made(call("read-only", bwrap_used=one), named, bwrap=bwrap))) == 2
     unreadable = {"path": PATH, "real": PATH, "sha256": "unreadable", "version": ""}
     by_path = call("read-only", bwrap_used=BwrapUsed(kind="found", path=PATH))
-    assert len(facts.posture(made(by_path, named, bwrap=unreadable))) == 2
+    assert len(headlines.posture(made(by_path, named, bwrap=unreadable))) == 2
 
 
 def test_a_call_that_asked_for_full_access_is_no_gap() -> None:
     """Under a policy of a generator's: no sandbox was to be there, and none is missing."""
     asked = call("as-asked")
     bare = msgspec.structs.replace(asked, observation=msgspec.structs.replace(asked.observation, policy="as-asked"))
-    told = facts.posture(made(bare, bwrap={}))
+    told = headlines.posture(made(bare, bwrap={}))
     assert len(told) == 1
-    assert facts.posture(made(msgspec.structs.replace(bare, full_access=True), bwrap={})) == []
+    assert headlines.posture(made(msgspec.structs.replace(bare, full_access=True), bwrap={})) == []

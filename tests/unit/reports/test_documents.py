@@ -15,8 +15,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports import html, json_report, markdown, terminal
-from pytest_codexsandbox.reports import journal_schema as schema
+from pytest_codexsandbox.reports import html, journal_schema, json_report, markdown, terminal
 from tests.unit.reports import journals, wide
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
@@ -116,7 +115,7 @@ def test_the_document_tells_the_diagnosis() -> None:
 
 
 # ---- the schema
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(schema.SHIPPED.read_text()))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(journal_schema.SHIPPED.read_text()))
 
 
 def lines(kind: str) -> list[dict[str, Any]]:
@@ -124,12 +123,14 @@ def lines(kind: str) -> list[dict[str, Any]]:
 
 
 def test_the_shipped_schema_is_current() -> None:
-    shipped = json.loads(schema.SHIPPED.read_text())
-    assert shipped == json.loads(schema.text()), "write it anew: python -m pytest_codexsandbox.reports.journal_schema"
+    shipped = json.loads(journal_schema.SHIPPED.read_text())
+    assert shipped == json.loads(journal_schema.text()), (
+        "write it anew: python -m pytest_codexsandbox.reports.journal_schema"
+    )
 
 
 def test_the_shipped_schema_is_a_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(json.loads(schema.SHIPPED.read_text()))
+    jsonschema.Draft202012Validator.check_schema(json.loads(journal_schema.SHIPPED.read_text()))
 
 
 @pytest.mark.parametrize("kind", ["red", "blocked", "incomplete", "hostile"])
@@ -177,5 +178,5 @@ def test_a_member_that_is_not_known_is_no_error() -> None:
 
 
 def test_the_schema_describes_every_member_of_a_call() -> None:
-    described = json.loads(schema.SHIPPED.read_text())["$defs"]["CallLine"]["properties"]
+    described = json.loads(journal_schema.SHIPPED.read_text())["$defs"]["CallLine"]["properties"]
     assert set(CallLine.__struct_fields__) | {"line"} == set(described)

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.journal import store as journal
-from pytest_codexsandbox.reports import html, json_report, markdown
-from pytest_codexsandbox.reports import journal_schema as schema
+from pytest_codexsandbox.journal import store
+from pytest_codexsandbox.reports import html, journal_schema, json_report, markdown
 from tests.unit.reports import generating, journals
 
 
@@ -23,7 +22,7 @@ def _our_own_screen(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(tmp_path: Path) -> Path:
     """The folder of a red run."""
     first, *rest = journals.lines_of(journals.red())
-    writer = journal.Journal.open(tmp_path / "run", first)  # type: ignore[arg-type]
+    writer = store.Journal.open(tmp_path / "run", first)  # type: ignore[arg-type]
     for line in rest:
         writer.write(line)
     writer.close()
@@ -47,7 +46,7 @@ def test_a_folder_of_a_run_will_do(run: Path, capsys: pytest.CaptureFixture[str]
 def test_the_name_of_the_file_says_the_format(run: Path, name: str) -> None:
     target = run.parent / "new" / name
     assert main(["report", str(run), "-o", str(target)]) == 0
-    read = journal.read(run)
+    read = store.read(run)
     made = {"old.html": html, "old.md": markdown, "old.json": json_report}[name].render(read, run)
     assert target.read_text() == made
     assert sorted(path.name for path in target.parent.iterdir()) == [name]
@@ -94,7 +93,7 @@ def test_a_journal_that_is_none_is_a_clear_error(tmp_path: Path, capsys: pytest.
 
 def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(schema.SHIPPED.read_text())
+    assert json.loads(capsys.readouterr().out) == json.loads(journal_schema.SHIPPED.read_text())
 
 
 @pytest.mark.parametrize("command", ["report", "schema"])
@@ -110,7 +109,7 @@ def test_help_ends_in_lines_to_paste(command: str, capsys: pytest.CaptureFixture
 def generated(tmp_path: Path) -> Path:
     made = generating.both()
     run, plan, *rest = journals.lines_of(made)
-    writer = journal.Journal.open(tmp_path / "generated", run)  # type: ignore[arg-type]
+    writer = store.Journal.open(tmp_path / "generated", run)  # type: ignore[arg-type]
     for line in (plan, *made.stories, *made.claims, *rest):
         writer.write(line)
     writer.close()
@@ -138,7 +137,7 @@ def test_by_generator_has_no_page_of_its_own(generated: Path, capsys: pytest.Cap
 
 
 def test_every_line_of_a_run_with_generators_is_valid() -> None:
-    validator = jsonschema.Draft202012Validator(json.loads(schema.SHIPPED.read_text()))
+    validator = jsonschema.Draft202012Validator(json.loads(journal_schema.SHIPPED.read_text()))
     for make in generating.KINDS.values():
         made = make()
         for line in (made.run, made.plan, *made.stories, *made.claims):

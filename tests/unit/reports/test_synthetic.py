@@ -11,8 +11,7 @@ from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.reports import headlines as facts
-from pytest_codexsandbox.reports import html, json_report, markdown
+from pytest_codexsandbox.reports import headlines, html, json_report, markdown
 from pytest_codexsandbox.reports.cell_groups import Alike
 from pytest_codexsandbox.reports.grid import grid, names_of
 from tests.unit.reports import journals, wide
@@ -74,8 +73,8 @@ def test_it_does_not_stand_for_what_a_kernel_did_nor_the_other_way_round() -> No
 def test_the_counts_tell_them_apart() -> None:
     found = journal(NATURAL, MADE)
     states = found.states()
-    assert f"· {len(journals.PROMISES)} in synthetic cells" in facts.counts(found, states)
-    assert not any("synthetic" in part for part in facts.counts(journal(NATURAL), journal(NATURAL).states()))
+    assert f"· {len(journals.PROMISES)} in synthetic cells" in headlines.counts(found, states)
+    assert not any("synthetic" in part for part in headlines.counts(journal(NATURAL), journal(NATURAL).states()))
 
 
 def test_a_program_that_reads_the_report_can_leave_them_out(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pytest_codexsandbox.model.ledger import Journal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
-from pytest_codexsandbox.reports import headlines as facts
+from pytest_codexsandbox.reports import headlines
 from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.row_folding import folded
 from pytest_codexsandbox.reports.terminal import render
@@ -246,7 +246,7 @@ def _any_record(draw: st.DrawFn, key: Key) -> Record:
 @QUIETLY
 @given(any_journal())
 def test_the_counts_always_add_up_to_what_was_planned(made: Journal) -> None:
-    equation = " ".join(facts.counts(made, made.states())).partition(" · ")[0]
+    equation = " ".join(headlines.counts(made, made.states())).partition(" · ")[0]
     planned, terms = equation.split(" planned = ")
     assert int(planned) == len(made.plan.keys)
     assert sum(int(term.split()[0]) for term in terms.split(" + ")) == len(made.plan.keys)
@@ -326,7 +326,7 @@ def test_of_a_script_the_program_that_it_starts_is_named() -> None:
     """The digest is the script's own: it is not that of a Codex."""
     made = journals.green()
     of_script = msgspec.structs.replace(made.subjects[0], facts={"script": True}, source="path")
-    told = facts.codex(msgspec.structs.replace(made, subjects=(of_script,)))
+    told = headlines.codex(msgspec.structs.replace(made, subjects=(of_script,)))
     assert "(a script, sha256 " in told and told.endswith("which starts /opt/codex/bin/codex")
-    assert facts.codex(msgspec.structs.replace(made, subjects=(of_script,), calls=())).endswith("what nobody saw")
-    assert "starts" not in facts.codex(made)
+    assert headlines.codex(msgspec.structs.replace(made, subjects=(of_script,), calls=())).endswith("what nobody saw")
+    assert "starts" not in headlines.codex(made)

@@ -8,7 +8,7 @@ import pytest
 from pytest_codexsandbox.generators.case_run import Workshop, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.checks.findings import skipped
-from pytest_codexsandbox.harness.generators import control_generators as known_generators
+from pytest_codexsandbox.harness.generators import control_generators
 from pytest_codexsandbox.harness.generators.control_generators import CAUGHT, findings
 from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Outcome, Story, Wish
 from pytest_codexsandbox.model.generator_spec import Generator
@@ -44,7 +44,7 @@ def test_a_check_that_sees_nothing_any_more_is_found(
 
     assert wrong(stories) == []
     for promise in ("generator.parses", "generator.comments-stay", "generator.leaves-nothing-behind"):
-        monkeypatch.setattr(known_generators, "CHECKS", {**CHECKS, promise: blind})
+        monkeypatch.setattr(control_generators, "CHECKS", {**CHECKS, promise: blind})
         assert {f"{promise} did not see it" in one for one in wrong(stories)} == {True}
 
 
@@ -53,7 +53,9 @@ def test_a_check_that_is_no_longer_made_of_the_exemplary_one_is_found(
 ) -> None:
     """It would pass whatever it did."""
     monkeypatch.setattr(
-        known_generators, "CHECKS", {**CHECKS, "generator.does-not-grow": lambda story, declaration: skipped("c", "no")}
+        control_generators,
+        "CHECKS",
+        {**CHECKS, "generator.does-not-grow": lambda story, declaration: skipped("c", "no")},
     )
     assert "the exemplary generator passes: generator.does-not-grow was not asked" in wrong(stories)
 
@@ -67,6 +69,6 @@ def test_one_that_never_ran_is_no_proof(stories: dict[str, Story]) -> None:
 def test_bad_ones_that_nobody_looks_at_are_not_caught(
     stories: dict[str, Story], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_generators, "CHECKS", {"generator.parses": CHECKS["generator.parses"]})
-    monkeypatch.setattr(known_generators, "ASKED", ())
+    monkeypatch.setattr(control_generators, "CHECKS", {"generator.parses": CHECKS["generator.parses"]})
+    monkeypatch.setattr(control_generators, "ASKED", ())
     assert [one.endswith("nobody looked") for one in wrong(stories)] == [True] * (len(CAUGHT) - 2)

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.guest import escape_attempts as trespass
-from pytest_codexsandbox.harness.generators import factory as opening
+from pytest_codexsandbox.guest import escape_attempts
+from pytest_codexsandbox.harness.generators import factory
 from pytest_codexsandbox.harness.generators.case_cache import Told
 from pytest_codexsandbox.harness.generators.trial import RealWriting
 from pytest_codexsandbox.harness.trial_runner import judged
@@ -59,13 +59,13 @@ def container(said: bytes, *, ended: Any = "exit") -> Any:
 
 
 def test_a_container_that_shares_what_walls_would_keep_apart_confines_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trespass, "spaces", lambda: {"mnt": "mnt:[1]", "pid": "pid:[2]", "net": "net:[3]"})
+    monkeypatch.setattr(escape_attempts, "spaces", lambda: {"mnt": "mnt:[1]", "pid": "pid:[2]", "net": "net:[3]"})
 
     def held(said: bytes, **words: str) -> list[tuple[bool, bool]]:
-        return [(one.held, one.control_held) for one in opening._apart(container(said, **words))]
+        return [(one.held, one.control_held) for one in factory._apart(container(said, **words))]
 
     assert held(b"mnt:[7] pid:[8] net:[9]\n") == [(True, True)] * 3
     assert held(b"mnt:[7] pid:[8] net:[3]\n") == [(True, True), (True, True), (False, True)]
     assert held(b"") == held(b"mnt:[7] pid:[8] net:[9]\n", ended="timeout") == [(False, False)] * 3
-    (leak,) = (one for one in opening._apart(container(b"mnt:[1] pid:[8] net:[9]")) if not one.held)
+    (leak,) = (one for one in factory._apart(container(b"mnt:[1] pid:[8] net:[9]")) if not one.held)
     assert leak.direction == "leak"

@@ -11,9 +11,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.provision import availability_questions as questions
-from pytest_codexsandbox.environments.container.provision import bootstrap
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import availability_questions, bootstrap, image_request
 from pytest_codexsandbox.environments.container.provision.availability_questions import Question
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.lockfile import Answer, Failure, Locked, LockFile
@@ -62,8 +60,8 @@ class Foresight:
         if self._known(want) is None:
             image = want.image
             if image.pull:
-                yield from (questions.of_registry(image, engine) for engine in self._engines)
-            if image.suite and self._lack(image) is None and (asked := questions.of_archive(image)):
+                yield from (availability_questions.of_registry(image, engine) for engine in self._engines)
+            if image.suite and self._lack(image) is None and (asked := availability_questions.of_archive(image)):
                 yield asked
 
     def is_settled(self, want: Wanted) -> bool:
@@ -91,7 +89,7 @@ class Foresight:
         if pulled == "":
             return ""
         lack = self._lack(image) if image.suite or not pulled else None
-        asked = questions.of_archive(image) if image.suite and lack is None else None
+        asked = availability_questions.of_archive(image) if image.suite and lack is None else None
         refused = self._answers.get(asked.key) if asked else None
         if image.suite and lack is None and (refused is None or refused.ok):
             return ""
@@ -107,7 +105,7 @@ class Foresight:
             if self._is_there(want, "ready"):
                 return ""
             begun = self._is_there(want, "begun")
-            failed = self._locked.failures.get(wanted.base_digest(image))
+            failed = self._locked.failures.get(image_request.base_digest(image))
             if failed is not None and self._is_believed(failed, image) and not (begun and not failed.on_base):
                 return f"{failed.short}, {self.ago(failed.when)}{_again(image, image.name)}"
             return "" if begun or self._is_kept(image) else None
@@ -117,8 +115,8 @@ class Foresight:
         if self._seen.engines:
             return self._seen.standing.get(want.what) == how
         if how == "begun":
-            return wanted.base_digest(want.image) in self._locked.bases
-        return wanted.digest(want) in self._locked.images
+            return image_request.base_digest(want.image) in self._locked.bases
+        return image_request.digest(want) in self._locked.images
 
     def _is_kept(self, image: ImageSpec) -> bool:
         return bool(image.suite) and bootstrap.archive(image, self._cache) is not None and self._lack(image) is None
@@ -132,7 +130,7 @@ class Foresight:
         return self._words(found[0]) if found and found[0] and all(found) else ""
 
     def _no(self, image: ImageSpec, engine: str) -> Answer | None:
-        keys = (questions.of_registry(image, engine).key, questions.image_key(image, engine))
+        keys = (availability_questions.of_registry(image, engine).key, availability_questions.image_key(image, engine))
         return next((one for key in keys if (one := self._answers.get(key)) and not one.ok), None)
 
     def _words(self, no: Answer) -> str:

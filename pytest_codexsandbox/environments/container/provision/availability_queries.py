@@ -12,12 +12,10 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.bubblewrap import bwrap_provider as having
-from pytest_codexsandbox.environments.bubblewrap import source_archives as archives
+from pytest_codexsandbox.environments.bubblewrap import bwrap_provider, source_archives
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images, Standing
-from pytest_codexsandbox.environments.container.provision import availability_questions as questions
-from pytest_codexsandbox.environments.container.provision import registry_ping as reach
+from pytest_codexsandbox.environments.container.provision import availability_questions, registry_ping
 from pytest_codexsandbox.environments.container.provision.availability import BELIEVED, Foresight, Seen
 from pytest_codexsandbox.environments.container.provision.availability_questions import Question
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted
@@ -30,7 +28,7 @@ from pytest_codexsandbox.model.plan_queries import Asked
 
 LIMIT: Final = 5.0  # seconds, for all of it
 NEAR: Final = 2.0  # seconds in which an engine of this machine says that it is there
-_NAME_ONE: Final = f"name one that has them: {archives.VARIABLE}=URL"
+_NAME_ONE: Final = f"name one that has them: {source_archives.VARIABLE}=URL"
 _ENGINES: Final = 0.6  # of them: what engines have decides what else is asked
 _DEAF: Final = "the container engine does not answer"
 _ANEW: Final = "restart it, or name another: DOCKER_HOST=unix:///run/podman/podman.sock"
@@ -139,14 +137,14 @@ def _of_engine(host: str, told: Told | Exception | None, patience: float) -> Ask
 def _nobody(wants: Iterable[Wanted], foresight: Foresight) -> Iterator[Asked]:
     """Registries that an engine would have been asked about."""
     pulled = [want.image for want in wants if want.image.pull and not foresight.is_settled(want)]
-    for host in dict.fromkeys(reach.host_of(image.pull) for image in pulled):
+    for host in dict.fromkeys(registry_ping.host_of(image.pull) for image in pulled):
         yield Asked(kind="registry", name=host, answer="unknown", why="no engine answered that would ask it")
 
 
 # ---- the others
 def _of_sources(spec: BwrapSpec, cache: Path) -> Question | None:
-    addresses = having.sources(spec, cache)
-    return questions.of_sources(spec.version, addresses) if addresses else None
+    addresses = bwrap_provider.sources(spec, cache)
+    return availability_questions.of_sources(spec.version, addresses) if addresses else None
 
 
 def _once(found: Iterable[Question]) -> list[Question]:

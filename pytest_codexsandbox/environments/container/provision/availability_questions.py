@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.provision import registry_ping as reach
+from pytest_codexsandbox.environments.container.provision import registry_ping
 from pytest_codexsandbox.environments.container.provision.registry_ping import Heard
 from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.model.plan_queries import Kind
@@ -33,16 +33,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     def asked(self, patience: float) -> Heard:
         if self.reference:
-            return reach.registry(self.engine, self.reference, patience=patience)
+            return registry_ping.registry(self.engine, self.reference, patience=patience)
         if self.suite:
-            return reach.archive(self.addresses, suite=self.suite, patience=patience)
-        return reach.sources(self.addresses, patience=patience)
+            return registry_ping.archive(self.addresses, suite=self.suite, patience=patience)
+        return registry_ping.sources(self.addresses, patience=patience)
 
 
 def of_registry(image: ImageSpec, engine: str) -> Question:
     """One for all that we take from a registry, by the first image of it; a user's own is asked for by its own name:
     nobody may have it."""
-    host, of_image = reach.host_of(image.pull), image_key(image, engine)
+    host, of_image = registry_ping.host_of(image.pull), image_key(image, engine)
     if image.reference:
         return Question(
             key=of_image, kind="image", name=image.pull, where=engine, engine=engine, reference=image.pull, kept=False,
@@ -60,7 +60,7 @@ def image_key(image: ImageSpec, engine: str) -> str:
 
 def of_archive(image: ImageSpec) -> Question | None:
     """None where nobody here knows its address."""
-    addresses = reach.archives(image)
+    addresses = registry_ping.archives(image)
     if not addresses:
         return None
     return Question(

@@ -18,17 +18,16 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.environments import run_dirs as folders
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
-from pytest_codexsandbox.environments.container.provision import keyrings
+from pytest_codexsandbox.environments import run_dirs
+from pytest_codexsandbox.environments.container.provision import image_request, keyrings
 from pytest_codexsandbox.environments.container.provision.build_errors import of_bootstrap
 from pytest_codexsandbox.environments.container.provision.cache_errors import keeping
 from pytest_codexsandbox.environments.container.provision.keyrings import Lack
 from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.guest import process_tree as kin
+from pytest_codexsandbox.guest import process_tree
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
-from pytest_codexsandbox.system import process as proc
+from pytest_codexsandbox.system import process
 
 FOLDER: Final = Path("images", "bases")  # below the cache
 TOOL: Final = "mmdebstrap"
@@ -72,7 +71,7 @@ def archive(image: ImageSpec, cache: Path) -> tuple[Path, str] | None:
 
 
 def have(
-    image: ImageSpec, cache: Path, *, run: Run = proc.run, arch: str = "", again: bool = False
+    image: ImageSpec, cache: Path, *, run: Run = process.run, arch: str = "", again: bool = False
 ) -> tuple[Path, str]:
     """The archive and its digest, made where it is not there yet. Whoever calls holds the lock of this base."""
     if lack := lacking(image, cache, arch=arch):
@@ -97,8 +96,8 @@ def have(
 
 
 def command(image: ImageSpec, target: Path, *, key: Path | None, tmp: Path) -> Command:
-    words = ["--variant=extract", f"--include={wanted.only(image)}"] if image.only else ["--variant=apt"]
-    words += [f"--components={wanted.components(image)}", "--format=tar"]
+    words = ["--variant=extract", f"--include={image_request.only(image)}"] if image.only else ["--variant=apt"]
+    words += [f"--components={image_request.components(image)}", "--format=tar"]
     words += [f"--keyring={key}"] if key is not None else []
     words += ['--aptopt=Acquire::Check-Valid-Until "false"'] if image.expired else []
     # Folders directly below stay: scripts of packages expect them.
@@ -113,14 +112,14 @@ def command(image: ImageSpec, target: Path, *, key: Path | None, tmp: Path) -> C
 
 def _keyring_package(image: ImageSpec, to: Path, staging: Path, run: Run) -> None:
     """Unpacked, and nothing of it run: nobody has vouched for it yet."""
-    words = ["--variant=extract", f"--include={wanted.word(image.keyring_package)}", "--format=tar"]
+    words = ["--variant=extract", f"--include={image_request.word(image.keyring_package)}", "--format=tar"]
     words += ['--aptopt=Acquire::AllowInsecureRepositories "true"', '--aptopt=APT::Get::AllowUnauthenticated "true"']
     _make(_tool(words, image, to, staging), image, run, staging)
 
 
 def _tool(words: list[str], image: ImageSpec, target: Path, tmp: Path) -> Command:
     named = mirror(image)
-    argv = (*_leash(), TOOL, *words, wanted.suite(image), str(target), *((named,) if named else ()))
+    argv = (*_leash(), TOOL, *words, image_request.suite(image), str(target), *((named,) if named else ()))
     kept = {name: os.environ[name] for name in _KEPT_ENV if name in os.environ}
     env = {"PATH": os.environ.get("PATH", os.defpath), "SOURCE_DATE_EPOCH": _DATE, "LC_ALL": "C.UTF-8", **kept}
     if os.geteuid() == 0:  # an ordinary user's helpers must be able to enter it, so theirs is the usual one
@@ -143,7 +142,7 @@ def _leash() -> tuple[str, ...]:
 
 
 def _marked(run: Run, word: str) -> Run:
-    return lambda command: run(msgspec.structs.replace(command, env={**command.env, kin.MARK: f"{word}.tool"}))
+    return lambda command: run(msgspec.structs.replace(command, env={**command.env, process_tree.MARK: f"{word}.tool"}))
 
 
 def _make(made: Command, image: ImageSpec, run: Run, staging: Path) -> None:
@@ -155,11 +154,11 @@ def _make(made: Command, image: ImageSpec, run: Run, staging: Path) -> None:
 def mirror(image: ImageSpec) -> str:
     """Of the data file, or of a user whose network has its own: CODEXSANDBOX_MIRROR_DEBIAN, …_UBUNTU."""
     variable = f"CODEXSANDBOX_MIRROR_{image.name.partition('-')[0].upper()}"
-    return wanted.mirror(os.environ.get(variable, "") or image.mirror, where=variable)
+    return image_request.mirror(os.environ.get(variable, "") or image.mirror, where=variable)
 
 
 def _place(image: ImageSpec, cache: Path) -> Path:
-    name = f"{wanted.word(image.name)}-{platform.machine()}-{wanted.base_digest(image)}.tar"
+    name = f"{image_request.word(image.name)}-{platform.machine()}-{image_request.base_digest(image)}.tar"
     return cache / FOLDER / name
 
 
@@ -174,19 +173,19 @@ def _staging(path: Path) -> Iterator[tuple[Path, str]]:
     works in it: when we are killed, `sweep` ends that and removes the folder."""
     folder = path.with_name(f"making-{path.stem}")
     with keeping(path.parent):
-        folders.give_back(folder)
+        run_dirs.give_back(folder)
         folder.mkdir(mode=0o755)
-        word = folders.take(folder)
+        word = run_dirs.take(folder)
     try:
         yield folder, word
     finally:
-        folders.give_back(folder)
+        run_dirs.give_back(folder)
 
 
 @contextmanager
 def _in_tmp(word: str, what: str) -> Iterator[Path]:
     """A folder that `sweep` finds by its name when we are killed."""
-    with tempfile.TemporaryDirectory(prefix=folders.named_for(word, what), dir=folders.SHARED[0]) as folder:
+    with tempfile.TemporaryDirectory(prefix=run_dirs.named_for(word, what), dir=run_dirs.SHARED[0]) as folder:
         yield Path(folder)
 
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final
 
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.build_errors import of_build
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.environments.container.provision.progress import Watch
@@ -25,10 +25,14 @@ _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS
 def build(engine: Engine, want: Wanted, base: str, *, watch: Watch, afresh: bool = False) -> str:
     """Its id."""
     said, image = "", ""
-    marks = {**labels.kept("image"), wanted.DIGEST: wanted.digest(want), wanted.NAME: want.image.name}
+    marks = {
+        **labels.kept("image"),
+        image_request.DIGEST: image_request.digest(want),
+        image_request.NAME: want.image.name,
+    }
     with patient(engine, SILENCE), engine.asked(f"build the image {want.what}"):
         events = engine.api.build(
-            fileobj=_context(wanted.dockerfile(want, base)), custom_context=True, tag=want.tag, labels=marks,
+            fileobj=_context(image_request.dockerfile(want, base)), custom_context=True, tag=want.tag, labels=marks,
             buildargs={name: os.environ[name] for name in _PROXIES if name in os.environ}, rm=True, forcerm=True,
             nocache=afresh, decode=True, timeout=SILENCE,
         )  # fmt: skip

@@ -7,16 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.environments import run_dirs as folders
+from pytest_codexsandbox.environments import run_dirs
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.provision import bootstrap
-from pytest_codexsandbox.environments.container.provision import build_turns as turns
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import bootstrap, build_turns, image_request
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.errors import MachineFault, NotHad
 
-_BASE: Final = f"{wanted.REPOSITORY}/base-"
+_BASE: Final = f"{image_request.REPOSITORY}/base-"
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,8 +54,8 @@ def _held(image: dict[str, Any]) -> Iterator[Held]:
         is_base = plain.startswith(_BASE)
         if not ours and not is_base:
             continue  # a registry's own name for what we have named too
-        digest = "" if is_base else str(marks.get(wanted.DIGEST, ""))
-        name = plain.removeprefix(_BASE).partition(":")[0] if is_base else str(marks.get(wanted.NAME, ""))
+        digest = "" if is_base else str(marks.get(image_request.DIGEST, ""))
+        name = plain.removeprefix(_BASE).partition(":")[0] if is_base else str(marks.get(image_request.NAME, ""))
         yield Held(
             id=str(image["Id"]), tag=plain, name=name, digest=digest, size=int(image.get("Size", 0)), is_base=is_base
         )
@@ -65,7 +63,7 @@ def _held(image: dict[str, Any]) -> Iterator[Held]:
 
 def prune(engine: Engine, cache: Path, is_wanted: Callable[[Held], bool], *, dry_run: bool = False) -> Iterator[Gone]:
     """Images first, then what they stand on. `dry_run`: only tell what would go."""
-    if busy := turns.held(cache):
+    if busy := build_turns.held(cache):
         raise NotHad(
             "images are being made at the moment", why=f"{len(busy)} of them", next_step="wait for that, or end it"
         )
@@ -95,7 +93,7 @@ def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool], *, dry_ru
                 archive.unlink(missing_ok=True)
             yield Gone(what=str(archive), size=size)
     for left in folder.glob("making-*"):  # of a run that was killed
-        stays = [] if dry_run else folders.give_back(left)
+        stays = [] if dry_run else run_dirs.give_back(left)
         yield Gone(what=str(left), size=0, why_not="; ".join(stays[:3]))
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.errors import NotHad
 from pytest_codexsandbox.model.command import Command, Finished
 from pytest_codexsandbox.model.container import ImageSpec
@@ -110,7 +110,7 @@ def _run(run: Run, home: Path, *words: str, image: ImageSpec) -> None:
 
 
 def _own(image: ImageSpec, cache: Path) -> Path:
-    return cache / "images" / "keyrings" / f"{wanted.word(image.keyring)}.gpg"
+    return cache / "images" / "keyrings" / f"{image_request.word(image.keyring)}.gpg"
 
 
 def _remedy(image: ImageSpec) -> str:

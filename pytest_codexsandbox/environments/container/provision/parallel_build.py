@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.image_request import Wanted
 from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
 
@@ -20,7 +20,7 @@ def make_all(
     """For each the id, or why not. `make` gives each thread its own way to an engine."""
     rows: dict[str, list[Wanted]] = {}
     for want in dict.fromkeys(wants):
-        rows.setdefault(wanted.base_digest(want.image), []).append(want)
+        rows.setdefault(image_request.base_digest(want.image), []).append(want)
     waiting: queue.SimpleQueue[list[Wanted]] = queue.SimpleQueue()
     for row in rows.values():
         waiting.put(row)

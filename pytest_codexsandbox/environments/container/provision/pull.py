@@ -8,7 +8,7 @@ from typing import Any, Final
 import docker.auth
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.build_errors import of_pull
 from pytest_codexsandbox.environments.container.provision.progress import Watch
 from pytest_codexsandbox.errors import MachineFault, NotHad
@@ -19,7 +19,7 @@ LIMIT: Final = 1800.0
 
 def pull(engine: Engine, reference: str, *, what: str, watch: Watch) -> str:
     """What it was, by the registry's digest: `name@sha256:…`."""
-    asked = wanted.reference(reference, where=what)
+    asked = image_request.reference(reference, where=what)
     repository, tag = _parted(asked)
     layers: dict[str, tuple[int, int]] = {}
     try:

@@ -10,8 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.provision import bootstrap
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import bootstrap, image_request
 from pytest_codexsandbox.environments.container.provision.build_errors import refusal
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.model.container import ImageSpec
@@ -52,7 +51,7 @@ def registry(engine_host: str, reference: str, *, patience: float) -> Heard:
     """The engine asks, as it would for a pull: it alone knows its proxy, its mirrors and its logins."""
     from pytest_codexsandbox.environments.container.engine import Engine  # its package may be missing
 
-    name = wanted.reference(reference, where="a distribution")
+    name = image_request.reference(reference, where="a distribution")
     try:
         with Engine(engine_host, timeout=max(1, math.ceil(patience))) as engine, engine.asked(f"ask for {name}"):
             _ask(engine, name)
@@ -81,7 +80,7 @@ def _refused(said: str) -> Heard:
 # ---- archives
 def archives(image: ImageSpec) -> tuple[str, ...]:
     """The addresses that the bootstrap tool would ask, the suite's own first; () where nobody here knows."""
-    suite, named = wanted.suite(image), bootstrap.mirror(image)
+    suite, named = image_request.suite(image), bootstrap.mirror(image)
     if named:
         return (f"{named.rstrip('/')}/dists/{suite}/",)
     usual = _usual(_vendor(image))
