@@ -126,7 +126,7 @@ def image() -> str:
     asked = spec().container
     assert asked is not None
     with Engine() as engine:
-        return Images(engine, cache_folder()).have(asked)
+        return Images(engine, cache_folder()).provide(asked)
 
 
 def one_each(subject: Subject, calls: int) -> float:

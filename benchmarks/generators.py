@@ -13,10 +13,10 @@ from pathlib import Path
 from pytest_codexsandbox.generators.case_run import workshop
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.confinement_proof import confined
-from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.matrix.generator_specs import asked
-from pytest_codexsandbox.model.generator import Wish
+from pytest_codexsandbox.model.generator import Intent
 
 NAMES = ("good", "multica-legacy", "multica-0.2.5", "molecule-82", "hermes-file-0.19")
 
@@ -32,8 +32,8 @@ def main(pairs: int) -> None:
         with workshop(Path(folder), confinement) as shop:
             for generator, case in every:
                 try:
-                    story = shop.tell(generator, case, Wish(roots=("@ROOT0@",)), version="0.163.0")
-                except Unaskable:
+                    story = shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0")
+                except CaseNotApplicable:
                     continue
                 told += 1
                 now = time.monotonic()

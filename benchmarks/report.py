@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pytest_codexsandbox.journal.store import Journal, read
+from pytest_codexsandbox.journal.store import JournalWriter, read
 from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow, ResultLine, RunLine
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Evidence, Record
@@ -27,7 +27,7 @@ def write(folder: Path) -> Path:
         for cell in range(CELLS)
         for promise in range(PROMISES)
     )  # fmt: skip
-    journal = Journal.open(folder, RunLine(id="bench", started="2026-11-18T09:41:00+00:00"))
+    journal = JournalWriter.open(folder, RunLine(id="bench", started="2026-11-18T09:41:00+00:00"))
     journal.write(
         PlanLine(
             digest="0", keys=keys,

@@ -11,8 +11,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.model.act import Act, Call, DoneAct, Look
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.model.act import Act, ActResult, Call, PathState
 from pytest_codexsandbox.model.ids import is_promise
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import AS_ASKED
@@ -52,10 +52,10 @@ class Trial(Protocol):
         """For the topics start and trust only: the rows that the harness itself found."""
 
     # ---- what there is to look at
-    def row(self, act: str, copy: int = 0) -> DoneAct: ...
-    def control_row(self, act: str, copy: int = 0) -> DoneAct: ...
-    def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> Look: ...
-    def control_look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> Look: ...
+    def row(self, act: str, copy: int = 0) -> ActResult: ...
+    def control_row(self, act: str, copy: int = 0) -> ActResult: ...
+    def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> PathState: ...
+    def control_look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> PathState: ...
     def observed(self, copy: int = 0) -> Observation: ...
     def controlled(self, copy: int = 0) -> Observation: ...
     def copies(self) -> int: ...
@@ -63,7 +63,7 @@ class Trial(Protocol):
         """Whether the policy grants network."""
 
 
-class Writing(Protocol):
+class GeneratorTrial(Protocol):
     """One promise about a generator: what it did to one user's files, three times, and what the real Codex makes of it.
 
     Every method adds rows of evidence, each with its own control; what cannot be asked of this generator is n/a, and
@@ -132,7 +132,7 @@ def promise(
 ) -> Callable[[F], F]:
     """Declare what the decorated test promises. Nothing starts; planning reads it."""
     if not is_promise(id):
-        raise WrongInput(f"{id!r} is not a promise id", why="`topic.what-is-promised`, lower-case")
+        raise InputError(f"{id!r} is not a promise id", why="`topic.what-is-promised`, lower-case")
 
     def put(function: F) -> F:
         words: Any = {"needs": needs}

@@ -14,8 +14,8 @@ from typing import Final, NoReturn
 
 from pytest_codexsandbox import __version__
 from pytest_codexsandbox.commands import NAMES, module_name
-from pytest_codexsandbox.errors import CodexSandboxError, Contradiction, WrongInput
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.errors import CodexSandboxError, Contradiction, InputError
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.system.signals import ended_politely
 
 PROGRAM: Final = "codexsandbox"
@@ -105,7 +105,7 @@ def _dispatch(words: list[str]) -> int:
         options.rest = rest
         return int(module.run(options))
     if name:
-        raise WrongInput(f"there is no command {name!r}", why=known(name, NAMES), next_step=f"{PROGRAM} --help")
+        raise InputError(f"there is no command {name!r}", why=did_you_mean(name, NAMES), next_step=f"{PROGRAM} --help")
     if words[:1] == ["--version"]:  # without importing every command
         print(f"{PROGRAM} {__version__}")
         return 0

@@ -23,29 +23,29 @@ def _again(kind: type[CodexSandboxError], what: str, where: str, why: str, next_
     return kind(what, where=where, why=why, next_step=next_step)
 
 
-class WrongInput(CodexSandboxError):
+class InputError(CodexSandboxError):
     """The user asked for something that cannot be: pytest's usage error, exit code 4."""
 
 
-class Contradiction(WrongInput):
+class Contradiction(InputError):
     """A file can be read and contradicts itself: exit code 11 of the commands."""
 
 
-class MachineFault(CodexSandboxError):
+class HarnessError(CodexSandboxError):
     """The harness could not tell: what depends on it is `broken`, never red about Codex."""
 
 
-class Lost(MachineFault):
+class EnvironmentLost(HarnessError):
     """An environment has ended, or speaks no more: what is wanted of it next is wanted of a new one."""
 
 
-class Hangs(MachineFault):
+class NotResponding(HarnessError):
     """Somebody is there who does not answer: whoever asks again need not be as patient."""
 
 
-class NotAsAsked(MachineFault):
+class ConfigMismatch(HarnessError):
     """An environment that stands and is another one than was asked for. Whoever started it works."""
 
 
-class NotHad(CodexSandboxError):
+class Unavailable(CodexSandboxError):
     """A release, an image, a kernel that cannot be had here."""

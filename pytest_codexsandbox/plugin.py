@@ -12,7 +12,7 @@ from pytest_codexsandbox import hookspecs
 from pytest_codexsandbox.pytest_plugin import deferred_errors, options
 
 if TYPE_CHECKING:
-    from pytest_codexsandbox.harness.generators.trial import RealWriting
+    from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
     from pytest_codexsandbox.harness.trial import RealTrial
     from pytest_codexsandbox.pytest_plugin.fixtures import CodexSandbox
 
@@ -95,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The first test that asks for a fixture of ours wakes the plugin up."""
     if not metafunc.config.pluginmanager.hasplugin(_COLLECTION) and _asks_for_us(metafunc):
-        with deferred_errors.remembering(metafunc.config):
+        with deferred_errors.deferring(metafunc.config):
             _activate(metafunc.config)
             plugin: Any = metafunc.config.pluginmanager.getplugin(_COLLECTION)
             plugin.pytest_generate_tests(metafunc)
@@ -103,7 +103,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    deferred_errors.say(config, items)
+    deferred_errors.raise_deferred(config, items)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -111,9 +111,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if session.testsfailed or config.pluginmanager.hasplugin(_COLLECTION):
         return
-    with deferred_errors.remembering(config):
+    with deferred_errors.deferring(config):
         options.refuse_without_effect(config)
-    deferred_errors.say(config, session.items)
+    deferred_errors.raise_deferred(config, session.items)
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def trial(request: pytest.FixtureRequest) -> "RealTrial":
 
 
 @pytest.fixture
-def codex_writing(request: pytest.FixtureRequest) -> "RealWriting":
+def codex_writing(request: pytest.FixtureRequest) -> "RealGeneratorTrial":
     """What a generator did to one user's files: what the shipped scenarios about generators assert over."""
     from pytest_codexsandbox.pytest_plugin.fixtures import open_writing
 
@@ -157,7 +157,7 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    deferred_errors.of_worker(node)
+    deferred_errors.raise_from_worker(node)
 
 
 def _asks_for_us(metafunc: pytest.Metafunc) -> bool:

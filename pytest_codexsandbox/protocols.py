@@ -8,19 +8,19 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.model.act import Act, Call, Given, Look
-from pytest_codexsandbox.model.artifact_status import Stock
+from pytest_codexsandbox.model.act import Act, Call, Given, PathState
+from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.generator import Written
-from pytest_codexsandbox.model.observation import Observation, Survey
-from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.generator import GeneratedConfig
+from pytest_codexsandbox.model.observation import Observation, OutsideView
+from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.model.policy import Policy
-from pytest_codexsandbox.model.repro_shell import Entrance
+from pytest_codexsandbox.model.repro_shell import ReproShell
 from pytest_codexsandbox.model.world import World
 
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
 """Takes a line for whoever waits at the terminal."""
 
 
@@ -28,7 +28,7 @@ def silent(line: str) -> None:
     """Nobody waits at a terminal."""
 
 
-class Spawned(Protocol):
+class SpawnedProcess(Protocol):
     """A live process of an environment."""
 
     @property
@@ -41,7 +41,7 @@ class Spawned(Protocol):
     def read_error(self, limit: int, timeout: float) -> bytes: ...
     def signal(self, number: int) -> None: ...
     def resize(self, rows: int, columns: int) -> None: ...
-    def wait(self, timeout: float) -> Finished: ...
+    def wait(self, timeout: float) -> CommandResult: ...
     def close(self) -> None:
         """End it with everything that it started."""
 
@@ -77,17 +77,17 @@ class Environment(Protocol):
         """The Python that runs our own programs in it, and the folder where they lie, as they are called inside."""
 
     @property
-    def entrance(self) -> Entrance | None:
+    def entrance(self) -> ReproShell | None:
         """How somebody with a shell enters an equal one; None where that shell is in it already."""
 
     def bring(self, binary: str) -> str:
         """Where a program that was brought along is found inside."""
 
-    def run(self, command: Command) -> Finished: ...
-    def run_together(self, commands: Sequence[Command]) -> tuple[Finished, ...]:
+    def run(self, command: Command) -> CommandResult: ...
+    def run_together(self, commands: Sequence[Command]) -> tuple[CommandResult, ...]:
         """All at once; each ends by its own limit."""
 
-    def spawn(self, command: Command, *, pty: bool = False) -> Spawned: ...
+    def spawn(self, command: Command, *, pty: bool = False) -> SpawnedProcess: ...
     def dial(self, address: str, timeout: float = 5.0) -> Stream:
         """`tcp:PORT` on the environment's loopback, `unix:/path`, `abstract:name`."""
 
@@ -97,26 +97,26 @@ class Environment(Protocol):
         """A fresh home, workspace, outside, root and sibling, and this environment's TMPDIR and rigs."""
 
     def lay(self, world: World, given: Sequence[Given]) -> None: ...
-    def look(self, world: World, paths: Sequence[str]) -> dict[str, Look]: ...
+    def look(self, world: World, paths: Sequence[str]) -> dict[str, PathState]: ...
     def litter(self, world: World, known: Sequence[str]) -> tuple[str, ...]:
         """Names in the world and in the shared folders that were not there when it was made, less `known`."""
 
     def arrivals(self, token: str) -> tuple[str, ...]:
         """What reached a rig outside the sandbox with this token in it: `http`, `dns-udp`, `dns-tcp`, `unix`, …"""
 
-    def ready(self, world: World, given: Sequence[Given], paths: Sequence[str]) -> dict[str, Look]:
+    def ready(self, world: World, given: Sequence[Given], paths: Sequence[str]) -> dict[str, PathState]:
         """`lay`, then `look`, in one turn."""
 
     def survey(
         self, world: World, paths: Sequence[str], *, tokens: Sequence[str], planted: Sequence[Given],
         known: Sequence[str],
-    ) -> Survey:  # fmt: skip
+    ) -> OutsideView:  # fmt: skip
         """`look`, `arrivals` of each token, `lay` what is planted where that can be laid, `litter`, in one turn."""
 
     def clear(self, world: World) -> None: ...
 
 
-class Brought(Protocol):
+class ProvidedProgram(Protocol):
     """A program of this machine that will be called in an environment."""
 
     @property
@@ -127,8 +127,8 @@ class Brought(Protocol):
 
 class Backend(Protocol):
     def open(
-        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = (),
-        say: Say = silent,
+        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[ProvidedProgram] = (),
+        say: Notify = silent,
     ) -> AbstractContextManager[Environment]:  # fmt: skip
         """Start it; everything it writes lies below `folder`, what later runs use too below `cache`.
         `brought`: the programs that it must have. Leaving ends all that it started. `say` is called, in the thread
@@ -138,24 +138,26 @@ class Backend(Protocol):
         """What of all that it has opened is still there although it was left: leaks of ours, in words."""
 
 
-class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
+class Availability(msgspec.Struct, frozen=True, kw_only=True):
     why_not: Callable[[EnvironmentSpec], str]  # "" where nothing is known that keeps it from being had
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[PlanQuery, ...] = ()
     fault: CodexSandboxError | None = None  # the backend can start none of them: no engine answers
     silent: dict[str, CodexSandboxError] = {}  # engines that do not answer, by address, beside others that do
 
 
-class Foreseeing(Protocol):
+class AvailabilityCheck(Protocol):
     """What a backend may say besides, while a run is planned, starting nothing. These are called on its class, by the
     process that the user started."""
 
     @staticmethod
-    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Foreseen:
+    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Availability:
         """Which of these environments cannot be had here, and why. `hosts`: the engines that were named. Whoever would
         give something that is not there yet may be asked whether he is there: all at once, in few seconds."""
 
     @staticmethod
-    def stock(specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[Asked] = ()) -> tuple[Stock, ...]:
+    def stock(
+        specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[PlanQuery] = ()
+    ) -> tuple[ArtifactStatus, ...]:
         """What they are made of, and what of it is there. `asked`: what `foresee` was told."""
 
 
@@ -189,19 +191,19 @@ class Door(Protocol):
         """Perform the acts in one fresh world (one observation for each of `call.copies`)."""
 
 
-Write = Callable[[World, Policy], Written]
+WriteConfig = Callable[[World, Policy], GeneratedConfig]
 """What a generator writes when it is asked for a policy in a world."""
 
 
 class ConfiguredDoor(Door, Protocol):
     """A door at which a generator's words count."""
 
-    def configured(self, write: Write) -> Door:
+    def configured(self, write: WriteConfig) -> Door:
         """The same, where a policy is asked for by what a generator writes, and by nothing else."""
 
 
 @runtime_checkable
-class Particular(Protocol):
+class DoorRequirements(Protocol):
     """What a door may say besides: which Codexes it does not lead to. There its promises are not applicable."""
 
     needs: tuple[str, ...]
@@ -212,7 +214,7 @@ class Particular(Protocol):
 
 
 @runtime_checkable
-class Laying(Protocol):
+class DoorSetup(Protocol):
     """What a door may do besides, before each of its calls."""
 
     def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[Given, ...]:

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from platformdirs import user_cache_path
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 
 _PACKAGE: Final = Path(__file__).resolve().parent
 CONTROLS: Final = ("unconfined", "bare-bwrap")
 
 
-def shipped(name: str) -> Path:
+def data_folder(name: str) -> Path:
     """The folder `scenarios` or `matrix`: the checkout's when imported from one, else the wheel's copy."""
     checkout = _PACKAGE.parent / name
     if (_PACKAGE.parent / "pyproject.toml").is_file() and checkout.is_dir():
@@ -28,7 +28,7 @@ def cache_folder() -> Path:
     try:
         return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
     except RuntimeError as problem:  # a user without a home: HOME is not set, and /etc/passwd knows nobody
-        raise WrongInput(
+        raise InputError(
             "nobody knows where a cache may be", where=named, why=str(problem), next_step="CODEXSANDBOX_CACHE=DIR",
         ) from problem  # fmt: skip
 
@@ -42,14 +42,14 @@ def home_folder() -> str:
 
 
 @cache
-def plugged(group: str, name: str) -> Any:
+def load_plugin(group: str, name: str) -> Any:
     """The object behind the entry point `name` of `codexsandbox.<group>`."""
     found = entry_points(group=f"codexsandbox.{group}")
     for point in found:
         if point.name == name:
             return point.load()
     known = ", ".join(sorted({point.name for point in found})) or "none"
-    raise WrongInput(f"there is no {group.removesuffix('s')} called {name!r}", why=f"known: {known}")
+    raise InputError(f"there is no {group.removesuffix('s')} called {name!r}", why=f"known: {known}")
 
 
 @cache

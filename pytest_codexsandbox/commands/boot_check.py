@@ -33,9 +33,9 @@ from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.diagnosis.boot import Finding, judge_boot
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.errors import HarnessError, InputError
 from pytest_codexsandbox.harness.boot_request import Asked, Measured, measure
-from pytest_codexsandbox.harness.observation_cache import BenchOptions, bench
+from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -77,14 +77,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if not sys.platform.startswith("linux"):
-        raise WrongInput(
+        raise InputError(
             "boot-check starts Codex's Linux sandbox", why=f"this is {sys.platform}", next_step=NEEDS_LINUX
         )
     began = time.monotonic()
     asked, spec = _asked(options, os.environ), _codex(options.codex_bin)
     try:
         finding, version = _checked(asked, spec)
-    except MachineFault as fault:
+    except HarnessError as fault:
         what = f"{fault.what}: {fault.where}" if fault.where else fault.what
         finding, version = Finding(code=10, what=what, cause=fault.why, fix=fault.next_step), ""
     _print(finding, asked, version, seconds=time.monotonic() - began, as_json=options.json)
@@ -103,7 +103,7 @@ def _measure(asked: Asked, spec: SubjectSpec) -> tuple[Measured, str]:
     cell = Cell(environment=this_machine(), subject=spec)
     plan = Plan(preset="boot-check", cells=(cell,), promises=(), keys=())
     with workbench("boot-check") as folder:
-        options = BenchOptions(folder=folder, cache=cache_folder())
+        options = ObservationCacheOptions(folder=folder, cache=cache_folder())
         with bench(plan, options, emit=lambda line: None, resolve=resolve, say=tell) as table:
             return measure(table, cell, asked), table.subject(spec).capabilities.version
 
@@ -116,13 +116,13 @@ def _codex(named: str | None) -> SubjectSpec:
         return found
     on_path = shutil.which("codex")
     if on_path is None:
-        raise WrongInput("there is no Codex to start", why="none beside this Python, none on PATH", next_step=INSTALL)
+        raise InputError("there is no Codex to start", why="none beside this Python, none on PATH", next_step=INSTALL)
     return candidate(on_path)
 
 
 def _asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
     if options.url and not _is_http(options.url):
-        raise WrongInput(f"--url {options.url!r} is no HTTP address", next_step="--url http://127.0.0.1:8080/health")
+        raise InputError(f"--url {options.url!r} is no HTTP address", next_step="--url http://127.0.0.1:8080/health")
     return Asked(
         door=options.door, url=options.url or "", seconds=options.timeout,
         policy=options.policy or (NETWORK if options.url else WORKSPACE_WRITE),
@@ -146,9 +146,9 @@ def _config(path: str) -> bytes:
         with Path(path).expanduser().open("rb") as file:
             content = file.read(_CONFIG_LIMIT + 1)
     except OSError as problem:
-        raise WrongInput("the configuration cannot be read", where=path, why=problem.strerror or str(problem)) from None
+        raise InputError("the configuration cannot be read", where=path, why=problem.strerror or str(problem)) from None
     if len(content) > _CONFIG_LIMIT:
-        raise WrongInput("the configuration is larger than 1 MB", where=path)
+        raise InputError("the configuration is larger than 1 MB", where=path)
     return content
 
 

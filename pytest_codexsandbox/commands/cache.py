@@ -10,7 +10,7 @@ import json
 from datetime import UTC, datetime
 from typing import Final
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.cache_entry import Entry
 from pytest_codexsandbox.releases.cache_limits import limit_from, parse_size
@@ -37,13 +37,13 @@ def run(options: argparse.Namespace) -> int:
     store.refuse_unreadable()
     if options.do == "list":
         if options.limit is not None or options.all or options.dry_run:
-            raise WrongInput("--limit, --all and --dry-run belong to `cache prune`")
+            raise InputError("--limit, --all and --dry-run belong to `cache prune`")
         print(_as_json(store) if options.json else _as_text(store))
         return 0
     if options.json:
-        raise WrongInput("--json belongs to `cache list`")
+        raise InputError("--json belongs to `cache list`")
     if options.limit is not None and options.all:
-        raise WrongInput("--limit and --all contradict each other")
+        raise InputError("--limit and --all contradict each other")
     limit = parse_size(options.limit, where="--limit") if options.limit is not None else limit_from()
     print(_pruned(store, 0 if options.all else limit, dry_run=options.dry_run))
     return 0

@@ -25,9 +25,9 @@ from pytest_codexsandbox.diagnosis.explain import EXPLAINED, diagnose
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
 from pytest_codexsandbox.diagnosis.reference_page import WORDS, markdown
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.journal import store
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         print(markdown(known) if options.markdown else "\n".join(_listed(known)), end="" if options.markdown else "\n")
         return 0
     if not options.source:
-        raise WrongInput("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")
+        raise InputError("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")
     content = _content(options.source)
     if content is None:
         return _journal(private(store.read(options.source)), known, Path(options.source), as_json=options.json)
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 # ---- a text
 def _text(content: str, facts: Mapping[str, str], known: Sequence[Fingerprint], *, as_json: bool) -> int:
     if not content.strip():
-        raise WrongInput(
+        raise InputError(
             "the text is empty", why="a command that works, such as a sandbox that starts, prints no error",
             next_step="paste an error text, or start the sandbox here: codexsandbox boot-check",
         )  # fmt: skip
@@ -125,7 +125,7 @@ def _not_recognised(count: int) -> Iterator[str]:
 
 
 # ---- a journal
-def _journal(journal: Journal, known: Sequence[Fingerprint], source: Path, *, as_json: bool) -> int:
+def _journal(journal: ReadJournal, known: Sequence[Fingerprint], source: Path, *, as_json: bool) -> int:
     states = journal.states()
     red = [record for record in states.values() if record.verdict in EXPLAINED]
     sure = not contradiction(journal, states)
@@ -153,7 +153,7 @@ def _code(groups: Sequence[Group], *, sure: bool) -> int:
     return found if sure else CONTRADICTION
 
 
-def _ending(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
+def _ending(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]:
     """What no check tells: a run that did not come to its end, or ended badly for another reason than its checks."""
     missing = incomplete(journal, states)
     if missing:
@@ -163,7 +163,7 @@ def _ending(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
             yield f"{'also' if place else 'exit'} {visible(reason.replace(' ', ': ', 1))}"
 
 
-def _groups(journal: Journal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:
+def _groups(journal: ReadJournal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:
     """Checks by cause, the worst first."""
     facts = _facts_by_record(journal)
     found: dict[tuple[str, ...], list[tuple[Diagnosis, Record]]] = {}
@@ -187,7 +187,7 @@ def _apart(record: Record) -> tuple[str, ...]:
     return (record.reason,)
 
 
-def _facts_by_record(journal: Journal) -> Callable[[Record], dict[str, Any]]:
+def _facts_by_record(journal: ReadJournal) -> Callable[[Record], dict[str, Any]]:
     environments = {line.id: line.facts for line in journal.environments}
     versions = {line.id: line.version for line in journal.subjects}
     places = {row.id: row.as_version for row in journal.plan.cells}  # of a build that calls itself 0.0.0
@@ -217,7 +217,7 @@ def _group_lines(diagnosis: Diagnosis, records: Sequence[Record]) -> Iterator[st
         yield from _field("then", f"the run itself said {first.diagnosis.fingerprint or 'that no fingerprint fits'}")
 
 
-def _evidence(journal: Journal, record: Record, folder: Path) -> Iterator[str]:
+def _evidence(journal: ReadJournal, record: Record, folder: Path) -> Iterator[str]:
     """Where to look, and the line that shows it again (whole, so that it can be pasted)."""
     controls = {call.observation.id for call in journal.calls if call.control}
     yield from _field("calls", ", ".join([call for call in record.calls if call not in controls][:SHOWN]))
@@ -248,7 +248,7 @@ def _facts(given: Iterable[str]) -> dict[str, str]:
     for pair in given:
         name, equals, value = pair.partition("=")
         if not (name and equals and value):
-            raise WrongInput(f"--fact {pair!r} cannot be read", next_step="--fact codex=0.130.0")
+            raise InputError(f"--fact {pair!r} cannot be read", next_step="--fact codex=0.130.0")
         facts[name] = value
     return facts
 
@@ -265,7 +265,7 @@ def _content(source: str) -> str | None:
             content = file.read(READ_LIMIT)
     except OSError as problem:
         why = problem.strerror or str(problem)
-        raise WrongInput(
+        raise InputError(
             "that cannot be read", where=source, why=why, next_step="give a file, or - to paste"
         ) from problem
     head = content.lstrip()[:400]

@@ -22,13 +22,13 @@ from pytest_codexsandbox.commands.doctor_findings import Finding, as_text, words
 from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.harness.observation_cache import BenchOptions, bench
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
+from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import npm, pypi
 from pytest_codexsandbox.releases.known_releases import installed
@@ -36,7 +36,7 @@ from pytest_codexsandbox.releases.platform_tag import here
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.user_binaries import candidate
-from pytest_codexsandbox.reports.headlines import many
+from pytest_codexsandbox.reports.headlines import plural
 from pytest_codexsandbox.system import process
 
 EXAMPLES: Final = (
@@ -98,16 +98,16 @@ def of_codex(spec: SubjectSpec) -> Iterator[Finding]:
         yield of_start(policy, lambda policy=policy: start(cell, policy))  # type: ignore[misc]
 
 
-def start(cell: Cell, policy: str) -> Started:
+def start(cell: Cell, policy: str) -> SandboxState:
     """One call of Codex and its control, in a world that is gone afterwards."""
     plan = Plan(preset="doctor", cells=(cell,), promises=(), keys=())
     with workbench("doctor") as folder:
-        options = BenchOptions(folder=folder, cache=cache_folder())
+        options = ObservationCacheOptions(folder=folder, cache=cache_folder())
         with bench(plan, options, emit=lambda line: None, resolve=resolve, say=tell) as table:
-            return table.started(cell, "sandbox", policy)
+            return table.sandbox_state(cell, "sandbox", policy)
 
 
-def of_start(policy: str, started: Callable[[], Started], *, where: str = "") -> Finding:
+def of_start(policy: str, started: Callable[[], SandboxState], *, where: str = "") -> Finding:
     """`where`: in a container, without which this machine can still be measured."""
     what, needed = ("sandbox in a container", False) if where else (f"sandbox, {policy}, {_user()}", True)
     try:
@@ -139,7 +139,9 @@ def _cache() -> Finding:
     held, releases = (store.entries(), store.releases()) if folder.is_dir() else ((), ())
     size = sum(entry.size for entry in held) / 1e9
     return Finding(
-        what="cache", answer="yes", why=f"{folder}: {many(len(releases), 'release')}, {size:.1f} GB; {free:.0f} GB free"
+        what="cache",
+        answer="yes",
+        why=f"{folder}: {plural(len(releases), 'release')}, {size:.1f} GB; {free:.0f} GB free",
     )
 
 
@@ -147,7 +149,7 @@ def _sources(*, offline: bool) -> Iterator[Finding]:
     """Where releases come from: asked for one, nothing downloaded."""
     try:
         platform = here()
-    except NotHad as error:
+    except Unavailable as error:
         yield Finding(what="Codex releases", answer="no", why=words(error), fix=error.next_step)
         return
     asked = (

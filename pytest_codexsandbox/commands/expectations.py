@@ -17,7 +17,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Table
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.matrix import toml_files
 from pytest_codexsandbox.matrix.expectation_drafts import Draft, drafts
@@ -43,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     journal = read(options.journal)
     if journal.end is None:
-        raise WrongInput(
+        raise InputError(
             "the journal is incomplete: the run was ended before its end", where=str(options.journal),
             why="what was not measured could be taken for what holds", next_step="run again: pytest --codex-matrix",
         )  # fmt: skip
@@ -113,7 +113,7 @@ def _document(path: Path | None) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(text)
     except TOMLKitError as error:
-        raise WrongInput(f"cannot change {path}", why=str(error)) from error
+        raise InputError(f"cannot change {path}", why=str(error)) from error
 
 
 def _entries(document: tomlkit.TOMLDocument) -> list[Any]:
@@ -136,7 +136,7 @@ def _append(document: tomlkit.TOMLDocument, entry: Table) -> None:
     if found is None:
         document["deviation"] = tomlkit.aot()
     elif not isinstance(found, AoT):
-        raise WrongInput("`deviation` is no list of tables in this file", next_step="write each as [[deviation]]")
+        raise InputError("`deviation` is no list of tables in this file", next_step="write each as [[deviation]]")
     entry.add(tomlkit.nl())
     document["deviation"].append(entry)
 
@@ -153,7 +153,7 @@ def _finish(document: tomlkit.TOMLDocument, path: Path | None) -> None:
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise WrongInput(f"cannot write {path}", why=str(error)) from error
+        raise InputError(f"cannot write {path}", why=str(error)) from error
 
 
 def _many(count: int) -> str:

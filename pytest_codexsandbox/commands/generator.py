@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.commands import generator_try
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators.scaffold import LANGUAGES, README, written
 from pytest_codexsandbox.matrix import generator_files
 from pytest_codexsandbox.model.ids import as_value, is_value
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.do == "try":
         return generator_try.run(options)
     if len(options.words) != 1:
-        raise WrongInput(f"one name is needed, not {len(options.words)}", next_step="codexsandbox generator new mytool")
+        raise InputError(f"one name is needed, not {len(options.words)}", next_step="codexsandbox generator new mytool")
     return _new(options.words[0], options.lang, Path(options.folder))
 
 
@@ -51,14 +51,14 @@ def _new(name: str, language: str, folder: Path) -> int:
     files = written(name, language)
     there = [file for file in files if (folder / file).exists() and file != README]
     if there:
-        raise WrongInput(f"{there[0]} is there already", where=str(folder), why="nothing was written",
+        raise InputError(f"{there[0]} is there already", where=str(folder), why="nothing was written",
                          next_step="give another name, or remove it")  # fmt: skip
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, (text, executable) in files.items():
             _write(folder / file, text, executable=executable)
     except OSError as problem:
-        raise WrongInput(f"cannot write to {folder}", why=problem.strerror or str(problem)) from problem
+        raise InputError(f"cannot write to {folder}", why=problem.strerror or str(problem)) from problem
     print("\n".join(f"wrote {folder / file}" for file in files if file != README or (folder / file).is_file()))
     named = name if folder == Path(generator_files.FOLDER) else f"{folder / name}.toml"
     print(f"next  codexsandbox generator try -- {named}")
@@ -78,11 +78,11 @@ def _write(path: Path, text: str, *, executable: bool) -> None:
 
 def _refuse(name: str, language: str) -> None:
     if not is_value(name):
-        raise WrongInput(
+        raise InputError(
             f"{name!r} cannot be the name of a generator", why="lower-case letters, digits, `.`, `+`, `_` and `-`",
             next_step=f"codexsandbox generator new {as_value(name)}",
         )  # fmt: skip
     if name in generator_files.files():
-        raise WrongInput(f"{name!r} is shipped: give yours another name")
+        raise InputError(f"{name!r} is shipped: give yours another name")
     if language == "python" and (name[0].isdigit() or keyword.iskeyword(name)):
-        raise WrongInput(f"{name!r} cannot be the name of a Python module", next_step="begin with a letter")
+        raise InputError(f"{name!r} cannot be the name of a Python module", next_step="begin with a letter")

@@ -14,7 +14,7 @@ from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.consequences import split
 from pytest_codexsandbox.reports.diff_lines import lines_of
 from pytest_codexsandbox.reports.generator_tally import word_of
-from pytest_codexsandbox.reports.headlines import listed, many
+from pytest_codexsandbox.reports.headlines import plural, shortened_list
 from pytest_codexsandbox.reports.html_generators import asked_of, claimed, ran, written_by
 from pytest_codexsandbox.reports.terminal_style import Paint
 
@@ -52,7 +52,7 @@ def screen(head: Head, cases: Sequence[Case], paint: Paint, *, every: bool) -> l
         lines += ["", *_case(case, paint, every=every)]
     whole = ("pytest", f"--codex-matrix{head.matrix and '='}{head.matrix}", *head.which, "--codex-generator", head.spec)
     shown = (
-        f"{len(cases)} of {many(head.corpus, 'case')} shown, without what several writers, a crash or an older shape"
+        f"{len(cases)} of {plural(head.corpus, 'case')} shown, without what several writers, a crash or an older shape"
     )
     return [*lines, "", *paint.wrapped(f"{shown} would show; all:"), *paint.command("", whole)]
 
@@ -96,7 +96,7 @@ def _diff(story: StoryLine, paint: Paint, *, every: bool) -> Iterator[str]:
     yield from paint.labelled("diff", "- the user's lines, + the generator's")
     yield from (paint.diff(kind, text, margin=_MARGIN) for kind, text in found[:limit])
     if len(found) > limit:
-        yield f"{'':{_MARGIN}}  … {many(len(found) - limit, 'more line')} (-v)"
+        yield f"{'':{_MARGIN}}  … {plural(len(found) - limit, 'more line')} (-v)"
     if any(file is not None and file.size > SHOWN for file in (before, after)):
         yield f"{'':{_MARGIN}}  of the first {SHOWN:,} bytes"
 
@@ -154,6 +154,6 @@ def _told(verdict: Verdict, reason: str, found: Sequence[Record], paint: Paint, 
             yield from paint.wrapped(f"{one.key.promise}: {one.reason}", first=sign)
         return
     names = [one.key.promise for one in found]
-    shown = f": {listed(names, len(names) if every else _NAMES)}" if reason else " (-v names them)"
-    told = f"{many(len(found), 'promise')} {_WORDS.get(verdict, verdict.value)}{shown}"
+    shown = f": {shortened_list(names, len(names) if every else _NAMES)}" if reason else " (-v names them)"
+    told = f"{plural(len(found), 'promise')} {_WORDS.get(verdict, verdict.value)}{shown}"
     yield from paint.wrapped(f"{told}{f': {reason}' if reason else ''}", first=sign)

@@ -18,28 +18,28 @@ from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.diagnosis.explain import diagnose
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators.required_paths import need_programs
 from pytest_codexsandbox.harness import planner
 from pytest_codexsandbox.harness.generators import single_case
-from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop
+from pytest_codexsandbox.harness.generators.case_cache import CaseCache
 from pytest_codexsandbox.harness.generators.factory import open_workshop
-from pytest_codexsandbox.harness.generators.trial import RealWriting
-from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions, bench
+from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions, bench
 from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
 from pytest_codexsandbox.matrix import decision_table, scenario_index
-from pytest_codexsandbox.matrix.generator_cells import Writers, writers
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, writers
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.generator import Case, Wish
+from pytest_codexsandbox.model.generator import Case, Intent
 from pytest_codexsandbox.model.journal_lines import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.user_binaries import candidate
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     text = options.words[0] if len(options.words) == 1 else shlex.join(options.words)
     asked = writers([text], beside=None, base=Path.cwd())
     if len(asked.asked) != 1:
-        raise WrongInput(f"{text!r} names {len(asked.asked)} generators", next_step="try one of them")
+        raise InputError(f"{text!r} names {len(asked.asked)} generators", next_step="try one of them")
     if not options.codex_generator_in:
         need_programs(asked)
     corpus = len(asked.cases)
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 # ---- what is asked
-def _cases(options: argparse.Namespace, asked: Writers) -> tuple[Case, ...]:
+def _cases(options: argparse.Namespace, asked: GeneratorSet) -> tuple[Case, ...]:
     names = [name for text in options.case for name in text.split(",") if name]
     wish = _wish(options.wish)
     own = decision_table.cases(
@@ -119,7 +119,7 @@ def _cases(options: argparse.Namespace, asked: Writers) -> tuple[Case, ...]:
     there = {case.id: case for case in (*asked.cases, *own)}
     for name in names:
         if name not in there:
-            raise WrongInput(f"there is no case {name!r}", where="--case", why=known(name, tuple(there)))
+            raise InputError(f"there is no case {name!r}", where="--case", why=did_you_mean(name, tuple(there)))
     chosen = [there[name] for name in names]
     chosen += [_own(Path(options.config))] if options.config else []
     chosen = chosen or [there[name] for name in TELLING]
@@ -133,28 +133,28 @@ def _own(path: Path) -> Case:
     path = path.expanduser()
     real = Path(os.environ.get("CODEX_HOME") or "~/.codex").expanduser()
     if path.resolve().is_relative_to(real.resolve()):
-        raise WrongInput(
+        raise InputError(
             "your real Codex home is never read", where=str(path), next_step=f"cp {shlex.quote(str(path))} ./copy.toml"
         )
     try:
         return Case(id=OWN, why=f"a copy of {path}", config=path.read_bytes(), group="own")
     except OSError as problem:
-        raise WrongInput("that cannot be read", where=str(path), why=problem.strerror or str(problem)) from problem
+        raise InputError("that cannot be read", where=str(path), why=problem.strerror or str(problem)) from problem
 
 
-def _wish(text: str | None) -> Wish | None:
+def _wish(text: str | None) -> Intent | None:
     if text is None:
         return None
     words = [word for word in text.split(",") if word]
     for word in words:
         if word not in _WISHES:
-            raise WrongInput(f"there is no wish {word!r}", where="--wish", why=f"known: {', '.join(_WISHES)}")
-    return Wish(**{name: value for word in words for name, value in _WISHES[word].items()})
+            raise InputError(f"there is no wish {word!r}", where="--wish", why=f"known: {', '.join(_WISHES)}")
+    return Intent(**{name: value for word in words for name, value in _WISHES[word].items()})
 
 
 def _subject(options: argparse.Namespace, generator: str) -> SubjectSpec:
     if options.codex_bin and options.codex_release:
-        raise WrongInput("--codex-bin and --codex-release name two Codexes", next_step="give one of them")
+        raise InputError("--codex-bin and --codex-release name two Codexes", next_step="give one of them")
     if options.codex_bin:
         spec = candidate(options.codex_bin)
     elif options.codex_release:
@@ -162,7 +162,7 @@ def _subject(options: argparse.Namespace, generator: str) -> SubjectSpec:
     else:
         found = installed()
         if found is None:
-            raise WrongInput("no Codex is installed here", next_step=INSTALL)
+            raise InputError("no Codex is installed here", next_step=INSTALL)
         spec = found
     return msgspec.structs.replace(spec, generator=generator)
 
@@ -173,7 +173,7 @@ def _inside(options: argparse.Namespace) -> EnvironmentSpec | None:
     if not name:
         return None
     if options.codex_generator_unconfined:
-        raise WrongInput("--codex-generator-in and --codex-generator-unconfined exclude each other")
+        raise InputError("--codex-generator-in and --codex-generator-unconfined exclude each other")
     matrix = load(options.codex_matrix or CONTAINERS)
     there = {
         one: cell.environment
@@ -182,8 +182,8 @@ def _inside(options: argparse.Namespace) -> EnvironmentSpec | None:
     }  # fmt: skip
     if name not in there:
         ids = tuple(spec.id for spec in there.values())
-        why = known(name, ids) if ids else f"no cell of {matrix.preset} is in a container"
-        raise WrongInput(
+        why = did_you_mean(name, ids) if ids else f"no cell of {matrix.preset} is in a container"
+        raise InputError(
             f"generators cannot run in {name!r}", where="--codex-generator-in", why=why,
             next_step=f"codexsandbox plan {matrix.preset} -v names cells; --codex-matrix takes another file",
         )  # fmt: skip
@@ -193,8 +193,8 @@ def _inside(options: argparse.Namespace) -> EnvironmentSpec | None:
 def _cells(matrix: MatrixFile) -> tuple[Cell, ...]:
     subjects = tuple(SubjectSpec(label=name, release=name) for name in matrix.releases if name != INSTALLED)
     subjects = subjects or (SubjectSpec(label=INSTALLED),)
-    circumstances = planner.look(matrix, Path(REPORT_DIR))
-    return planner.expanded(matrix, subjects, circumstances, pairs=None, hosts=()).cells
+    circumstances = planner.gather_facts(matrix, Path(REPORT_DIR))
+    return planner.expand_cells(matrix, subjects, circumstances, pairs=None, hosts=()).cells
 
 
 def _which(options: argparse.Namespace) -> tuple[str, ...]:
@@ -205,7 +205,9 @@ def _which(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _promises() -> Asked:
-    return tuple(pair for pair in scenario_index.promises(shipped("scenarios")) if single_case.asked(pair[0]))
+    return tuple(
+        pair for pair in scenario_index.promises(data_folder("scenarios")) if single_case.is_asked_per_case(pair[0])
+    )
 
 
 # ---- what is done
@@ -215,12 +217,14 @@ class _Tried(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[Shown, ...]
 
 
-def _shown(cell: Cell, asked: Writers, *, unconfined: bool, inside: EnvironmentSpec | None) -> _Tried:
+def _shown(cell: Cell, asked: GeneratorSet, *, unconfined: bool, inside: EnvironmentSpec | None) -> _Tried:
     promises = _promises()
     plan = Plan(preset="try", cells=(cell,), promises=tuple(promise for promise, _ in promises), keys=())
     lines: list[Line] = []
     with workbench("try") as folder:
-        options = BenchOptions(folder=folder, cache=cache_folder(), generators_in=inside.id if inside else "")
+        options = ObservationCacheOptions(
+            folder=folder, cache=cache_folder(), generators_in=inside.id if inside else ""
+        )
         with bench(plan, options, emit=lines.append, resolve=_resolve, say=tell) as table:
             shop = open_workshop(
                 table, asked, folder=folder / "generators", unconfined=unconfined, emit=lines.append, inside=inside
@@ -240,7 +244,7 @@ def _resolve(spec: SubjectSpec, *, cache: Path) -> Any:
 
 
 class _Trial:
-    def __init__(self, table: Bench, shop: RealWorkshop, cell: Cell, promises: Asked) -> None:
+    def __init__(self, table: ObservationCache, shop: CaseCache, cell: Cell, promises: Asked) -> None:
         self._table, self._shop, self._cell, self._promises = table, shop, cell, promises
 
     def case(self, case: Case, lines: Sequence[Line]) -> Shown:
@@ -264,7 +268,7 @@ class _Trial:
             )
 
 
-def _explained(record: Record, writing: RealWriting, facts: Mapping[str, Any]) -> Record:
+def _explained(record: Record, writing: RealGeneratorTrial, facts: Mapping[str, Any]) -> Record:
     return msgspec.structs.replace(record, diagnosis=diagnose(record, writing.seen, facts))
 
 

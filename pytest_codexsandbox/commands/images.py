@@ -24,14 +24,14 @@ import msgspec
 
 from pytest_codexsandbox.commands.images_table import Row, as_text, rows
 from pytest_codexsandbox.environments.container.provision import image_request
-from pytest_codexsandbox.environments.container.provision.availability import Foresight
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.availability import ImageAvailability
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.environments.container.provision.parallel_build import make_all
 from pytest_codexsandbox.environments.container.provision.progress import watching
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.registry import cache_folder
 
 EXAMPLES: Final = (
@@ -60,17 +60,17 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     names = _names(options.names)
     if options.all and options.do != "prune":
-        raise WrongInput("--all belongs to `images prune`")
+        raise InputError("--all belongs to `images prune`")
     if options.dry_run and options.do != "prune":
-        raise WrongInput("--dry-run belongs to `images prune`")
+        raise InputError("--dry-run belongs to `images prune`")
     if options.update and options.do not in ("build", "pull"):
-        raise WrongInput("--update belongs to `images build` and `images pull`")
+        raise InputError("--update belongs to `images build` and `images pull`")
     if options.jobs < 0:
-        raise WrongInput("--jobs is a number of images, 1 or more")
+        raise InputError("--jobs is a number of images, 1 or more")
     try:
         import docker  # noqa: F401
     except ImportError as problem:
-        raise WrongInput("the Python package of containers is missing", next_step=DOCKER) from problem
+        raise InputError("the Python package of containers is missing", next_step=DOCKER) from problem
     return {"list": _list, "build": _build, "pull": _build, "prune": _prune}[options.do](options, names)
 
 
@@ -78,7 +78,7 @@ def _names(asked: list[str]) -> tuple[str, ...]:
     exist = SHIPPED.values(DISTROS)
     for name in asked:
         if name not in exist:
-            raise WrongInput(f"images: there is no {name!r}", why=known(name, exist))
+            raise InputError(f"images: there is no {name!r}", why=did_you_mean(name, exist))
     return tuple(dict.fromkeys(asked)) or exist
 
 
@@ -123,7 +123,7 @@ def _build(options: argparse.Namespace, names: tuple[str, ...]) -> int:
     return NOT_HAD if missing or (options.names and left) else 0
 
 
-def _missing(done: dict[Wanted, str | CodexSandboxError]) -> dict[str, str]:
+def _missing(done: dict[ImageRequest, str | CodexSandboxError]) -> dict[str, str]:
     """What the variants of one distribution share is said once."""
     faults = [(want, str(fault)) for want, fault in done.items() if isinstance(fault, CodexSandboxError)]
     told: dict[tuple[str, str], list[str]] = {}
@@ -132,16 +132,18 @@ def _missing(done: dict[Wanted, str | CodexSandboxError]) -> dict[str, str]:
     return {f"{name} ({', '.join(variants)})": why for (name, why), variants in told.items()}
 
 
-def _wants(options: argparse.Namespace, names: tuple[str, ...], cache: Path) -> tuple[list[Wanted], dict[str, str]]:
+def _wants(
+    options: argparse.Namespace, names: tuple[str, ...], cache: Path
+) -> tuple[list[ImageRequest], dict[str, str]]:
     """What to make; of what nobody named, what is known not to be had is left out, and said."""
-    foresight, wants = Foresight(cache), list[Wanted]()
+    foresight, wants = ImageAvailability(cache), list[ImageRequest]()
     left: dict[str, str] = {}
     for name in names:
         image = SHIPPED.image(name)
         for bubblewrap in (True, False):
             if options.bwrap not in ("both", "distro" if bubblewrap else "none"):
                 continue
-            want = Wanted(image=image, bubblewrap=bubblewrap)
+            want = ImageRequest(image=image, bubblewrap=bubblewrap)
             if bubblewrap and not image.bubblewrap:
                 if options.bwrap == "distro":
                     left[want.what] = foresight.why_not(want)
@@ -160,12 +162,14 @@ def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
     named = frozenset(options.names)
     shipped = [SHIPPED.image(name) for name in SHIPPED.values(DISTROS)]
     digests = {
-        image_request.digest(Wanted(image=one, bubblewrap=with_it)) for one in shipped for with_it in (True, False)
+        image_request.digest(ImageRequest(image=one, bubblewrap=with_it))
+        for one in shipped
+        for with_it in (True, False)
     }
     bases = {image_request.base_digest(one) for one in shipped}
     tags = {one.tag for row in LockFile(cache_folder()).read().bases.values() for one in row.values()}
 
-    def stays(one: image_inventory.Held) -> bool:
+    def stays(one: image_inventory.InventoryImage) -> bool:
         if named or options.all:
             return bool(named) and one.name not in named
         return one.tag in tags if one.is_base else bool(one.tag) and one.digest in digests
@@ -177,7 +181,7 @@ def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
 
     with Engine() as engine:
         if not options.dry_run and any(one.state == "lives" for one in find(engine)):
-            raise NotHad("a run is using images at the moment", where=engine.host, next_step="wait for its end")
+            raise Unavailable("a run is using images at the moment", where=engine.host, next_step="wait for its end")
         cache, dry_run = cache_folder(), options.dry_run
         gone = [
             *image_inventory.prune(engine, cache, stays, dry_run=dry_run),

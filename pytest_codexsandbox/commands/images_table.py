@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pytest_codexsandbox.environments.container.provision import image_request
-from pytest_codexsandbox.environments.container.provision.availability import Foresight
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.availability import ImageAvailability
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import Locked, LockFile
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 
@@ -39,13 +39,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 def rows(names: tuple[str, ...], cache: Path, images: Any) -> tuple[Row, ...]:
     """`images`: on an engine; None: what the lock file says."""
-    locked, foresight = LockFile(cache).read(), Foresight(cache)
+    locked, foresight = LockFile(cache).read(), ImageAvailability(cache)
     return tuple(_row(name, locked, foresight, images) for name in names)
 
 
-def _row(name: str, locked: Locked, foresight: Foresight, images: Any) -> Row:
+def _row(name: str, locked: Locked, foresight: ImageAvailability, images: Any) -> Row:
     image = SHIPPED.image(name)
-    wants = [Wanted(image=image, bubblewrap=one) for one in ((True, False) if image.bubblewrap else (False,))]
+    wants = [ImageRequest(image=image, bubblewrap=one) for one in ((True, False) if image.bubblewrap else (False,))]
     variants = tuple(_variant(want, locked, foresight, images) for want in wants)
     bases = locked.bases.get(image_request.base_digest(image), {}).values()
     base = next(iter(sorted(bases, key=lambda one: one.made, reverse=True)), None)
@@ -61,7 +61,7 @@ def _row(name: str, locked: Locked, foresight: Foresight, images: Any) -> Row:
     )  # fmt: skip
 
 
-def _variant(want: Wanted, locked: Locked, foresight: Foresight, images: Any) -> Variant:
+def _variant(want: ImageRequest, locked: Locked, foresight: ImageAvailability, images: Any) -> Variant:
     made = locked.images.get(image_request.digest(want), {}).values()
     there = images.seen(want) if images else next((one.image for one in made), "")
     if not there:

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.commands.argument_types import filled
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators.required_paths import need_programs
 from pytest_codexsandbox.harness import option_values, planner
 from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
-from pytest_codexsandbox.harness.planner import Known
+from pytest_codexsandbox.harness.planner import PlanningFacts
 from pytest_codexsandbox.matrix import generator_cells
 from pytest_codexsandbox.matrix.expand import Expanded
-from pytest_codexsandbox.matrix.generator_cells import Writers, axis
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, axis
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile
-from pytest_codexsandbox.matrix.plan import Sides
+from pytest_codexsandbox.matrix.plan import DoorPolicies
 from pytest_codexsandbox.matrix.select import Selection, split
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -61,15 +61,15 @@ def selection(options: argparse.Namespace, matrix: MatrixFile) -> Selection:
     return Selection(only=tuple(options.codex_only), skip=tuple(options.codex_skip), without=matrix.skip)
 
 
-def known(options: argparse.Namespace, matrix: MatrixFile) -> Known:
-    return planner.look(
+def known(options: argparse.Namespace, matrix: MatrixFile) -> PlanningFacts:
+    return planner.gather_facts(
         matrix, Path(options.codex_report_dir or REPORT_DIR), subjects=subjects(options, matrix), hosts=hosts(options)
     )
 
 
-def expanded(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Expanded:
+def expanded(options: argparse.Namespace, matrix: MatrixFile, known: PlanningFacts) -> Expanded:
     texts = generators(options, matrix)
-    return planner.expanded(
+    return planner.expand_cells(
         matrix, subjects(options, matrix), known, pairs=pairs(options), hosts=hosts(options),
         generators=axis(texts, writers(options, matrix)) if texts else (),
     )  # fmt: skip
@@ -79,13 +79,13 @@ def generators(options: argparse.Namespace, matrix: MatrixFile) -> tuple[str, ..
     return tuple(options.codex_generator) or matrix.generators
 
 
-def writers(options: argparse.Namespace, matrix: MatrixFile) -> Writers:
+def writers(options: argparse.Namespace, matrix: MatrixFile) -> GeneratorSet:
     found = generator_cells.writers(generators(options, matrix), beside=matrix.catalogue.beside, base=Path.cwd())
     need_programs(found)
     return found
 
 
-def sides(options: argparse.Namespace, matrix: MatrixFile) -> Sides | None:
+def sides(options: argparse.Namespace, matrix: MatrixFile) -> DoorPolicies | None:
     if not generators(options, matrix):
         return None
     return generator_cells.sides(writers(options, matrix), doors=matrix.doors, policies=matrix.policies)
@@ -99,8 +99,8 @@ def pairs(options: argparse.Namespace) -> int | None:
     return option_values.pairs(options.codex_pairs)
 
 
-def trimmed(options: argparse.Namespace, plan: Plan, known: Known) -> Plan:
-    return planner.trimmed(plan, option_values.budget(options.codex_budget), known)
+def trimmed(options: argparse.Namespace, plan: Plan, known: PlanningFacts) -> Plan:
+    return planner.apply_budget(plan, option_values.budget(options.codex_budget), known)
 
 
 def subjects(options: argparse.Namespace, matrix: MatrixFile) -> tuple[SubjectSpec, ...]:
@@ -115,5 +115,5 @@ def release(name: str) -> SubjectSpec:
         return SubjectSpec(label=name, release=name)
     found = installed()
     if found is None:
-        raise WrongInput("no Codex is installed here", next_step=INSTALL)
+        raise InputError("no Codex is installed here", next_step=INSTALL)
     return found

@@ -17,19 +17,19 @@ import msgspec
 
 from pytest_codexsandbox.commands import matrix_options
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators.third_party.download_estimate import forecast_of
 from pytest_codexsandbox.harness import option_conflicts
 from pytest_codexsandbox.harness.durations import work_of
-from pytest_codexsandbox.harness.planner import Known, here, seconds_of, stock
+from pytest_codexsandbox.harness.planner import PlanningFacts, local_environments, seconds_of, stock
 from pytest_codexsandbox.matrix import generator_cells, load, lockfile, scenario_index
-from pytest_codexsandbox.matrix.container_cells import Choice
+from pytest_codexsandbox.matrix.container_cells import CellChooser
 from pytest_codexsandbox.matrix.expand import arch_of
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.plan import digest, make
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.releases.download_estimate import forecast
 
 EXAMPLES: Final = (
@@ -83,9 +83,9 @@ def _tools(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> tuple
     )
 
 
-def planned(options: argparse.Namespace, matrix: MatrixFile, known: Known) -> Plan:
+def planned(options: argparse.Namespace, matrix: MatrixFile, known: PlanningFacts) -> Plan:
     expanded = matrix_options.expanded(options, matrix, known)
-    there = [promise for promise, _ in scenario_index.promises(shipped("scenarios"))]
+    there = [promise for promise, _ in scenario_index.promises(data_folder("scenarios"))]
     promises = [one for one in there if matrix_options.generators(options, matrix) or not one.of_generators]
     plan = make(
         matrix.preset, expanded.cells, promises, doors=matrix.doors, policies=matrix.policies,
@@ -131,18 +131,20 @@ def calls(plan: Plan) -> int:
 def update_lock(options: argparse.Namespace, matrix: MatrixFile) -> str:
     """As if everything could be had: a lock file is for every machine."""
     if options.codex_release or options.codex_bin:
-        raise WrongInput(
+        raise InputError(
             "--update-lock keeps what the matrix file asks for", next_step="leave the releases and binaries away"
         )
     strength = _strength(options, matrix)
     if not strength or matrix.containers is None or matrix.path is None:
-        raise WrongInput(
+        raise InputError(
             f"{matrix.preset} picks no cells: there is nothing to lock",
             next_step="write pairs = 2 into its [containers], or --codex-pairs 2",
         )
     path = lockfile.path_of(matrix.path)
     before = set(matrix.lock.cells) if matrix.lock else set()
-    rows = Choice(matrix, matrix_options.subjects(options, matrix), arch=arch_of(here())).to_lock(strength)
+    rows = CellChooser(matrix, matrix_options.subjects(options, matrix), arch=arch_of(local_environments())).to_lock(
+        strength
+    )
     lockfile.write(path, strength, rows)
     after = set(rows)
     return f"{path}: {len(after)} cells, {len(after - before)} of them new, {len(before - after)} gone"
@@ -153,7 +155,7 @@ def _unlocked(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> tu
     if plan.coverage is None or options.codex_release or options.codex_bin:
         return 0, 0
     choice, strength = (
-        Choice(matrix, matrix_options.subjects(options, matrix), arch=arch_of(here())),
+        CellChooser(matrix, matrix_options.subjects(options, matrix), arch=arch_of(local_environments())),
         _strength(options, matrix),
     )
     kept = {choice.id_of(row) for row in choice.locked(strength)}

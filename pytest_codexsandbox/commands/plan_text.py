@@ -9,11 +9,11 @@ import msgspec
 
 from pytest_codexsandbox.harness.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN, Work, in_words, work_of
 from pytest_codexsandbox.matrix.combinations import UNAVAILABLE
-from pytest_codexsandbox.model.artifact_status import Stock
+from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import AXES
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.releases.download_estimate import Forecast
 
 WIDTH: Final = 80
@@ -31,8 +31,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     tools: dict[str, Forecast] = {}  # generators that a registry has, by name
     learned: int = 0  # from how many runs
     unlocked: int = 0  # cells that were picked and are in no lock file
-    stock: tuple[Stock, ...] = ()  # what environments are made of
-    asked: tuple[Asked, ...] = ()  # before anything was planned
+    stock: tuple[ArtifactStatus, ...] = ()  # what environments are made of
+    asked: tuple[PlanQuery, ...] = ()  # before anything was planned
     stand_ins: int = 0  # cells that cover what those would that cannot be had here
 
 
@@ -181,7 +181,7 @@ def _amounts(megabytes: int, unknown: int) -> Iterator[str]:
         yield f"{many(unknown, 'release')} whose size nobody says"
 
 
-def _stock(stock: Sequence[Stock]) -> Iterator[str]:
+def _stock(stock: Sequence[ArtifactStatus]) -> Iterator[str]:
     for kind in dict.fromkeys(one.kind for one in stock):
         ready = [one.name for one in stock if one.kind == kind and one.ready]
         rest = [one for one in stock if one.kind == kind and not one.ready]
@@ -191,7 +191,7 @@ def _stock(stock: Sequence[Stock]) -> Iterator[str]:
         yield from wrapped(told + ", ".join(one.name for one in rest), "", "  ")
 
 
-def _asked(asked: Sequence[Asked]) -> Iterator[str]:
+def _asked(asked: Sequence[PlanQuery]) -> Iterator[str]:
     """Who answers, together; everybody else with what was said."""
     if not asked:
         return

@@ -35,12 +35,12 @@ from pytest_codexsandbox.commands.remedies_text import (
     proved_json,
 )
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, WrongInput
-from pytest_codexsandbox.harness.remedy_proof import DISTRO, Outcome, Starts, in_containers, prove
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, InputError
+from pytest_codexsandbox.harness.remedy_proof import DISTRO, ProofResult, Starts, in_containers, prove
 from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
-from pytest_codexsandbox.matrix.suggestions import known
-from pytest_codexsandbox.protocols import Say, Subject
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
+from pytest_codexsandbox.protocols import Notify, Subject
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
@@ -76,16 +76,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     choices = choose(options.names)
     if options.image and not options.write:
-        raise WrongInput("--image belongs to `remedies NAME --write FILE`")
+        raise InputError("--image belongs to `remedies NAME --write FILE`")
     if options.write and (options.prove or options.json):
-        raise WrongInput("--write goes with neither --prove nor --json")
+        raise InputError("--write goes with neither --prove nor --json")
     if options.write:
         print(written(choices, options.write, options.image or IMAGE))
         return 0
     if options.prove:
         return _prove(options, choices)
     if options.codex_bin or options.distro != DISTRO:
-        raise WrongInput("--codex-bin and --distro belong to `remedies --prove`")
+        raise InputError("--codex-bin and --distro belong to `remedies --prove`")
     print(json.dumps(listed_json(choices), indent=2) if options.json else "\n".join(listed(choices)))
     return 0
 
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 def _prove(options: argparse.Namespace, choices: Sequence[Choice]) -> int:
     """Each outcome is shown when it is there: whoever breaks off has what was found until then."""
     if options.distro not in (distros := SHIPPED.values(DISTROS)):
-        raise WrongInput(f"there is no distribution {options.distro!r}", why=known(options.distro, distros))
+        raise InputError(f"there is no distribution {options.distro!r}", why=did_you_mean(options.distro, distros))
     started, outcomes, here = time.monotonic(), [], dict[str, str]()
     if any(choice.proofs for choice in choices):
         subject = _codex(options)
@@ -113,7 +113,7 @@ def _prove(options: argparse.Namespace, choices: Sequence[Choice]) -> int:
     return code(outcomes, unshown)
 
 
-def code(outcomes: Sequence[Outcome], unshown: Sequence[str]) -> int:
+def code(outcomes: Sequence[ProofResult], unshown: Sequence[str]) -> int:
     """The worst first: a remedy that does not do what people are told is worse than one of which nobody knows."""
     if not outcomes:
         return _NOTHING
@@ -121,7 +121,7 @@ def code(outcomes: Sequence[Outcome], unshown: Sequence[str]) -> int:
     return _DIFFERS if "differs" in states else _NOT_TOLD if "not told" in states or unshown else 0
 
 
-def not_shown(choices: Sequence[Choice], outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+def not_shown(choices: Sequence[Choice], outcomes: Sequence[ProofResult]) -> tuple[str, ...]:
     """Causes that were named, and for which no environment failed that a remedy was tried in."""
     seen = {cause for one in outcomes if one.state != "not told" for cause in one.causes}
     asked = dict.fromkeys(cause for choice in choices for cause in choice.asked)
@@ -131,10 +131,10 @@ def not_shown(choices: Sequence[Choice], outcomes: Sequence[Outcome]) -> tuple[s
 # ---- proving
 def _codex(options: argparse.Namespace) -> Subject:
     if not sys.platform.startswith("linux"):
-        raise WrongInput(f"{_NOTHING_PROVED}this is {sys.platform}", why=NEEDS_LINUX)
+        raise InputError(f"{_NOTHING_PROVED}this is {sys.platform}", why=NEEDS_LINUX)
     spec = candidate(options.codex_bin) if options.codex_bin else installed()
     if spec is None:
-        raise WrongInput(f"{_NOTHING_PROVED}no Codex is installed beside this Python", next_step=INSTALL)
+        raise InputError(f"{_NOTHING_PROVED}no Codex is installed beside this Python", next_step=INSTALL)
     return resolve(spec, cache=cache_folder())
 
 
@@ -143,26 +143,26 @@ def _engine() -> dict[str, str]:
     try:
         from pytest_codexsandbox.environments.container.engine import Engine
     except ImportError as problem:
-        raise WrongInput(f"{_NOTHING_PROVED}the Python package of containers is missing", next_step=DOCKER) from problem
+        raise InputError(f"{_NOTHING_PROVED}the Python package of containers is missing", next_step=DOCKER) from problem
     try:
         with Engine() as engine:
             about: dict[str, Any] = engine.about()
             name = "Podman" if engine.podman else "Docker"
     except CodexSandboxError as fault:
-        raise MachineFault(
+        raise HarnessError(
             f"{_NOTHING_PROVED}{fault.what}", where=fault.where, why=fault.why, next_step=fault.next_step
         ) from fault
     return {"kernel": str(about.get("KernelVersion", "")), name: str(about.get("EngineVersion", ""))}
 
 
-def _proved(choices: Sequence[Choice], subject: Subject, distro: str) -> Iterator[Outcome]:
+def _proved(choices: Sequence[Choice], subject: Subject, distro: str) -> Iterator[ProofResult]:
     with workbench("remedies") as folder:
         rehearsed = in_containers(subject, folder, distro=distro, say=tell)
         starts = Starts(rehearsed, [one for choice in choices for one in choice.proofs])
         yield from proved(choices, starts, distro=distro, say=tell)
 
 
-def proved(choices: Sequence[Choice], starts: Starts, *, distro: str = DISTRO, say: Say) -> Iterator[Outcome]:
+def proved(choices: Sequence[Choice], starts: Starts, *, distro: str = DISTRO, say: Notify) -> Iterator[ProofResult]:
     """One after the other: whoever breaks off has what was found until then."""
     pairs = [(choice.remedy, proof) for choice in choices for proof in choice.proofs]
     for place, (remedy, proof) in enumerate(pairs, 1):

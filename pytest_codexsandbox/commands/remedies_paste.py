@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pytest_codexsandbox.commands.remedies_selection import Choice
 from pytest_codexsandbox.diagnosis.remedies import Remedy
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.registry import data_folder
 
 
 def filter_text(remedy: Remedy) -> str:
     """Return the text of its filter, from the checkout or from the wheel's copy."""
-    return (shipped("matrix") / "profiles" / "seccomp" / remedy.filter).read_text(encoding="utf-8")
+    return (data_folder("matrix") / "profiles" / "seccomp" / remedy.filter).read_text(encoding="utf-8")
 
 
 def written(choices: Sequence[Choice], path: str, image: str) -> str:
@@ -28,12 +28,12 @@ def _the_one(choices: Sequence[Choice], image: str) -> Remedy:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise WrongInput(
+        raise InputError(
             "no filter of system calls belongs to this", why="nothing is to be written",
             next_step=_without_filter([choice.remedy for choice in choices], image),
         )  # fmt: skip
     names = [one.name for one in found]
-    raise WrongInput(
+    raise InputError(
         "--write writes the filter of one remedy", why=f"{len(names)} have one: {', '.join(names)}",
         next_step=f"codexsandbox remedies {names[0]} --write seccomp.json",
     )  # fmt: skip
@@ -50,9 +50,9 @@ def _write(path: Path, text: str) -> None:
     """Keep a file of the user's: only the same text is written over."""
     try:
         if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
-            raise WrongInput("a file of that name is there already, and it is another one", where=str(path),
+            raise InputError("a file of that name is there already, and it is another one", where=str(path),
                              next_step="name another file, or remove this one")  # fmt: skip
         path.write_text(text, encoding="utf-8")
     except OSError as problem:
-        raise WrongInput("the filter cannot be written", where=str(path), why=problem.strerror or str(problem),
+        raise InputError("the filter cannot be written", where=str(path), why=problem.strerror or str(problem),
                          next_step="name a file in a folder that you may write to") from problem  # fmt: skip

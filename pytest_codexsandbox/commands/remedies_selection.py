@@ -7,9 +7,9 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.diagnosis.remedies import Proof, Remedy, remedies
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 
 _LIST = "codexsandbox remedies   (all of them)"
 
@@ -23,14 +23,14 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(names: Sequence[str]) -> tuple[Choice, ...]:
-    """All without names. WrongInput for a name, or a glob, that no remedy, cause or failing profile has."""
+    """All without names. InputError for a name, or a glob, that no remedy, cause or failing profile has."""
     if not names:
         return tuple(Choice(remedy=one, causes=one.causes, proofs=one.proofs) for one in remedies())
     found: dict[str, Choice] = {}
     for name in names:
         choices = [choice for remedy in remedies() if (choice := _of(remedy, name))]
         if not choices:
-            raise WrongInput(f"no remedy is known for {name!r}", why=_why(name), next_step=_LIST)
+            raise InputError(f"no remedy is known for {name!r}", why=_why(name), next_step=_LIST)
         for choice in choices:
             earlier = found.get(choice.remedy.name)
             found[choice.remedy.name] = _both(earlier, choice) if earlier else choice
@@ -67,4 +67,6 @@ def _why(name: str) -> str:
         return "it is a profile; no remedy was tried in it"
     every = remedies()
     profiles = (proof.before.profile for one in every for proof in one.proofs)
-    return known(name, {*profiles, *(one.name for one in every), *(cause for one in every for cause in one.causes)})
+    return did_you_mean(
+        name, {*profiles, *(one.name for one in every), *(cause for one in every for cause in one.causes)}
+    )

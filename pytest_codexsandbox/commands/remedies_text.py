@@ -13,10 +13,10 @@ from pytest_codexsandbox.diagnosis.bubblewrap_family import listed as families_l
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.diagnosis.remedies import ORDER, Proof, Remedy, proved_with
 from pytest_codexsandbox.diagnosis.remedy_text import ANYWHERE, Where, price, shown
-from pytest_codexsandbox.harness.remedy_proof import Outcome
+from pytest_codexsandbox.harness.remedy_proof import ProofResult
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.headlines import many
+from pytest_codexsandbox.reports.headlines import plural
 
 _WIDTH: Final = 100
 FILTER_FILE: Final = "seccomp.json"  # what the text of a remedy calls it
@@ -85,7 +85,7 @@ def _outcome(remedy: Remedy, cause: str) -> str:
     return "; ".join(f"{_TURNS[turns]} with {families_listed(found)}" for turns, found in families.items())
 
 
-def arrow(proof: Proof | Outcome, *, synthetic: bool) -> str:
+def arrow(proof: Proof | ProofResult, *, synthetic: bool) -> str:
     return f"{proof.before.words}{' (synthetic)' if synthetic else ''} → {proof.after.words}"
 
 
@@ -114,7 +114,7 @@ def here_line(here: Mapping[str, str]) -> str:
     return "\n".join(_wrapped("", ", ".join(f"{name} {value}" for name, value in here.items())))
 
 
-def outcome_lines(one: Outcome) -> Iterator[str]:
+def outcome_lines(one: ProofResult) -> Iterator[str]:
     """From what to what, then what was found on either side."""
     yield from _wrapped(f"{one.remedy}  ", arrow(one, synthetic=one.synthetic))
     if one.state == "not told":
@@ -133,10 +133,10 @@ def host_lines(remedies: Sequence[Remedy]) -> Iterator[str]:
         yield from _wrapped("    not applied: ", IN_A_VM + shown)
 
 
-def closing(outcomes: Sequence[Outcome], host: Sequence[Remedy], unshown: Sequence[str], seconds: float) -> str:
+def closing(outcomes: Sequence[ProofResult], host: Sequence[Remedy], unshown: Sequence[str], seconds: float) -> str:
     count = {state: sum(one.state == state for one in outcomes) for state in _STATES}
     parts = [
-        f"{count['as recorded']} of {many(len(outcomes), 'proof')} as recorded" if outcomes else "nothing was proved"
+        f"{count['as recorded']} of {plural(len(outcomes), 'proof')} as recorded" if outcomes else "nothing was proved"
     ]
     parts += [f"{count['differs']} NOT AS RECORDED"] if count["differs"] else []
     parts += [f"{count['not told']} not proved here"] if count["not told"] else []
@@ -165,7 +165,7 @@ def _as_data(choice: Choice) -> dict[str, Any]:
 
 
 def proved_json(
-    outcomes: Sequence[Outcome], host: Sequence[Remedy], unshown: Sequence[str], here: Mapping[str, str]
+    outcomes: Sequence[ProofResult], host: Sequence[Remedy], unshown: Sequence[str], here: Mapping[str, str]
 ) -> dict[str, Any]:
     return {
         "here": dict(here),

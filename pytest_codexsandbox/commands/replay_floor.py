@@ -20,15 +20,15 @@ import msgspec
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.doors.placeholders import plan_word, read_plan_word
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.errors import HarnessError, InputError
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment
-from pytest_codexsandbox.registry import plugged
-from pytest_codexsandbox.reports.headlines import incomplete, many
+from pytest_codexsandbox.registry import load_plugin
+from pytest_codexsandbox.reports.headlines import incomplete, plural
 
 EXAMPLES: Final = (
     "codexsandbox replay-floor .codexsandbox/2026-11-18T09-41-00/journal.ndjson",
@@ -62,15 +62,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.repeat < 1:
-        raise WrongInput(f"--repeat {options.repeat} is no number of rounds", why="at least 1")
+        raise InputError(f"--repeat {options.repeat} is no number of rounds", why="at least 1")
     journal = read(options.journal)
     calls = replayable(journal.calls)
     if not calls:
-        raise WrongInput(
+        raise InputError(
             "nothing to replay: no call was recorded", where=str(options.journal),
             why=incomplete(journal, journal.states()), next_step="run again: pytest --codex-matrix",
         )  # fmt: skip
-    local = plugged("backends", "local")()
+    local = load_plugin("backends", "local")()
     with workbench("replay") as folder, local.open(this_machine(), folder / "e", say=tell) as here:
         floor = measure(here, calls, options.repeat)
     print(_as_json(floor) if options.json else _as_text(floor))
@@ -111,7 +111,7 @@ def replay(environment: Environment, call: CallLine) -> float:
     finally:
         environment.clear(world)
     if ended.ended in ("not-started", "lost"):
-        raise MachineFault("a recorded call cannot be replayed", where=call.id, why=ended.error)
+        raise HarnessError("a recorded call cannot be replayed", where=call.id, why=ended.error)
     return ended.seconds
 
 
@@ -176,7 +176,7 @@ def _as_json(floor: Floor) -> str:
 def _as_text(floor: Floor) -> str:
     rounds, low, high = len(floor.rounds), min(floor.rounds), max(floor.rounds)
     return (
-        f"floor  {floor.median:.2f} s for {many(floor.calls, 'call')} (median of {rounds}, {low:.2f} to {high:.2f}); "
+        f"floor  {floor.median:.2f} s for {plural(floor.calls, 'call')} (median of {rounds}, {low:.2f} to {high:.2f}); "
         f"in Codex {floor.codex_median:.2f} s for {floor.codex_calls}\n"
         f"run    {floor.recorded:.2f} s in the same calls when they were recorded; "
         f"in Codex {floor.codex_recorded:.2f} s"

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.diagnosis.explain import with_alone
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.diagnosis.explain import with_bare_tools
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.journal.store import read
-from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.registry import load_plugin
 from pytest_codexsandbox.reports import by_generator, terminal
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.headlines import contradiction
@@ -59,10 +59,10 @@ def run(options: argparse.Namespace) -> int:
     formats = _formats(options)
     target = Path(options.output) if options.output else None
     if len(formats) > 1 and (target is None or (target.exists() and not target.is_dir())):
-        raise WrongInput(
+        raise InputError(
             "several formats need a folder", where=f"--format {options.format}", next_step="add: -o reports/"
         )
-    journal = with_alone(private(read(options.journal)))
+    journal = with_bare_tools(private(read(options.journal)))
     folder = _folder(options.journal)
 
     def render(name: str, *, screen: bool) -> str:
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     return _trust(journal)
 
 
-def _trust(journal: Journal) -> int:
+def _trust(journal: ReadJournal) -> int:
     """Returns the exit code. A report in a file may not be read at once: its fault is said here as well."""
     missing = contradiction(journal, journal.states())
     if missing:
@@ -93,9 +93,9 @@ def _trust(journal: Journal) -> int:
 
 def _need_generators(options: argparse.Namespace) -> None:
     if options.readme and not options.by:
-        raise WrongInput("--readme is a block about generators", next_step="add: --by generator")
+        raise InputError("--readme is a block about generators", next_step="add: --by generator")
     if options.readme and options.format not in (None, "markdown"):
-        raise WrongInput("--readme is made as Markdown only", where=f"--format {options.format}",
+        raise InputError("--readme is made as Markdown only", where=f"--format {options.format}",
                          next_step="leave --format out")  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def _formats(options: argparse.Namespace) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in options.format.split(",")))
     unknown = [name for name in names if name not in FILES]
     if unknown:
-        raise WrongInput(
+        raise InputError(
             f"there is no report format {unknown[0]!r}", where="--format", why=f"known: {', '.join(FILES)}"
         )
     return names
@@ -119,13 +119,13 @@ def _folder(journal: str) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _rendered(name: str, journal: Journal, folder: Path, verbosity: int, *, screen: bool) -> str:
+def _rendered(name: str, journal: ReadJournal, folder: Path, verbosity: int, *, screen: bool) -> str:
     if name != "terminal":
-        return str(plugged("reporters", name)(journal, folder))
+        return str(load_plugin("reporters", name)(journal, folder))
     return terminal.render(journal, verbosity=verbosity, folder=folder, **_screen(screen=screen))
 
 
-def _by_generator(name: str, journal: Journal, *, screen: bool) -> str:
+def _by_generator(name: str, journal: ReadJournal, *, screen: bool) -> str:
     match name:
         case "markdown":
             return by_generator.markdown_of(journal)
@@ -133,7 +133,7 @@ def _by_generator(name: str, journal: Journal, *, screen: bool) -> str:
             return msgspec.json.format(msgspec.json.encode(by_generator.as_data(by_generator.blocks(journal)))).decode()
         case "terminal":
             return by_generator.render(journal, **_screen(screen=screen))
-    raise WrongInput(
+    raise InputError(
         f"--by generator is not made as {name}", where="--format", why="known: terminal, markdown, json",
         next_step="the html report has its generators without --by",
     )  # fmt: skip
@@ -162,7 +162,7 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         put(path, text)
     except OSError as error:
-        raise WrongInput(
+        raise InputError(
             "the report cannot be written",
             where=str(path),
             why=error.strerror or str(error),

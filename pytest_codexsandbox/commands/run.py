@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.load import offered
 
 EXAMPLES: Final = (
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 def pytest_words(preset: str, rest: Sequence[str]) -> tuple[str, ...]:
     given = [word for word in rest if word == _FLAG or word.startswith(f"{_FLAG}=")]
     if preset and given:
-        raise WrongInput(f"--preset {preset} and {given[0]} contradict each other", next_step="give one of them")
+        raise InputError(f"--preset {preset} and {given[0]} contradict each other", next_step="give one of them")
     if given:
         return tuple(rest)
     _refuse_lone_preset(rest)
@@ -52,6 +52,6 @@ def _refuse_lone_preset(rest: Sequence[str]) -> None:
     for before, word in zip(("", *rest), rest, strict=False):
         named = word in known or word.endswith(".toml")
         if named and not before.startswith("-") and not (word in known and Path(word).exists()):
-            raise WrongInput(
+            raise InputError(
                 f"{word!r} stands where pytest expects a path to tests", next_step=f"codexsandbox run --preset {word}"
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_codexsandbox.environments.run_dirs import claim
 from pytest_codexsandbox.environments.sweep import find, sweep
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.cache_files import remove
 
@@ -30,7 +30,7 @@ def workbench(name: str) -> Iterator[Path]:
         folder.mkdir(mode=0o700, parents=True)
         claim(folder)
     except OSError as error:
-        raise MachineFault(
+        raise HarnessError(
             "no folder for the sandbox's world can be made", where=str(folder), why=error.strerror or str(error),
             next_step="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory",
         ) from error  # fmt: skip

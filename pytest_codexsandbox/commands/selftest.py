@@ -21,10 +21,10 @@ import msgspec
 from pytest_codexsandbox.commands import selftest_generators, selftest_table
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness.batteries import group_of
-from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
-from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
+from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.matrix.plan import WHOLE, rides
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
@@ -34,10 +34,10 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.selftest import AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, Fake, subject
-from pytest_codexsandbox.selftest.kill_rules import OWN, STANDING, Fault, Killing, faults, is_wanted
+from pytest_codexsandbox.selftest.kill_rules import OWN, STANDING, Fault, KillResult, faults, is_wanted
 
 EXAMPLES: Final = (
     "codexsandbox selftest",
@@ -60,7 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    everything = scenario_index.promises(shipped("scenarios"))
+    everything = scenario_index.promises(data_folder("scenarios"))
     pairs = select(options.only, everything)
     named, writers = divided(options.subject)
     fakes = about(named, pairs, everything) if named else ()
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         print("\n".join(f"{fake.name:<26} {fake.wrong or 'keeps every promise'}" for fake in (*fakes, *writers)))
         return 0
     if not sys.platform.startswith("linux"):
-        raise WrongInput("selftest starts processes as Linux does", why=NEEDS_LINUX)
+        raise InputError("selftest starts processes as Linux does", why=NEEDS_LINUX)
     started = time.monotonic()
     at_doors = {door: through(door, fakes, pairs, everything) for door in OPEN_DOORS}
     with progress(total=len(fakes) + len(writers) + sum(map(len, at_doors.values()))) as say:
@@ -83,13 +83,13 @@ def run(options: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-def _elsewhere(others: Mapping[str, Killing], *, whole: bool) -> Iterator[Fault]:
+def _elsewhere(others: Mapping[str, KillResult], *, whole: bool) -> Iterator[Fault]:
     """At other doors few subjects are asked; of generators all are."""
     for name, killing in others.items():
         yield from _faults(name, killing, whole=whole)
 
 
-def _faults(name: str, killing: Killing, *, whole: bool = False) -> tuple[Fault, ...]:
+def _faults(name: str, killing: KillResult, *, whole: bool = False) -> tuple[Fault, ...]:
     return faults(killing, whole=whole) if name == GENERATORS else at(killing)
 
 
@@ -107,7 +107,7 @@ def chosen(names: Iterable[str], fakes: tuple[Fake, ...]) -> tuple[Fake, ...]:
     wanted, known = list(names), {fake.name for fake in fakes}
     for name in wanted:
         if name not in known:
-            raise WrongInput(f"there is no subject {name!r}", why=f"known: {', '.join(sorted(known))}",
+            raise InputError(f"there is no subject {name!r}", why=f"known: {', '.join(sorted(known))}",
                              next_step="codexsandbox selftest --list")  # fmt: skip
     return tuple(fake for fake in fakes if fake.name in wanted) if wanted else fakes
 
@@ -120,7 +120,7 @@ def select(glob: str, pairs: Pairs) -> Pairs:
         if fnmatchcase(pair[0].id, glob) and pair[0].topic not in OWN and not pair[0].of_generators
     )
     if not found:
-        raise WrongInput(f"no promise matches {glob!r}", why="ids are topic.promise", next_step="codexsandbox plan")
+        raise InputError(f"no promise matches {glob!r}", why="ids are topic.promise", next_step="codexsandbox plan")
     return found
 
 
@@ -146,7 +146,7 @@ def riding(pairs: Pairs, door: str) -> Pairs:
     return tuple(pair for pair in pairs if rides(pair[0], door))
 
 
-def at(killing: Killing) -> tuple[Fault, ...]:
+def at(killing: KillResult) -> tuple[Fault, ...]:
     """What is wrong at another door, with its name."""
     door = next((key.door for records in killing.records.values() for key in records), "")
     return tuple(msgspec.structs.replace(fault, who=f"{fault.who} by {door}") for fault in faults(killing, whole=False))
@@ -155,17 +155,17 @@ def at(killing: Killing) -> tuple[Fault, ...]:
 def kill(
     fakes: tuple[Fake, ...], pairs: Pairs, at_doors: Mapping[str, tuple[Fake, ...]] = NO_DOORS, *,
     say: Say = lambda name: None,
-) -> tuple[Killing, dict[str, Killing]]:  # fmt: skip
+) -> tuple[KillResult, dict[str, KillResult]]:  # fmt: skip
     """Rehearse every subject, in one environment and with one set of controls: by the first door, by each other."""
     with workbench("selftest") as folder, rehearsals(pairs, folder) as records_of:
 
-        def killing(door: str, chosen: tuple[Fake, ...]) -> Killing:
+        def killing(door: str, chosen: tuple[Fake, ...]) -> KillResult:
             records = {}
             for fake in chosen:
                 say(fake.name)
                 records[fake.name] = records_of(fake, door)
             promises = tuple(promise for promise, _ in riding(pairs, door))
-            return Killing(fakes=chosen, promises=promises, records=records)
+            return KillResult(fakes=chosen, promises=promises, records=records)
 
         return killing(WHOLE, fakes), {door: killing(door, chosen) for door, chosen in at_doors.items() if chosen}
 
@@ -177,12 +177,12 @@ def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake, str], dic
     binaries = folder / "subjects"
     binaries.mkdir(mode=0o700)
     environment = this_machine()
-    options = BenchOptions(folder=folder, cache=folder)
+    options = ObservationCacheOptions(folder=folder, cache=folder)
     with controls(pairs, environment, options) as bench:
 
         def records_of(fake: Fake, door: str) -> dict[Key, Record]:
             patient = msgspec.structs.replace(options, timeout_scale=fake.patience)
-            return rehearse(
+            return run_promises(
                 riding(pairs, door), fake.policies, subject(binaries, fake), environment=environment, options=patient,
                 door=door, exempt_from_start=True, bench=bench, wanted=lambda key: is_wanted(fake, promises, key),
             )  # fmt: skip
@@ -191,7 +191,9 @@ def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake, str], dic
 
 
 @contextmanager
-def controls(pairs: Pairs, environment: EnvironmentSpec, options: BenchOptions) -> Iterator[Bench]:
+def controls(
+    pairs: Pairs, environment: EnvironmentSpec, options: ObservationCacheOptions
+) -> Iterator[ObservationCache]:
     promises = tuple(promise for promise, _ in pairs)
     good = subject(options.folder / "subjects", GOOD)
     cell = Cell(environment=environment, subject=good.spec)
@@ -202,7 +204,7 @@ def controls(pairs: Pairs, environment: EnvironmentSpec, options: BenchOptions) 
         if policy in POLICIES
     )
     plan = Plan(preset="selftest", cells=(cell,), promises=promises, keys=keys)
-    bench = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: good, say=tell)
+    bench = ObservationCache(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: good, say=tell)
     try:
         for group in dict.fromkeys(group_of(promise) for promise in promises):
             bench.control(cell, group)
@@ -229,7 +231,7 @@ def progress(*, total: int) -> Iterator[Say]:
 
 
 def as_text(
-    killing: Killing, others: Mapping[str, Killing], found: tuple[Fault, ...], seconds: float, *, verbose: bool
+    killing: KillResult, others: Mapping[str, KillResult], found: tuple[Fault, ...], seconds: float, *, verbose: bool
 ) -> str:
     matrix = selftest_table.whole(killing) if verbose else selftest_table.compact(killing)
     generators = others.get(GENERATORS)
@@ -245,7 +247,7 @@ def _door(name: str) -> str:
 
 
 def as_json(
-    killing: Killing, others: Mapping[str, Killing], found: tuple[Fault, ...], seconds: float, *, verbose: bool
+    killing: KillResult, others: Mapping[str, KillResult], found: tuple[Fault, ...], seconds: float, *, verbose: bool
 ) -> str:
     return json.dumps(
         {
@@ -259,7 +261,7 @@ def as_json(
     )
 
 
-def _subject(killing: Killing, fake: Fake) -> dict[str, Any]:
+def _subject(killing: KillResult, fake: Fake) -> dict[str, Any]:
     said = [
         {"promise": key.promise, "case": key.case, "policy": key.policy, "verdict": record.verdict.value,
          "direction": record.direction, "reason": record.reason}

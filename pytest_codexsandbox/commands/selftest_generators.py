@@ -13,13 +13,13 @@ from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.generators.bad.catalogue import BAD, USER, Bad
 from pytest_codexsandbox.harness.baseline_checks import STANDING
-from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop
+from pytest_codexsandbox.harness.generators.case_cache import CaseCache
 from pytest_codexsandbox.harness.generators.factory import open_workshop
-from pytest_codexsandbox.harness.generators.trial import RealWriting
-from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
+from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
 from pytest_codexsandbox.harness.trial_runner import run_promise
 from pytest_codexsandbox.matrix import generator_files, generator_specs, scenario_index
-from pytest_codexsandbox.matrix.generator_cells import DOOR, Writers
+from pytest_codexsandbox.matrix.generator_cells import DOOR, GeneratorSet
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.generator import Case
 from pytest_codexsandbox.model.generator_spec import Generator
@@ -29,11 +29,11 @@ from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.selftest.fake import Fake
-from pytest_codexsandbox.selftest.kill_rules import Killing
+from pytest_codexsandbox.selftest.kill_rules import KillResult
 
 GOOD: Final = "good"
 REACHED: Final = "REACHED"  # printed by those that get what no generator may get
@@ -44,7 +44,7 @@ Say = Callable[[str], None]
 
 def promises() -> Pairs:
     """Those about generators; the standing one is proved by this command as a whole."""
-    found = scenario_index.promises(shipped("scenarios"))
+    found = scenario_index.promises(data_folder("scenarios"))
     return tuple(pair for pair in found if pair[0].of_generators and pair[0].topic not in STANDING)
 
 
@@ -62,7 +62,7 @@ def _caught_by(bad: Bad) -> tuple[str, ...]:
     return (PREVENTED,) if bad.kind == "prevented" else bad.caught_by
 
 
-def kill(chosen: Iterable[Fake], *, say: Say) -> Killing:
+def kill(chosen: Iterable[Fake], *, say: Say) -> KillResult:
     """Each is asked what it must be caught by; the good one everything."""
     asked = tuple(chosen)
     pairs = promises()
@@ -76,11 +76,11 @@ def kill(chosen: Iterable[Fake], *, say: Say) -> Killing:
             records[fake.name] = dict(_asked(shop, cell, bad, own))
     about = {key.promise for one in records.values() for key in one}
     there = tuple(promise for promise, _ in pairs if promise.id in about)
-    return Killing(fakes=asked, promises=there, records=records)
+    return KillResult(fakes=asked, promises=there, records=records)
 
 
 def _asked(
-    shop: RealWorkshop, cell: Cell, bad: Bad | None, pairs: Iterable[tuple[Promise, Callable[..., object]]]
+    shop: CaseCache, cell: Cell, bad: Bad | None, pairs: Iterable[tuple[Promise, Callable[..., object]]]
 ) -> Iterator[tuple[Key, Record]]:
     for promise, function in pairs:
         for case in _cases(promise, bad):
@@ -101,9 +101,9 @@ def _cases(promise: Promise, bad: Bad | None) -> tuple[str, ...]:
 
 
 def _record(
-    shop: RealWorkshop, key: Key, promise: Promise, function: Callable[..., object], cell: Cell, bad: Bad | None
+    shop: CaseCache, key: Key, promise: Promise, function: Callable[..., object], cell: Cell, bad: Bad | None
 ) -> Record:
-    writing = RealWriting(key, promise, cell=cell, workshop=shop)
+    writing = RealGeneratorTrial(key, promise, cell=cell, workshop=shop)
     try:
         if bad is not None and bad.kind == "prevented":
             return _prevented(shop, key, cell)
@@ -115,7 +115,7 @@ def _record(
     )
 
 
-def _prevented(shop: RealWorkshop, key: Key, cell: Cell) -> Record:
+def _prevented(shop: CaseCache, key: Key, cell: Cell) -> Record:
     """The walls catch it: it reached for something, and did not say that it got it."""
     story, _ = shop.story(cell, key.case)
     said = story.first.stdout + story.first.stderr
@@ -125,7 +125,7 @@ def _prevented(shop: RealWorkshop, key: Key, cell: Cell) -> Record:
 
 
 @contextmanager
-def _workshop(folder: Path) -> Iterator[tuple[RealWorkshop, Callable[[str], Cell]]]:
+def _workshop(folder: Path) -> Iterator[tuple[CaseCache, Callable[[str], Cell]]]:
     environment, writers = this_machine(), _writers()
     spec = installed() or SubjectSpec(label="none")
 
@@ -136,8 +136,8 @@ def _workshop(folder: Path) -> Iterator[tuple[RealWorkshop, Callable[[str], Cell
         return Cell(environment=environment, subject=own)
 
     plan = Plan(preset="selftest", cells=(cell_of(GOOD),), promises=(), keys=())
-    options = BenchOptions(folder=folder / "environment", cache=cache_folder())
-    bench = Bench(plan, options, emit=lambda line: None, resolve=resolve, say=tell)
+    options = ObservationCacheOptions(folder=folder / "environment", cache=cache_folder())
+    bench = ObservationCache(plan, options, emit=lambda line: None, resolve=resolve, say=tell)
     try:
         shop = open_workshop(
             bench, writers, folder=folder / "generators", unconfined=False, emit=lambda line: None
@@ -150,14 +150,14 @@ def _workshop(folder: Path) -> Iterator[tuple[RealWorkshop, Callable[[str], Cell
         bench.close()
 
 
-def _writers() -> Writers:
+def _writers() -> GeneratorSet:
     bad = {one.name: _generator(one.name, one.run, one) for one in BAD}
     shipped_ones = {name: generator_specs.of_declaration(name) for name in generator_files.files()}
     cases = (
         Case(id=GOOD, why="an ordinary file", config=USER),
         *(Case(id=one.name, why=one.wrong, config=one.config, link=one.link, wish=one.wish) for one in BAD),
     )
-    return Writers(generators={**shipped_ones, **bad}, asked=tuple(bad), cases=cases, others=())
+    return GeneratorSet(generators={**shipped_ones, **bad}, asked=tuple(bad), cases=cases, others=())
 
 
 def _generator(name: str, run: str, bad: Bad) -> Generator:

@@ -6,7 +6,7 @@ from typing import Final
 
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
 from pytest_codexsandbox.selftest.fake import Fake
-from pytest_codexsandbox.selftest.kill_rules import OWN, Fault, Killing, not_asked
+from pytest_codexsandbox.selftest.kill_rules import OWN, Fault, KillResult, not_asked
 
 WIDTH: Final = 80
 _NAME: Final = 44  # columns for a promise
@@ -15,7 +15,7 @@ _LEGEND: Final = (
 )
 
 
-def compact(killing: Killing) -> str:
+def compact(killing: KillResult) -> str:
     """Each promise, and the mutants that it is there to catch; of those that it catches besides, the number."""
     lines = [f"{'promise':<{_NAME}}catches"]
     excused = not_asked(killing)
@@ -25,7 +25,7 @@ def compact(killing: Killing) -> str:
     return "\n".join(lines)
 
 
-def _catch(killing: Killing, promise: str) -> str:
+def _catch(killing: KillResult, promise: str) -> str:
     caught = [fake for fake in killing.fakes if killing.caught(fake, promise)]
     named = [fake.name for fake in caught if promise in fake.caught_by]
     more = len(caught) - len(named)
@@ -36,7 +36,7 @@ def _none(promise: str, excused: dict[str, str]) -> str:
     return f"- {excused[promise]}" if promise in excused else "NOTHING"
 
 
-def whole(killing: Killing) -> str:
+def whole(killing: KillResult) -> str:
     """Every pair, in blocks of as many subjects as fit."""
     blocks = [_block(killing, fakes) for fakes in _fitting(killing.fakes)]
     return "\n\n".join([*blocks, textwrap.fill(_LEGEND, WIDTH)])
@@ -54,12 +54,12 @@ def _fitting(fakes: tuple[Fake, ...]) -> Iterator[tuple[Fake, ...]]:
         yield tuple(block)
 
 
-def closing(killing: Killing, found: tuple[Fault, ...], seconds: float) -> str:
+def closing(killing: KillResult, found: tuple[Fault, ...], seconds: float) -> str:
     lines = [_folded_fault(fault) for fault in found]
     return "\n".join([*lines, f"{counted(killing, found)}, {len(found)} faults, {seconds:.1f} s"])
 
 
-def counted(killing: Killing, found: tuple[Fault, ...]) -> str:
+def counted(killing: KillResult, found: tuple[Fault, ...]) -> str:
     bad = [fake for fake in killing.fakes if fake.kind != "good" and killing.asked(fake)]
     unasked = len([fake for fake in killing.fakes if not killing.asked(fake)])
     names = {fake.name for fake in killing.fakes}
@@ -83,7 +83,7 @@ def _folded_fault(fault: Fault) -> str:
     )
 
 
-def _block(killing: Killing, fakes: tuple[Fake, ...]) -> str:
+def _block(killing: KillResult, fakes: tuple[Fake, ...]) -> str:
     stairs = [" " * _NAME + " " + "| " * place + fake.name for place, fake in enumerate(fakes)]
     rows = [
         f"{promise.id[:_NAME]:<{_NAME}} " + " ".join(_sign(killing.verdict(fake, promise.id)) for fake in fakes)

@@ -15,8 +15,8 @@ from typing import Final
 
 from pytest_codexsandbox.environments.codex_leftovers import take_away
 from pytest_codexsandbox.environments.run_dirs import remove_owned
-from pytest_codexsandbox.environments.sweep import Found, Remnant, find, sweep
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.environments.sweep import EnvironmentDir, Leftover, find, sweep
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.store import Store
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     store.refuse_unreadable()
     files = [*store.orphans(), *_forgotten(cache_folder() / "homes")]
     folders = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
-    of_runs: list[Found | Remnant] = [*folders, *_in_engines(options.docker_host)]
+    of_runs: list[EnvironmentDir | Leftover] = [*folders, *_in_engines(options.docker_host)]
     found = [*of_runs, *find(cache_folder() / "images")]
     dead = [one for one in found if one.state == "dead"]
     for one in found:
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"left     {what}")
         print(_sum(len(dead) + len(files), "would be removed"))
         return LEAK if dead or files else 0
-    swept = [sweep(one) if isinstance(one, Found) else _swept(one) for one in dead]
+    swept = [sweep(one) if isinstance(one, EnvironmentDir) else _swept(one) for one in dead]
     for one in swept:
         print(f"removed  {one.what}" if not one.left else f"stays    {one.what}: {'; '.join(one.left[:3])}")
     for path in files:
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     of_codex = take_away() if any(one in dead for one in of_runs) else ()
     for name in of_codex:
         print(f"removed  {name} (empty, of Codex)")
-    _remove_empty_runs(runs, [one for one in swept if isinstance(one, Found)])
+    _remove_empty_runs(runs, [one for one in swept if isinstance(one, EnvironmentDir)])
     stays = sum(bool(one.left) for one in swept) + sum(path.exists() for path in files)
     count = len(swept) + len(files) + len(of_codex)
     print(_sum(count, f"{stays} of them could not be removed" if stays else "removed"))
@@ -83,7 +83,7 @@ def _is_forgotten(folder: Path) -> bool:
         return False
 
 
-def _in_engines(hosts: list[str]) -> Iterator[Remnant]:
+def _in_engines(hosts: list[str]) -> Iterator[Leftover]:
     """Of each engine that was named, and of the usual one where there is one."""
     try:
         from pytest_codexsandbox.environments.container.sweep import remnants
@@ -92,19 +92,19 @@ def _in_engines(hosts: list[str]) -> Iterator[Remnant]:
     for host in ["", *hosts]:
         try:
             yield from remnants(host)
-        except MachineFault as problem:
+        except HarnessError as problem:
             if host:
                 raise
             print(f"no container engine was asked: {problem.why}")
 
 
-def _swept(one: Remnant) -> Remnant:
+def _swept(one: Leftover) -> Leftover:
     from pytest_codexsandbox.environments.container.sweep import remove
 
     return remove(one)
 
 
-def _remove_empty_runs(runs: Path, swept: list[Found]) -> None:
+def _remove_empty_runs(runs: Path, swept: list[EnvironmentDir]) -> None:
     """The folder of a run whose environments are all gone; what else lies in it was made for them."""
     for run in sorted(runs.iterdir()) if runs.is_dir() else ():
         was_swept = any(run in one.folder.parents for one in swept) or any(run == one.folder for one in swept)

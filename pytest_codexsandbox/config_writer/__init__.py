@@ -7,8 +7,19 @@ Everything that the user wrote stays; what cannot be done without loss, or would
 passes every check that this project makes of a generator. `python -m pytest_codexsandbox.config_writer` does the same.
 """
 
-from pytest_codexsandbox.config_writer.edit_plan import Planned, plan
-from pytest_codexsandbox.config_writer.policy_writer import Applied, apply, generate, request_of
-from pytest_codexsandbox.config_writer.request import OWNED, Refusal, Refused, Wanted
+from pytest_codexsandbox.config_writer.edit_plan import PlannedEdit, plan
+from pytest_codexsandbox.config_writer.policy_writer import AppliedPolicy, apply, generate, request_of
+from pytest_codexsandbox.config_writer.request import OWNED, PolicyRequest, Refusal, Refused
 
-__all__ = ["OWNED", "Applied", "Planned", "Refusal", "Refused", "Wanted", "apply", "generate", "plan", "request_of"]
+__all__ = [
+    "OWNED",
+    "AppliedPolicy",
+    "PlannedEdit",
+    "PolicyRequest",
+    "Refusal",
+    "Refused",
+    "apply",
+    "generate",
+    "plan",
+    "request_of",
+]

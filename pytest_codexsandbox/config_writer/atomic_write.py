@@ -23,7 +23,7 @@ _PAUSE: Final = 0.01
 _SUFFIX: Final = ".codexsandbox-new"
 
 
-class Seen(msgspec.Struct, frozen=True):
+class FileSnapshot(msgspec.Struct, frozen=True):
     """A file as it was read, None: there is none."""
 
     content: bytes | None
@@ -57,12 +57,12 @@ def where(config: str | os.PathLike[str]) -> Path:
         raise refused(Refusal(what="the file cannot be reached", why=str(problem)), given) from None
 
 
-def look(path: Path) -> Seen:
+def look(path: Path) -> FileSnapshot:
     """What is there, if it is something that can be replaced without loss."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        return Seen(None)
+        return FileSnapshot(None)
     except OSError as problem:
         raise refused(Refusal(what="the file cannot be read", why=str(problem)), path) from None
     try:
@@ -71,7 +71,7 @@ def look(path: Path) -> Seen:
         if refusal:
             raise refused(refusal, path)
         with os.fdopen(fd, "rb", closefd=False) as file:
-            return Seen(file.read(), found)
+            return FileSnapshot(file.read(), found)
     finally:
         os.close(fd)
 
@@ -139,7 +139,7 @@ def _litter_removed(path: Path) -> None:
         _new(path).unlink()
 
 
-def _replaced(path: Path, content: bytes, seen: Seen) -> bool:
+def _replaced(path: Path, content: bytes, seen: FileSnapshot) -> bool:
     """Whether nobody was faster."""
     new = _new(path)
     try:
@@ -156,7 +156,7 @@ def _replaced(path: Path, content: bytes, seen: Seen) -> bool:
     return True
 
 
-def _written(new: Path, content: bytes, seen: Seen) -> None:
+def _written(new: Path, content: bytes, seen: FileSnapshot) -> None:
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _NEW_FILE)
     with os.fdopen(fd, "wb") as file:
         file.write(content)

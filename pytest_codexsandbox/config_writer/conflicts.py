@@ -8,12 +8,12 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_codexsandbox.config_writer.request import VOIDING, WORKSPACE, Refusal, Wanted
+from pytest_codexsandbox.config_writer.request import VOIDING, WORKSPACE, PolicyRequest, Refusal
 
 _POLICY_KEYS: Final = ("sandbox_mode", WORKSPACE, "default_permissions", "approval_policy")
 
 
-def obstacle(data: Mapping[str, Any], wanted: Wanted) -> Refusal | None:
+def obstacle(data: Mapping[str, Any], wanted: PolicyRequest) -> Refusal | None:
     """Why the policy would not be in force if it stood in a file that means `data`."""
     if not isinstance(data.get(WORKSPACE, {}), dict):
         return Refusal(what=f"{WORKSPACE} is no table in this file", next_step="take it out: no Codex reads it")

@@ -26,20 +26,20 @@ from pytest_codexsandbox.config_writer.edits import (
     set_aside,
 )
 from pytest_codexsandbox.config_writer.managed_block import Found, Marks, find, others, render
-from pytest_codexsandbox.config_writer.request import VOIDING, Path, Refusal, Wanted, asked, impossible, owned
-from pytest_codexsandbox.config_writer.toml_statements import NotToml, Piece, cut
+from pytest_codexsandbox.config_writer.request import VOIDING, Path, PolicyRequest, Refusal, asked, impossible, owned
+from pytest_codexsandbox.config_writer.toml_statements import NotToml, TomlStatement, cut
 
 _BOM: Final = codecs.BOM_UTF8.decode()
 
 
-class Planned(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedEdit(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes
     changed: bool
     replaced: tuple[str, ...] = ()  # keys of the user's that say something else now
     set_aside: tuple[str, ...] = ()  # keys of the user's that are comments now
 
 
-def plan(content: bytes | None, wanted: Wanted) -> Planned | Refusal:
+def plan(content: bytes | None, wanted: PolicyRequest) -> PlannedEdit | Refusal:
     """The same bytes again where they already say, in our words, what is asked."""
     refusal = impossible(wanted)
     if refusal:
@@ -54,7 +54,7 @@ def plan(content: bytes | None, wanted: Wanted) -> Planned | Refusal:
         return Refusal(what="the file is not TOML", why=str(problem), next_step="mend it: no Codex reads it as it is")
 
 
-def _planned(text: str, wanted: Wanted, *, new: bool) -> Planned | Refusal:
+def _planned(text: str, wanted: PolicyRequest, *, new: bool) -> PlannedEdit | Refusal:
     marks = Marks(wanted.owner)
     bom = _BOM if text.startswith(_BOM) else ""
     body = text.removeprefix(bom)
@@ -77,13 +77,13 @@ def _planned(text: str, wanted: Wanted, *, new: bool) -> Planned | Refusal:
     result = bom + _composed(rest, found, todo, aside, marks, eol=line_end(body))
     if body and not body.endswith("\n") and result.rstrip().endswith((marks.end, marks.line)):
         result = result.removesuffix(line_end(body))  # the last line was not ended, and the last one is ours
-    return _proved(result, data, wanted, marks) or Planned(
+    return _proved(result, data, wanted, marks) or PlannedEdit(
         content=result.encode(), changed=new or result != text, replaced=replaced,
         set_aside=tuple(edit.key for edit in aside),
     )  # fmt: skip
 
 
-def without(text: str, pieces: Iterable[Piece]) -> str:
+def without(text: str, pieces: Iterable[TomlStatement]) -> str:
     kept, reached = [], 0
     for piece in pieces:
         kept.append(text[reached : piece.start])
@@ -105,7 +105,7 @@ def _notes(before: tuple[str, ...], made: tuple[Edit, ...]) -> tuple[str, ...]:
     return tuple(notes.values())
 
 
-def _proved(result: str, before: dict[str, Any], wanted: Wanted, marks: Marks) -> Refusal | None:
+def _proved(result: str, before: dict[str, Any], wanted: PolicyRequest, marks: Marks) -> Refusal | None:
     """The last look before anything is written: where a file has no place for a key, it ends here."""
     body = result.removeprefix(_BOM)
     try:
@@ -121,7 +121,7 @@ def _proved(result: str, before: dict[str, Any], wanted: Wanted, marks: Marks) -
     return None if sound else Refusal(what="this file cannot be changed without changing what it means")
 
 
-def _theirs(data: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
+def _theirs(data: dict[str, Any], wanted: PolicyRequest) -> dict[str, Any]:
     """What is the user's alone."""
     aside = [(key,) for key in VOIDING] if wanted.take_over else []
     left = data

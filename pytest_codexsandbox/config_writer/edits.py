@@ -7,7 +7,7 @@ import msgspec
 
 from pytest_codexsandbox.config_writer.managed_block import Marks
 from pytest_codexsandbox.config_writer.request import VOIDING, WORKSPACE, Path, Value, as_key, as_toml
-from pytest_codexsandbox.config_writer.toml_statements import NotToml, Pair, Piece, comments_in, cut, inner
+from pytest_codexsandbox.config_writer.toml_statements import KeyValue, NotToml, TomlStatement, comments_in, cut, inner
 
 MISSING: Final = object()
 
@@ -103,7 +103,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _replaced(
-    text: str, pieces: tuple[Piece, ...], path: Path, value: Value, old: Any, marks: Marks, *, eol: str
+    text: str, pieces: tuple[TomlStatement, ...], path: Path, value: Value, old: Any, marks: Marks, *, eol: str
 ) -> Edit:
     pair = _spot(text, pieces, path)
     was = text[pair.begin : pair.end]
@@ -125,7 +125,7 @@ def _on_one_line(was: str, value: Any) -> str:
     return as_toml(tuple(value)) if isinstance(value, list) and all(isinstance(v, str) for v in value) else repr(value)
 
 
-def _spot(text: str, pieces: tuple[Piece, ...], path: Path) -> Pair:
+def _spot(text: str, pieces: tuple[TomlStatement, ...], path: Path) -> KeyValue:
     """Find a value: as a key of a table, in dotted words, or in inline tables."""
     pairs = ((piece.table, piece.pair) for piece in pieces if piece.pair and not piece.array)
     found = next(filter(None, (_within(text, table, pair, path) for table, pair in pairs)), None)
@@ -134,7 +134,7 @@ def _spot(text: str, pieces: tuple[Piece, ...], path: Path) -> Pair:
     return found
 
 
-def _within(text: str, table: Path, pair: Pair, path: Path) -> Pair | None:
+def _within(text: str, table: Path, pair: KeyValue, path: Path) -> KeyValue | None:
     """Returns `pair`, or the pair at `path` in the braces of its value."""
     here = (*table, *pair.key)
     if here == path:
@@ -144,12 +144,14 @@ def _within(text: str, table: Path, pair: Pair, path: Path) -> Pair | None:
     return next(filter(None, (_within(text, here, one, path) for one in inner(text, pair.begin))), None)
 
 
-def _inline(text: str, pieces: tuple[Piece, ...]) -> Pair:
+def _inline(text: str, pieces: tuple[TomlStatement, ...]) -> KeyValue:
     pairs = (piece.pair for piece in pieces if piece.pair and not piece.table)
     return next(pair for pair in pairs if pair.key == (WORKSPACE,) and text[pair.begin] == "{")
 
 
-def _added(text: str, pieces: tuple[Piece, ...], values: dict[str, Value], marks: Marks, *, eol: str) -> Edit | None:
+def _added(
+    text: str, pieces: tuple[TomlStatement, ...], values: dict[str, Value], marks: Marks, *, eol: str
+) -> Edit | None:
     """Keys for a table that the user has opened with a header or in braces. None: it is open at the root."""
     lines = [f"{name} = {as_toml(value)}" for name, value in values.items()]
     for piece in pieces:
@@ -164,7 +166,7 @@ def _added(text: str, pieces: tuple[Piece, ...], values: dict[str, Value], marks
     return Edit(begin=begin, end=begin, text=f" {', '.join(lines)}{more}", notes=notes)
 
 
-def _below(text: str, header: Piece, lines: list[str], *, eol: str) -> Edit:
+def _below(text: str, header: TomlStatement, lines: list[str], *, eol: str) -> Edit:
     joined = eol.join(lines)
     last = header.stop == len(text) and not text.endswith("\n")
     return Edit(begin=header.stop, end=header.stop, text=eol + joined if last else joined + eol)

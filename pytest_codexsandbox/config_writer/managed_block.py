@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.config_writer.request import OWNED, WORKSPACE, Path, Value, as_key, as_toml
-from pytest_codexsandbox.config_writer.toml_statements import Piece
+from pytest_codexsandbox.config_writer.toml_statements import TomlStatement
 
 _HEAD: Final = "written by a program; edits in here are lost"
 _IN_TABLE: Final = frozenset(path[1:] for path in OWNED if path[0] == WORKSPACE)
@@ -40,29 +40,29 @@ class Marks(msgspec.Struct, frozen=True):
     def aside(self) -> str:
         return f"# {self.owner}, set aside: "
 
-    def begins(self, piece: Piece) -> bool:
+    def begins(self, piece: TomlStatement) -> bool:
         """By the owner's name and the arrows: another release may have said the rest in other words."""
         return _is_mark(piece, f"# >>> {self.owner}: ", " >>>")
 
-    def ends(self, piece: Piece) -> bool:
+    def ends(self, piece: TomlStatement) -> bool:
         return _is_mark(piece, f"# <<< {self.owner}: ", " <<<")
 
 
-def _is_mark(piece: Piece, begin: str, end: str) -> bool:
+def _is_mark(piece: TomlStatement, begin: str, end: str) -> bool:
     return piece.kind == "comment" and piece.comment.startswith(begin) and piece.comment.endswith(end)
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """What of ours is in a file: all of it is taken out before it is written anew."""
 
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[TomlStatement, ...] = ()
     place: int = 0  # where the block was, if that is a place for it, else the top
     before: tuple[str, ...] = ()  # our notes of what the user had said
 
 
-def find(pieces: tuple[Piece, ...], marks: Marks, own: frozenset[Path]) -> Found:
+def find(pieces: tuple[TomlStatement, ...], marks: Marks, own: frozenset[Path]) -> Found:
     """Marks wherever they have got to, and between them our keys. What somebody else put there stays."""
-    ours: list[Piece] = []
+    ours: list[TomlStatement] = []
     inside = False
     for number, piece in enumerate(pieces):
         if marks.begins(piece):
@@ -80,27 +80,27 @@ def find(pieces: tuple[Piece, ...], marks: Marks, own: frozenset[Path]) -> Found
     return Found(pieces=tuple(ours), place=_place(ours, marks), before=tuple(_notes(ours, marks)))
 
 
-def _closed(following: tuple[Piece, ...], marks: Marks) -> bool:
+def _closed(following: tuple[TomlStatement, ...], marks: Marks) -> bool:
     """Whether an end comes before the next beginning."""
     edges = (marks.ends(piece) for piece in following if marks.ends(piece) or marks.begins(piece))
     return next(edges, False)
 
 
-def _ours_anywhere(piece: Piece, marks: Marks) -> bool:
+def _ours_anywhere(piece: TomlStatement, marks: Marks) -> bool:
     if piece.kind == "pair":
         key = piece.pair.key if piece.pair else ()
         return piece.comment == marks.line and piece.table == (WORKSPACE,) and key in _IN_TABLE
     return marks.begins(piece) or marks.ends(piece) or (piece.kind == "comment" and piece.comment.startswith(marks.was))
 
 
-def _place(ours: list[Piece], marks: Marks) -> int:
+def _place(ours: list[TomlStatement], marks: Marks) -> int:
     first = next((piece for piece in ours if marks.begins(piece)), None)
     if first is None or first.table:
         return 0
     return first.start - sum(piece.stop - piece.start for piece in ours if piece.stop <= first.start)
 
 
-def _notes(ours: list[Piece], marks: Marks) -> list[str]:
+def _notes(ours: list[TomlStatement], marks: Marks) -> list[str]:
     return [piece.comment for piece in ours if piece.comment.startswith(marks.was)]
 
 
@@ -110,7 +110,7 @@ def render(values: dict[Path, Value], notes: tuple[str, ...], marks: Marks) -> t
     return (marks.begin, *notes, *keys, marks.end)
 
 
-def others(pieces: tuple[Piece, ...], marks: Marks, own: frozenset[Path]) -> str:
+def others(pieces: tuple[TomlStatement, ...], marks: Marks, own: frozenset[Path]) -> str:
     """The owner of another block of this kind that holds one of our keys, "" where there is none."""
     mark = f": {_HEAD} >>>"
     owner = ""

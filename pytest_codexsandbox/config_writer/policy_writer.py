@@ -12,12 +12,12 @@ import tomli
 
 from pytest_codexsandbox.config_writer.atomic_write import refused, rewrite, where
 from pytest_codexsandbox.config_writer.conflicts import project_obstacle
-from pytest_codexsandbox.config_writer.edit_plan import Planned, plan
-from pytest_codexsandbox.config_writer.request import Refusal, Refused, Wanted, impossible
+from pytest_codexsandbox.config_writer.edit_plan import PlannedEdit, plan
+from pytest_codexsandbox.config_writer.request import PolicyRequest, Refusal, Refused, impossible
 from pytest_codexsandbox.model.generator import Mode, Request
 
 
-class Applied(msgspec.Struct, frozen=True, kw_only=True):
+class AppliedPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The policy stands in the file."""
 
     path: str  # the file itself, behind all links
@@ -41,7 +41,7 @@ def apply(
     take_over: bool = False,
     platform: str = sys.platform,
     patience: float = 10.0,
-) -> Applied:
+) -> AppliedPolicy:
     """Put a policy into Codex's config.toml and leave everything else in it as it is.
 
     Refused is raised, and no byte is changed, where the policy would not be in force afterwards or the file could not
@@ -50,12 +50,12 @@ def apply(
     path = where(config_path)
     given = tuple(os.fspath(root) for root in roots)
     guarded = _guarded(config_path, home or Path.home())
-    wanted = Wanted(
+    wanted = PolicyRequest(
         sandbox=sandbox, roots=given, network=network, approval=approval or "", owner=owner, guarded=guarded,
         conflicts=conflicts, take_over=take_over, platform=platform,
     )  # fmt: skip
     _beforehand(wanted, path)
-    done: list[Planned] = []
+    done: list[PlannedEdit] = []
     warnings: list[str] = []
 
     def change(content: bytes | None) -> bytes | None:
@@ -67,7 +67,7 @@ def apply(
         return planned.content if planned.changed else None
 
     changed = rewrite(path, change, patience=patience)
-    return Applied(
+    return AppliedPolicy(
         path=str(path),
         changed=changed,
         replaced=done[0].replaced,
@@ -112,7 +112,7 @@ def _guarded(config: str | os.PathLike[str], home: str | os.PathLike[str]) -> tu
     return tuple(dict.fromkeys(str(folder) for given in folders for folder in (given, Path(os.path.realpath(given)))))
 
 
-def _beforehand(wanted: Wanted, path: Path) -> None:
+def _beforehand(wanted: PolicyRequest, path: Path) -> None:
     """Refused before a folder is made or locked. A root that is a link to the home is the home."""
     refusal = impossible(wanted)
     if refusal is None:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.generator import Mode
 
 Path = tuple[str, ...]
@@ -28,7 +28,7 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A policy and how it is to be put into a file that has a user's own words in it."""
 
     sandbox: Mode = "workspace-write"  # "": nothing is said about the sandbox
@@ -51,11 +51,11 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     next_step: str = ""
 
 
-class Refused(WrongInput):
+class Refused(InputError):
     """`apply` declines. The file is as it was."""
 
 
-def asked(wanted: Wanted) -> dict[Path, Value]:
+def asked(wanted: PolicyRequest) -> dict[Path, Value]:
     """Key path → value, in the order in which they are written."""
     values: dict[Path, Value] = {MODE: wanted.sandbox} if wanted.sandbox else {}
     if wanted.approval:
@@ -67,12 +67,12 @@ def asked(wanted: Wanted) -> dict[Path, Value]:
     return {**values, **wanted.more}
 
 
-def owned(wanted: Wanted) -> frozenset[Path]:
+def owned(wanted: PolicyRequest) -> frozenset[Path]:
     """Every key that may stand in the block of this owner."""
     return frozenset((*OWNED, *wanted.more))
 
 
-def impossible(wanted: Wanted) -> Refusal | None:
+def impossible(wanted: PolicyRequest) -> Refusal | None:
     """Why nobody could keep this promise, whatever the file says."""
     if not _OWNER.fullmatch(wanted.owner):
         return Refusal(what=f"{wanted.owner!r} is no name for a block", next_step="letters, digits, `.`, `_`, `-`")
@@ -81,7 +81,7 @@ def impossible(wanted: Wanted) -> Refusal | None:
     return _contradiction(wanted) or next(filter(None, (_root(root, wanted.guarded) for root in wanted.roots)), None)
 
 
-def _contradiction(wanted: Wanted) -> Refusal | None:
+def _contradiction(wanted: PolicyRequest) -> Refusal | None:
     if wanted.sandbox not in ("", "read-only", "workspace-write", "danger-full-access"):
         return Refusal(what=f"sandbox {wanted.sandbox!r} is not known")
     if wanted.sandbox != "workspace-write" and wanted.roots:

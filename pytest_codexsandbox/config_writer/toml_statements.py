@@ -30,7 +30,7 @@ class NotToml(Exception):
     """The text cannot be cut: no TOML, or nothing that this knows."""
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
+class KeyValue(msgspec.Struct, frozen=True, kw_only=True):
     """`key = value`: where the value's text begins and ends."""
 
     key: tuple[str, ...]
@@ -38,26 +38,26 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     end: int
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
+class TomlStatement(msgspec.Struct, frozen=True, kw_only=True):
     """Whole lines: `start` is where the first begins, `stop` behind the end of the last."""
 
     kind: Literal["blank", "comment", "header", "pair"]
     start: int
     stop: int
     table: tuple[str, ...]  # of the header above; of a header: its own
-    pair: Pair | None = None
+    pair: KeyValue | None = None
     comment: str = ""  # behind the statement, or all there is, without what surrounds it
     array: bool = False  # `[[…]]` stands above, or is it
 
 
-def cut(text: str) -> tuple[Piece, ...]:
+def cut(text: str) -> tuple[TomlStatement, ...]:
     """NotToml where a line is none of the four kinds. Line ends may be LF or CRLF."""
     return tuple(_pieces(text))
 
 
-def inner(text: str, begin: int) -> tuple[Pair, ...]:
+def inner(text: str, begin: int) -> tuple[KeyValue, ...]:
     """The pairs of an inline table whose `{` is at `begin`."""
-    found: list[Pair] = []
+    found: list[KeyValue] = []
     at = _must(_GAP, text, begin + 1).end()
     while text[at : at + 1] != "}":
         pair = _pair(text, at)
@@ -79,7 +79,7 @@ def comments_in(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _pieces(text: str) -> Iterator[Piece]:
+def _pieces(text: str) -> Iterator[TomlStatement]:
     table: tuple[str, ...] = ()
     at, array = 0, False
     while at < len(text):
@@ -95,7 +95,7 @@ def _pieces(text: str) -> Iterator[Piece]:
             at = pair.end
         rest = _must(_REST, text, at)
         at = rest.end()
-        yield Piece(
+        yield TomlStatement(
             kind=kind,
             start=start,
             stop=at,
@@ -112,10 +112,10 @@ def _kind(text: str, at: int) -> Literal["blank", "comment", "header", "pair"]:
     return "comment" if text[at] == "#" else "header" if text[at] == "[" else "pair"
 
 
-def _pair(text: str, at: int) -> Pair:
+def _pair(text: str, at: int) -> KeyValue:
     key = _must(_KEY, text, at)
     begin = _must(_EQUALS, text, key.end()).end()
-    return Pair(key=_names(key[0]), begin=begin, end=_value_end(text, begin))
+    return KeyValue(key=_names(key[0]), begin=begin, end=_value_end(text, begin))
 
 
 def _value_end(text: str, at: int) -> int:

@@ -11,13 +11,13 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Story
+from pytest_codexsandbox.errors import Unavailable
+from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration, Finding
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-Check = Callable[[Story, Declaration], tuple[Finding, ...]]
+Check = Callable[[CaseRun, Declaration], tuple[Finding, ...]]
 
 
 class Broken(AssertionError):
@@ -33,7 +33,7 @@ def documents() -> "SearchStrategy[bytes]":
     try:
         from pytest_codexsandbox.contract.document_strategies import texts
     except ModuleNotFoundError as error:
-        raise NotHad("hypothesis is not installed", why=str(error), next_step="pip install hypothesis") from error
+        raise Unavailable("hypothesis is not installed", why=str(error), next_step="pip install hypothesis") from error
     return texts()
 
 
@@ -44,7 +44,7 @@ def case_of(document: bytes) -> Case:
 
 
 def hunt(
-    tell: Callable[[Case], Story], checks: Iterable[Check], declaration: Declaration, *, examples: int = 100
+    tell: Callable[[Case], CaseRun], checks: Iterable[Check], declaration: Declaration, *, examples: int = 100
 ) -> None:
     """Raises Broken with the smallest document on which a check does not hold."""
     strategy = documents()

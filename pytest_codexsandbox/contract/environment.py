@@ -10,12 +10,12 @@ class TestMyPlace(EnvironmentContract):
 """
 
 from pytest_codexsandbox.contract.commands import CommandContract
-from pytest_codexsandbox.contract.lifecycle import EndContract
-from pytest_codexsandbox.contract.live_processes import ConversationContract
+from pytest_codexsandbox.contract.lifecycle import LifecycleContract
+from pytest_codexsandbox.contract.live_processes import LiveProcessContract
 from pytest_codexsandbox.contract.worlds import WorldContract
 
 __all__ = ["EnvironmentContract"]
 
 
-class EnvironmentContract(CommandContract, ConversationContract, WorldContract, EndContract):
+class EnvironmentContract(CommandContract, LiveProcessContract, WorldContract, LifecycleContract):
     """All of it."""

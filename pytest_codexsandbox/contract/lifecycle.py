@@ -35,7 +35,7 @@ with backend.open(msgspec.json.decode(spec, type=EnvironmentSpec), Path(folder))
 """
 
 
-class EndContract:
+class LifecycleContract:
     def test_leaving_ends_every_process_and_removes_every_file(
         self, backend: Backend, environment: Environment, folder: Path
     ) -> None:

@@ -5,11 +5,11 @@ import signal
 import pytest
 
 from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, python, shell
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.protocols import Environment, Spawned, Stream
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.protocols import Environment, SpawnedProcess, Stream
 
 
-def line_of(source: Spawned | Stream) -> bytes:
+def line_of(source: SpawnedProcess | Stream) -> bytes:
     """One line, however it is cut."""
     got = b""
     while not got.endswith(b"\n"):
@@ -19,7 +19,7 @@ def line_of(source: Spawned | Stream) -> bytes:
     return got
 
 
-class ConversationContract:
+class LiveProcessContract:
     def test_a_live_process_answers_line_by_line(self, environment: Environment) -> None:
         with fresh(environment) as world:
             live = environment.spawn(shell(world, 'while read -r word; do echo "<$word>"; done; echo end >&2; exit 5'))
@@ -85,7 +85,7 @@ class ConversationContract:
             live.close()
 
     def test_what_cannot_be_spawned_is_an_error(self, environment: Environment) -> None:
-        with fresh(environment) as world, pytest.raises(MachineFault, match="/no/such/folder"):
+        with fresh(environment) as world, pytest.raises(HarnessError, match="/no/such/folder"):
             environment.spawn(shell(world, "true", cwd="/no/such/folder"))
 
     # ---- terminals
@@ -131,12 +131,12 @@ class ConversationContract:
 
     @pytest.mark.parametrize("address", ["tcp:1", "unix:/no/such/socket", "abstract:nobody-listens-here"])
     def test_nobody_there_is_an_error(self, environment: Environment, address: str) -> None:
-        with pytest.raises(MachineFault):
+        with pytest.raises(HarnessError):
             environment.dial(address, GENEROUS)
 
     @pytest.mark.parametrize("address", ["", "tcp:", "tcp:http", "unix:relative", "carrier-pigeon:1"])
     def test_what_is_no_address_is_an_error(self, environment: Environment, address: str) -> None:
-        with pytest.raises(MachineFault, match="no address"):
+        with pytest.raises(HarnessError, match="no address"):
             environment.dial(address)
 
     def test_a_silent_stream_is_a_timeout(self, environment: Environment) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment
 
@@ -34,7 +34,7 @@ def python(world: World, script: str, *words: str, **changes: Any) -> Command:
     return Command(argv=(world.values["PYTHON"], *start), **{**base, **changes})
 
 
-def sh(environment: Environment, script: str, **changes: Any) -> Finished:
+def sh(environment: Environment, script: str, **changes: Any) -> CommandResult:
     with fresh(environment) as world:
         return environment.run(shell(world, script, **changes))
 

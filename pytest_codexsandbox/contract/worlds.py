@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from pytest_codexsandbox.contract.process_tools import GENEROUS, PATH, fresh, processes_with, python, shell
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.model.act import PLACEHOLDERS, Given, Look
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.model.act import PLACEHOLDERS, Given, PathState
 from pytest_codexsandbox.model.base_acts import SEARCHED
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.world import World
@@ -27,7 +27,7 @@ SQLITE = """
 """
 
 
-def one(environment: Environment, world: World, path: str) -> Look:
+def one(environment: Environment, world: World, path: str) -> PathState:
     return environment.look(world, [path])[path]
 
 
@@ -63,7 +63,7 @@ class WorldContract:
         with fresh(environment) as other:
             done = environment.run(shell(other, f"ls -d {world.folder} {' '.join(names)} 2>/dev/null"))
             assert done.stdout == b""
-        with pytest.raises(MachineFault, match="cleared"):
+        with pytest.raises(HarnessError, match="cleared"):
             environment.look(world, ["@WORKSPACE@"])
 
     # ---- laying and looking
@@ -198,20 +198,20 @@ class WorldContract:
             path = world.fill("@WORKSPACE@/file")
             environment.put(path, b"x" * 101)
             assert len(environment.get(path, 101)) == 101
-            with pytest.raises(MachineFault, match="larger than 100"):
+            with pytest.raises(HarnessError, match="larger than 100"):
                 environment.get(path, 100)
-            with pytest.raises(MachineFault, match="No such file"):
+            with pytest.raises(HarnessError, match="No such file"):
                 environment.get(path + "-none", 100)
-            with pytest.raises(MachineFault):
+            with pytest.raises(HarnessError):
                 environment.get(world.values["WORKSPACE"], 100)
 
     def test_neither_follows_a_link_that_a_subject_made(self, environment: Environment) -> None:
         with fresh(environment) as world:
             environment.run(shell(world, "ln -s ../outside folder; ln -s ../outside/x link; echo secret >../outside/x"))
             for path in ("@WORKSPACE@/folder/x", "@WORKSPACE@/link"):
-                with pytest.raises(MachineFault):
+                with pytest.raises(HarnessError):
                     environment.get(world.fill(path), 100)
-                with pytest.raises(MachineFault):
+                with pytest.raises(HarnessError):
                     environment.put(world.fill(path), b"changed")
             assert environment.get(world.fill("@OUTSIDE@/x"), 100) == b"secret\n"
 

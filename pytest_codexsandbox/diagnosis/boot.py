@@ -8,7 +8,7 @@ from pytest_codexsandbox.diagnosis.choices import choices
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.model.policy import NETWORK, POLICIES
 from pytest_codexsandbox.model.record import Diagnosis
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 
 OK: Final = 0
 UNKNOWN: Final = 10  # as in a run: the harness cannot tell
@@ -34,7 +34,7 @@ _CERTIFICATE: Final = "name the file of the certificate authority in SSL_CERT_FI
 _SHOW: Final = "codexsandbox diagnose -   (paste what Codex said)"
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class BootAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one request. `known` is False where the program printed no result."""
 
     known: bool = False
@@ -65,8 +65,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_boot(
-    started: Started, *, policy: str, url: str = "",
-    inside: Answer | None = None, outside: Answer | None = None, writes: bool | None = None,
+    started: SandboxState, *, policy: str, url: str = "",
+    inside: BootAnswer | None = None, outside: BootAnswer | None = None, writes: bool | None = None,
 ) -> Finding:  # fmt: skip
     """Judge the start first, then the mode, then the request. `writes`: the workspace could be written."""
     wanted = "on" if POLICIES[policy].sandboxed else "off"
@@ -84,7 +84,7 @@ def judge_boot(
     return _request(state, policy=policy, url=url, inside=inside, outside=outside)
 
 
-def _not_started(started: Started) -> Finding:
+def _not_started(started: SandboxState) -> Finding:
     known = started.diagnosis
     return Finding(
         code=NO_START, what=f"the sandbox does not start: {started.why}",
@@ -93,7 +93,7 @@ def _not_started(started: Started) -> Finding:
     )  # fmt: skip
 
 
-def _not_on(started: Started, wanted: str) -> Finding:
+def _not_on(started: SandboxState, wanted: str) -> Finding:
     if wanted == "on":
         return Finding(
             code=NOT_ON, what="commands run without a sandbox", cause=started.why,
@@ -115,7 +115,7 @@ def _another_mode(policy: str, *, writes: bool) -> Finding:
     )  # fmt: skip
 
 
-def _request(state: str, *, policy: str, url: str, inside: Answer, outside: Answer) -> Finding:
+def _request(state: str, *, policy: str, url: str, inside: BootAnswer, outside: BootAnswer) -> Finding:
     if inside.known and inside.works:
         return Finding(code=OK, what=f"{state}, and {url} answers 200 inside it")
     if not (inside.known and outside.known):
@@ -131,7 +131,7 @@ def _request(state: str, *, policy: str, url: str, inside: Answer, outside: Answ
     return _only_inside(policy, url=url, inside=inside)
 
 
-def _only_inside(policy: str, *, url: str, inside: Answer) -> Finding:
+def _only_inside(policy: str, *, url: str, inside: BootAnswer) -> Finding:
     code = NOT_RESOLVED if inside.stage == "resolve" else REFUSED
     what = f"{url} answers 200 outside the sandbox, and inside it fails: {inside.words}"
     asked = POLICIES[policy]
@@ -143,7 +143,7 @@ def _only_inside(policy: str, *, url: str, inside: Answer) -> Finding:
                    fingerprint=known.fingerprint if known else "")  # fmt: skip
 
 
-def _cause(inside: Answer, known: Diagnosis | None) -> str:
+def _cause(inside: BootAnswer, known: Diagnosis | None) -> str:
     if inside.status:
         return "another answer than outside: a proxy or a filter stands between the sandbox and the service"
     if inside.error == "EPERM":
@@ -153,7 +153,7 @@ def _cause(inside: Answer, known: Diagnosis | None) -> str:
     return known.cause if known else "no fingerprint fits"
 
 
-def _inside_fix(inside: Answer) -> str:
+def _inside_fix(inside: BootAnswer) -> str:
     if inside.stage == "resolve":
         return _NETWORK_ON + _RESOLVER
     if inside.error == "EPERM":

@@ -21,15 +21,15 @@ from pytest_codexsandbox.diagnosis.builtin_causes import (
     TIMED_OUT,
     UNKNOWN,
 )
-from pytest_codexsandbox.diagnosis.fact_conditions import flat
+from pytest_codexsandbox.diagnosis.fact_conditions import flatten
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.judge import START
 from pytest_codexsandbox.diagnosis.match import QUOTE, match
-from pytest_codexsandbox.diagnosis.match import fingerprints as shipped
+from pytest_codexsandbox.diagnosis.match import fingerprints as all_fingerprints
 from pytest_codexsandbox.diagnosis.sandbox_state import proof_of
 from pytest_codexsandbox.diagnosis.syscall_causes import with_measured
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.private_paths import PrivatePaths
@@ -67,14 +67,14 @@ def diagnose(
     if record.blocked_by == BLOCKED_BY:
         file = record.reason.partition(": ")[2].partition(" (sha256")[0]  # each release brings another file
         return msgspec.structs.replace(ANOTHER_BWRAP, quote=file)
-    known = [known for known in (shipped() if fingerprints is None else fingerprints) if not known.note]
-    clues = flat(facts)
+    known = [known for known in (all_fingerprints() if fingerprints is None else fingerprints) if not known.note]
+    clues = flatten(facts)
     found = _found(record, observations, facts, clues, known)
     start = record.key.promise.partition(".")[0] == START
     return with_measured(found, clues) if start and record.direction == "denied" else found
 
 
-def with_alone(journal: Journal, *, fingerprints: Sequence[Fingerprint] | None = None) -> Journal:
+def with_bare_tools(journal: ReadJournal, *, fingerprints: Sequence[Fingerprint] | None = None) -> ReadJournal:
     """The same, and of each environment what it is without Codex: its facts hold the words, not what they mean."""
     found = {line.spec: alone(line.facts, fingerprints=fingerprints) for line in journal.environments}
     return msgspec.structs.replace(journal, alone={spec: told for spec, told in found.items() if told is not None})

@@ -18,7 +18,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "\t": " ", "\r": "\n"})
 
 
-def flat(facts: Mapping[str, Any]) -> dict[str, str]:
+def flatten(facts: Mapping[str, Any]) -> dict[str, str]:
     """Nested facts with dotted names: `{"sysctls": {"a.b": 1}}` is `{"sysctls.a.b": "1"}`."""
     return dict(_pairs("", facts))
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from pytest_codexsandbox.diagnosis.fact_conditions import wrong_condition
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 
 GAP: Final = "…"
 REACH: Final = 400  # characters that one gap may cover
@@ -107,10 +107,10 @@ def load(path: Path) -> Fingerprint:
     try:
         read = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Fingerprint)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
-        raise WrongInput("a fingerprint cannot be read", where=str(path), why=str(problem)) from problem
+        raise InputError("a fingerprint cannot be read", where=str(path), why=str(problem)) from problem
     wrong = _wrong(read, path.stem)
     if wrong:
-        raise WrongInput("a fingerprint cannot be used", where=str(path), why=wrong)
+        raise InputError("a fingerprint cannot be used", where=str(path), why=wrong)
     return read
 
 
@@ -132,10 +132,10 @@ def load_all(folders: Sequence[Path] = ()) -> tuple[Fingerprint, ...]:
     found: dict[str, Fingerprint] = {}
     for folder in (_SHIPPED, *folders):
         if not folder.is_dir():
-            raise WrongInput("there is no such folder of fingerprints", where=str(folder))
+            raise InputError("there is no such folder of fingerprints", where=str(folder))
         for path in sorted(folder.glob("*.toml")):
             read = load(path)
             if read.id in found:
-                raise WrongInput(f"the fingerprint {read.id!r} is there twice", where=str(path))
+                raise InputError(f"the fingerprint {read.id!r} is there twice", where=str(path))
             found[read.id] = read
     return tuple(found[name] for name in sorted(found))

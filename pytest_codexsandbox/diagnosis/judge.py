@@ -24,7 +24,7 @@ import msgspec
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
 
 Outcome = Literal["passed", "failed", "skipped", "error"]
@@ -51,7 +51,7 @@ def judge(
     outcome: Outcome,
     message: str,
     evidence: Sequence[Evidence],
-    started: Started,
+    started: SandboxState,
     sandboxed: bool,
 ) -> Judged:
     if outcome == "skipped":
@@ -66,7 +66,7 @@ def judge(
     )
 
 
-def _by_start(promise: Promise, started: Started, sandboxed: bool) -> Judged | None:
+def _by_start(promise: Promise, started: SandboxState, sandboxed: bool) -> Judged | None:
     """What the start decides, whatever the rows say."""
     if promise.topic == START:
         return _start_promise(started, sandboxed)
@@ -83,7 +83,7 @@ def _by_start(promise: Promise, started: Started, sandboxed: bool) -> Judged | N
     )
 
 
-def _start_promise(started: Started, sandboxed: bool) -> Judged | None:
+def _start_promise(started: SandboxState, sandboxed: bool) -> Judged | None:
     if started.state == "unknown":
         return _broken(f"whether a sandbox was on is not known: {started.why}")
     if started.state == "failed":
@@ -122,7 +122,7 @@ def _by_doubt(evidence: Sequence[Evidence], outcome: Outcome, message: str) -> J
     return None
 
 
-def _by_bwrap(promise: Promise, started: Started, sandboxed: bool) -> Judged | None:
+def _by_bwrap(promise: Promise, started: SandboxState, sandboxed: bool) -> Judged | None:
     """What held, held in a sandbox of another bubblewrap: about the one that was asked for nothing is known."""
     if not sandboxed or promise.topic == TRUST:
         return None
@@ -134,13 +134,13 @@ def _by_bwrap(promise: Promise, started: Started, sandboxed: bool) -> Judged | N
     return None
 
 
-def _by_doubt_of_start(promise: Promise, started: Started, sandboxed: bool) -> Judged | None:
+def _by_doubt_of_start(promise: Promise, started: SandboxState, sandboxed: bool) -> Judged | None:
     if not sandboxed or not started.doubt or promise.needs == "nothing":
         return None
     return _broken(f"whether a sandbox was on is not known: {started.doubt}")
 
 
-def _held(promise: Promise, evidence: Sequence[Evidence], started: Started, sandboxed: bool) -> Judged:
+def _held(promise: Promise, evidence: Sequence[Evidence], started: SandboxState, sandboxed: bool) -> Judged:
     told = _counted(evidence)
     if not sandboxed and started.state != "on":
         free = started.why if promise.of_generators else "no sandbox, as asked"

@@ -107,17 +107,17 @@ class ProvedWith(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return f"Linux {self.kernel}, {self.engine}, Codex {self.codex}, {self.distro} (bubblewrap {self.bwrap})"
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True):
+class _RemediesFile(msgspec.Struct, forbid_unknown_fields=True):
     proved_with: ProvedWith
     remedy: tuple[Remedy, ...]
 
 
 @cache
-def _file() -> _File:
+def _file() -> _RemediesFile:
     read = tomllib.loads(FILE.read_text(encoding="utf-8"))
     for remedy in read["remedy"]:
         remedy["proofs"] = [one for proof in remedy.get("proofs", ()) for one in _with_each_bwrap(proof)]
-    return msgspec.convert(read, _File)
+    return msgspec.convert(read, _RemediesFile)
 
 
 def _with_each_bwrap(proof: dict[str, Any]) -> Iterator[dict[str, Any]]:

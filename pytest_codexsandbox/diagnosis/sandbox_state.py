@@ -15,12 +15,12 @@ from pytest_codexsandbox.diagnosis.fact_conditions import NO_FACTS
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.diagnosis.syscall_causes import with_measured
-from pytest_codexsandbox.model.act import DoneAct, Look
+from pytest_codexsandbox.model.act import ActResult, PathState
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN, PERMITTED
-from pytest_codexsandbox.model.observation import Observation, Reading
+from pytest_codexsandbox.model.observation import Observation, ProcReading
 from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Diagnosis
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 
 REFUSALS: Final = ("EROFS", "EACCES", "EPERM")
 NOT_KNOWN: Final = "no fingerprint fits what it said"
@@ -35,7 +35,7 @@ def assess(
     sandboxed: bool,
     facts: Mapping[str, str] = NO_FACTS,
     fingerprints: Sequence[Fingerprint] | None = None,
-) -> Started:
+) -> SandboxState:
     """The state of `observation`'s call, with the same acts outside any sandbox as control; `facts`: the machine's;
     `fingerprints`: those that are shipped, unless others are named."""
     reading = _reading(observation)
@@ -54,7 +54,7 @@ def assess(
     return _by_marks(observation, reading, marks, sandboxed)
 
 
-def assess_command(observation: Observation, control: Observation | None, *, shared: Started) -> Started:
+def assess_command(observation: Observation, control: Observation | None, *, shared: SandboxState) -> SandboxState:
     """The state of a call that ran a command and no probe; `shared`: of the policy's battery.
 
     The marks are the battery's. That this very call was confined is known by what its command left outside: nothing,
@@ -70,7 +70,9 @@ def assess_command(observation: Observation, control: Observation | None, *, sha
     return shared
 
 
-def _by_marks(observation: Observation, reading: Reading | None, marks: tuple[str, ...], sandboxed: bool) -> Started:
+def _by_marks(
+    observation: Observation, reading: ProcReading | None, marks: tuple[str, ...], sandboxed: bool
+) -> SandboxState:
     """The refusal was real; now what the kernel says."""
     errno = observation.rows[FORBIDDEN].errno
     if reading is None:
@@ -89,7 +91,7 @@ def _by_marks(observation: Observation, reading: Reading | None, marks: tuple[st
     return _state(observation, "off", told, marks)
 
 
-def marks_of(reading: Reading) -> tuple[str, ...]:
+def marks_of(reading: ProcReading) -> tuple[str, ...]:
     """Every difference between the probe and the hand, the telling ones first."""
     marks = [f"own {name} namespace" for name in ("user", "mnt", "net", "pid", "ipc") if _own(reading, name)]
     if reading.filters > reading.hand_filters:
@@ -101,7 +103,7 @@ def marks_of(reading: Reading) -> tuple[str, ...]:
     return tuple(marks)
 
 
-def proof_of(reading: Reading, errno: str) -> str:
+def proof_of(reading: ProcReading, errno: str) -> str:
     """The mark that shows confinement; "" when none does."""
     if _own(reading, "user"):
         return "a user namespace of its own"
@@ -114,12 +116,12 @@ def proof_of(reading: Reading, errno: str) -> str:
     return ""
 
 
-def _own(reading: Reading, name: str) -> bool:
+def _own(reading: ProcReading, name: str) -> bool:
     inside, outside = reading.namespaces.get(name, ""), reading.hand_namespaces.get(name, "")
     return bool(inside and outside) and inside != outside
 
 
-def _lost(reading: Reading) -> bool:
+def _lost(reading: ProcReading) -> bool:
     inside, outside = _bits(reading.cap_eff), _bits(reading.hand_cap_eff)
     return inside is not None and outside is not None and inside != outside and inside & outside == inside
 
@@ -131,14 +133,14 @@ def _bits(text: str) -> int | None:
         return None
 
 
-def _by(reading: Reading, errno: str) -> str:
+def _by(reading: ProcReading, errno: str) -> str:
     bwrap = any("bwrap" in (link.name, link.exe.rpartition("/")[2]) for link in reading.chain)
     if bwrap or _own(reading, "mnt"):
         return "bwrap"
     return "landlock" if errno == "EACCES" else "seccomp"
 
 
-def _reading(observation: Observation) -> Reading | None:
+def _reading(observation: Observation) -> ProcReading | None:
     ours = [reading for reading in observation.readings if reading.stdout_is_ours]
     return next(iter((*ours, *observation.readings)), None)
 
@@ -163,7 +165,7 @@ def escaped(observation: Observation) -> bool:
     return after is not None and after.kind not in ("missing", "unreadable")
 
 
-def _look(looks: Mapping[str, Look]) -> Look | None:
+def _look(looks: Mapping[str, PathState]) -> PathState | None:
     found = sorted(key for key in looks if key.startswith(FORBIDDEN))
     return looks[found[0]] if found else None
 
@@ -189,13 +191,13 @@ def _nonsense(observation: Observation) -> str:
     return ""
 
 
-def _failure(row: DoneAct) -> str:
+def _failure(row: ActResult) -> str:
     return row.errno or row.detail or "no reason given"
 
 
 def _never_ready(
     observation: Observation, known_by: Callable[[str], Diagnosis | None], facts: Mapping[str, str]
-) -> Started:
+) -> SandboxState:
     observation = PrivatePaths([observation.world]).of(observation)
     ended = _ending(observation)
     failed = observation.ended == "signal" or (observation.ended == "exit" and observation.code != 0)
@@ -247,5 +249,5 @@ def _state(
     *,
     by: str = "",
     diagnosis: Diagnosis | None = None,
-) -> Started:
-    return Started(state=state, why=why, marks=marks, by=by, call=observation.id, diagnosis=diagnosis)
+) -> SandboxState:
+    return SandboxState(state=state, why=why, marks=marks, by=by, call=observation.id, diagnosis=diagnosis)

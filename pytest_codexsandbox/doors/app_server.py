@@ -11,8 +11,8 @@ from packaging.version import Version
 
 from pytest_codexsandbox.doors.codex_options import settings_of
 from pytest_codexsandbox.doors.driven_door import ConversingDoor
-from pytest_codexsandbox.doors.driver_command import QUIET, as_words, driven, policy_of
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.doors.driver_command import QUIET, as_words, driver_command, policy_of
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
@@ -39,10 +39,10 @@ class AppServerDoor(ConversingDoor):
         """With these words behind the subcommand."""
         missing = self.lacks(subject.capabilities)
         if missing:
-            raise NotHad(missing)
+            raise Unavailable(missing)
         words = settings_of(words, door=self.name)
         codex = (subject.binary, "app-server", *as_words(QUIET), *words)
-        return driven(DRIVER, codex, inner, world, call, why=f"codex app-server under {why}")
+        return driver_command(DRIVER, codex, inner, world, call, why=f"codex app-server under {why}")
 
     def lacks(self, able: Capabilities) -> str:
         if not able.app_server:

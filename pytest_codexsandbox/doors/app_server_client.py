@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.protocols import Environment
 
 CLIENT: Final = {"name": "codexsandbox", "title": "codexsandbox", "version": "1"}
@@ -25,7 +25,7 @@ class Refused(Exception):
 class Ended(Exception):
     """Codex has ended instead of answering."""
 
-    def __init__(self, finished: Finished) -> None:
+    def __init__(self, finished: CommandResult) -> None:
         self.finished = finished
         super().__init__(_last_words(finished))
 
@@ -47,7 +47,7 @@ class AskingServer:
             raise
 
     def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The result; Refused, Ended, or a MachineFault where no answer came in time."""
+        """The result; Refused, Ended, or a HarnessError where no answer came in time."""
         self._number += 1
         until = time.monotonic() + self._patience
         self._write({"id": self._number, "method": method, "params": params})
@@ -86,7 +86,7 @@ class AskingServer:
         except TimeoutError:
             data = None
         if data is None or len(self._buffer) > _LONGEST_LINE:
-            raise MachineFault(
+            raise HarnessError(
                 f"codex app-server did not answer {method} in {self._patience:.0f} s", where=self._where,
                 why="it hangs, or the machine is overloaded", next_step="--codex-timeout-scale 3",
             )  # fmt: skip
@@ -95,7 +95,7 @@ class AskingServer:
         self._buffer += data
 
 
-def _last_words(finished: Finished) -> str:
+def _last_words(finished: CommandResult) -> str:
     how = f"signal {finished.signal}" if finished.ended == "signal" else f"exit code {finished.exit}"
     said = finished.stderr.decode("utf-8", "replace").strip()
     return f"Codex ended ({how}){': ' + said[-2000:] if said else ' without a word'}"

@@ -21,11 +21,11 @@ from pytest_codexsandbox.doors.call_environ import surroundings
 from pytest_codexsandbox.doors.claim_parser import claim_of, told
 from pytest_codexsandbox.doors.codex_options import settings_of
 from pytest_codexsandbox.doors.driver_command import as_words
-from pytest_codexsandbox.doors.resource_exhaustion import lacked
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.doors.resource_exhaustion import exhausted_resource
+from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.model.generator import CONFIG, Claim, Laid, Mode
+from pytest_codexsandbox.model.generator import CONFIG, Claim, GeneratedFile, Mode
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment, Subject
 
@@ -51,7 +51,7 @@ class Claimant:
     def __init__(self, environment: Environment, subject: Subject, *, timeout_scale: float = 1.0) -> None:
         missing = AppServerDoor().lacks(subject.capabilities)
         if missing:
-            raise NotHad(missing, why="what a file claims is asked of the app-server")
+            raise Unavailable(missing, why="what a file claims is asked of the app-server")
         self._environment, self._subject, self._scale = environment, subject, timeout_scale
         self.world: World = environment.world()
         self._server: AskingServer | None = None
@@ -71,14 +71,14 @@ class Claimant:
         self._environment.clear(self.world)
 
     def claim(
-        self, config: bytes | None, *, files: Mapping[str, Laid] | None = None, argv: Sequence[str] = (),
+        self, config: bytes | None, *, files: Mapping[str, GeneratedFile] | None = None, argv: Sequence[str] = (),
         env: Mapping[str, str] | None = None, mode: Mode = "", fresh: bool = False,
     ) -> Claim:  # fmt: skip
         """What Codex says about this config.toml (None: there is none). `files`: beside it, by placeholder path;
         `argv`: behind `app-server`; `env`: added to what a call gets; `mode`: asked for the thread, as `-c` would.
         `fresh`: by a process started for it."""
         alone = fresh or config is None or bool(files or argv or env) or config.endswith(b"\r")
-        if not alone and config is not None and not hidden_by_us(config):
+        if not alone and config is not None and not overridden_by_us(config):
             found = self._by_the_server(config, mode)
             if found is not None and found.loads:
                 return found
@@ -89,14 +89,14 @@ class Claimant:
         """None where it is not known that what it says is about this file."""
         word = f"/codexsandbox/{secrets.token_hex(8)}"
         entry = f'[projects."{word}"]\ntrust_level = "untrusted"\n'.encode()
-        self._put({CONFIG: Laid(content=config + (b"" if config.endswith(b"\n") else b"\n") + entry)})
+        self._put({CONFIG: GeneratedFile(content=config + (b"" if config.endswith(b"\n") else b"\n") + entry)})
         try:
             server = self._shared()
             server.notices.clear()
             read, started = self._answers(server, mode)
         except Refused:
             return None
-        except (Ended, MachineFault):  # the next file is not to suffer from it
+        except (Ended, HarnessError):  # the next file is not to suffer from it
             self._end_server()
             return None
         projects = read.get("projects")
@@ -119,13 +119,18 @@ class Claimant:
 
     # ---- a server of its own
     def _by_its_own(
-        self, config: bytes | None, files: Mapping[str, Laid], argv: Sequence[str], env: Mapping[str, str], mode: Mode
+        self,
+        config: bytes | None,
+        files: Mapping[str, GeneratedFile],
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        mode: Mode,
     ) -> Claim:
-        own = {} if config is None else {CONFIG: Laid(content=config)}
+        own = {} if config is None else {CONFIG: GeneratedFile(content=config)}
         self._put({**own, **files}, alone=True)
         try:
             texts = [laid.content for path, laid in {**own, **files}.items() if path.endswith(".toml")]
-            return self._asked_alone(argv, env, mode, quiet=not any(map(hidden_by_us, texts)))
+            return self._asked_alone(argv, env, mode, quiet=not any(map(overridden_by_us, texts)))
         finally:
             self._take_away()
 
@@ -135,9 +140,9 @@ class Claimant:
             server = self._start(argv, env, quiet=quiet)
             read, started = self._answers(server, mode)
         except (Refused, Ended) as problem:
-            full = lacked(problem.finished) if isinstance(problem, Ended) else ""
+            full = exhausted_resource(problem.finished) if isinstance(problem, Ended) else ""
             if full:
-                raise MachineFault(
+                raise HarnessError(
                     "this machine has not enough for Codex", where=self._environment.spec.id, why=full
                 ) from None
             return Claim(loads=False, error=told(self.world, str(problem)))
@@ -176,7 +181,7 @@ class Claimant:
         return read, server.ask("thread/start", params)
 
     # ---- files
-    def _put(self, files: Mapping[str, Laid], *, alone: bool = False) -> None:
+    def _put(self, files: Mapping[str, GeneratedFile], *, alone: bool = False) -> None:
         if alone:
             self._take_away([CONFIG])
         for path, file in files.items():
@@ -194,7 +199,7 @@ class Claimant:
             )
         )  # fmt: skip
         if done.ended != "exit" or done.exit:
-            raise MachineFault(
+            raise HarnessError(
                 "a file that Codex was asked about could not be removed", where=self._environment.spec.id,
                 why=done.error or done.stderr.decode("utf-8", "replace"),
             )  # fmt: skip
@@ -228,7 +233,7 @@ def _given_by_words(servers: Iterable[str], origins: Any) -> set[str]:
     }  # fmt: skip
 
 
-def hidden_by_us(config: bytes) -> bool:
+def overridden_by_us(config: bytes) -> bool:
     """Whether what we override would hide that this file does not load: `features` that is no table, or our two keys
     with a value of any kind. Of what cannot be read nobody knows."""
     try:

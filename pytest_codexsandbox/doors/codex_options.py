@@ -7,7 +7,7 @@ that it stands for says the same. What stands for no setting cannot be asked the
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.option_words import cut
 
 SETTINGS: Final = ("-c", "--config", "--enable", "--disable")
@@ -21,7 +21,7 @@ _EVERYTHING: Final = ("-c", 'sandbox_mode="danger-full-access"', "-c", 'approval
 
 
 def settings_of(words: Sequence[str], *, door: str) -> tuple[str, ...]:
-    """NotHad names the first word that stands for no setting."""
+    """Unavailable names the first word that stands for no setting."""
     rest = list(words)
     taken: list[str] = []
     last: list[str] = []
@@ -31,7 +31,7 @@ def settings_of(words: Sequence[str], *, door: str) -> tuple[str, ...]:
         if word in _BYPASS:
             last += _EVERYTHING
         elif name not in (*SETTINGS, *_STANDS_FOR) or not (rest or equals):
-            raise NotHad(
+            raise Unavailable(
                 f"the door {door} takes settings ({', '.join(SETTINGS)}), and was given {word!r}",
                 next_step="the door exec takes every option of `codex exec`",
             )
@@ -72,7 +72,7 @@ def no_settings(words: Sequence[str], *, door: str) -> str:
     """Why they cannot be asked there; "" where they can."""
     try:
         settings_of(words, door=door)
-    except NotHad as problem:
+    except Unavailable as problem:
         return f"{problem.what}: {problem.next_step}"
     return ""
 

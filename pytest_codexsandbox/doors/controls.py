@@ -7,7 +7,7 @@ from typing import Final
 
 from pytest_codexsandbox.doors.call_environ import SEARCH_PATH, surroundings
 from pytest_codexsandbox.doors.observe import observe
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation
@@ -48,7 +48,7 @@ class BareBwrapDoor:
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
         if not policy.sandboxed:
-            raise NotHad("danger-full-access starts no bubblewrap")
+            raise Unavailable("danger-full-access starts no bubblewrap")
         flags = (
             "--new-session", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev",
             *(word for root in writable(policy, world, call) for word in ("--bind-try", root, root)),
@@ -84,7 +84,7 @@ class _Inside(BareBwrapDoor):
             ended = self._environment.run(Command(argv=(program, "--version"), cwd="/", env={}, why="Codex' own bwrap"))
             if ended.ended == "exit":
                 return program
-        raise NotHad(NONE, where=self._environment.spec.id, next_step="install bubblewrap")
+        raise Unavailable(NONE, where=self._environment.spec.id, next_step="install bubblewrap")
 
 
 def _command(argv: tuple[str, ...], world: World, call: Call, *, why: str) -> Command:
@@ -113,7 +113,7 @@ def bwrap_of(binary: str, *, search_path: str) -> str:
     for program in (*(f"{folder}/bwrap" for folder in folders), *beside(str(Path(binary).resolve()))):
         if Path(program).is_file() and os.access(program, os.X_OK):
             return program
-    raise NotHad(NONE, next_step="install bubblewrap")
+    raise Unavailable(NONE, next_step="install bubblewrap")
 
 
 def beside(binary: str) -> tuple[str, ...]:

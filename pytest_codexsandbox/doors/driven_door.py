@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from pytest_codexsandbox.doors.driver_command import understood
+from pytest_codexsandbox.doors.driver_command import with_driver_error
 from pytest_codexsandbox.doors.generated_config import ConfiguredDoor, Write
 from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.model.act import Act, Call
@@ -43,4 +43,4 @@ class ConversingDoor(ABC):
         return ConfiguredDoor(self, write)
 
     def understood(self, observation: Observation) -> Observation:
-        return understood(observation)
+        return with_driver_error(observation)

@@ -30,7 +30,7 @@ QUIET: Final = (
 )  # fmt: skip
 
 
-def driven(
+def driver_command(
     driver: str, codex: Sequence[str], inner: Sequence[str], world: World, call: Call, *, why: str
 ) -> Command:  # fmt: skip
     """The command that starts a driver; `codex`: the words that it starts Codex with."""
@@ -54,7 +54,7 @@ def policy_of(policy: Policy, world: World, call: Call) -> Iterator[str]:
         yield from details_of(policy, world, call)
 
 
-def understood(observation: Observation) -> Observation:
+def with_driver_error(observation: Observation) -> Observation:
     """A driver that could not converse says nothing about Codex: its words are the call's error."""
     if (observation.ended, observation.code) != ("exit", FAULT) or observation.ready or observation.error:
         return observation

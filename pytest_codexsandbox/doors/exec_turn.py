@@ -9,7 +9,7 @@ from typing import Final
 
 from pytest_codexsandbox.doors.codex_options import exec_words
 from pytest_codexsandbox.doors.driven_door import ConversingDoor
-from pytest_codexsandbox.doors.driver_command import QUIET, as_words, driven, policy_of
+from pytest_codexsandbox.doors.driver_command import QUIET, as_words, driver_command, policy_of
 from pytest_codexsandbox.doors.sandbox_cli import toml_text
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -33,7 +33,7 @@ class ExecDoor(ConversingDoor):
     ) -> Command:
         """With these words behind the subcommand. A folder without a repository is no matter of the sandbox."""
         codex = (subject.binary, "exec", "--json", "--skip-git-repo-check", *as_words(QUIET), *exec_words(words))
-        return driven(DRIVER, codex, inner, world, call, why=f"codex exec under {why}")
+        return driver_command(DRIVER, codex, inner, world, call, why=f"codex exec under {why}")
 
     def lacks(self, able: Capabilities) -> str:
         """Every release has the command."""

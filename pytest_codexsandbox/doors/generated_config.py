@@ -13,13 +13,13 @@ from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.model.generator import Written
+from pytest_codexsandbox.model.generator import GeneratedConfig
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment, Subject
 
-Write = Callable[[World, Policy], Written]
+Write = Callable[[World, Policy], GeneratedConfig]
 """What a generator wrote for a policy, with the paths of this world."""
 
 
@@ -44,7 +44,7 @@ class ConfiguredDoor:
         self.name = door.name
         self.needs: tuple[str, ...] = getattr(door, "needs", ())
         self._door, self._write = door, write
-        self._written: dict[str, Written] = {}
+        self._written: dict[str, GeneratedConfig] = {}
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
         written = self._of(world, policy)
@@ -71,7 +71,7 @@ class ConfiguredDoor:
     def lacks(self, able: Capabilities) -> str:
         return self._door.lacks(able)
 
-    def _of(self, world: World, policy: Policy) -> Written:
+    def _of(self, world: World, policy: Policy) -> GeneratedConfig:
         if world.id not in self._written:
             self._written[world.id] = self._write(world, policy)
         return self._written[world.id]

@@ -10,17 +10,17 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.doors.placeholders import fill, fill_act, in_order, look_key, looked_at, name_word, plan_word
-from pytest_codexsandbox.doors.probe_output import spoken
-from pytest_codexsandbox.doors.resource_exhaustion import lacked
-from pytest_codexsandbox.errors import MachineFault, NotHad
-from pytest_codexsandbox.model.act import Act, Call, DoneAct, Given, Look
+from pytest_codexsandbox.doors.probe_output import parse
+from pytest_codexsandbox.doors.resource_exhaustion import exhausted_resource
+from pytest_codexsandbox.errors import HarnessError, Unavailable
+from pytest_codexsandbox.model.act import Act, ActResult, Call, Given, PathState
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
-from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.observation import Observation, Survey
+from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.observation import Observation, OutsideView
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.printed_text import text_of, text_of_end
 from pytest_codexsandbox.model.redact import redact
-from pytest_codexsandbox.protocols import Door, Environment, Laying, Subject
+from pytest_codexsandbox.protocols import Door, DoorSetup, Environment, Subject
 
 __all__ = ["look_key", "observe"]
 
@@ -48,7 +48,7 @@ def observe(
             commands = [take.prepare(subject, asked) for take in takes]
             ended = _undisturbed(environment, commands)
             return tuple(take.observation(finished) for take, finished in zip(takes, ended, strict=True))
-        except NotHad as lacking:
+        except Unavailable as lacking:
             return tuple(take.not_started(asked, lacking) for take in takes)
 
 
@@ -60,14 +60,14 @@ def _cleared(environment: Environment, takes: "list[_Take]") -> Iterator[None]:
         yield
     except Exception:
         for take in takes:
-            with suppress(MachineFault, TimeoutError):
+            with suppress(HarnessError, TimeoutError):
                 environment.clear(take.world)
         raise
     for take in takes:
         environment.clear(take.world)
 
 
-def _undisturbed(environment: Environment, commands: Sequence[Command]) -> tuple[Finished, ...]:
+def _undisturbed(environment: Environment, commands: Sequence[Command]) -> tuple[CommandResult, ...]:
     """Run them; again where a mount of the machine went away just then: nothing ran in there, and nothing is changed.
     Copies that did run are not run twice."""
     for _ in range(DISTURBED):
@@ -77,7 +77,7 @@ def _undisturbed(environment: Environment, commands: Sequence[Command]) -> tuple
     return ended
 
 
-def _was_disturbed(ended: Finished) -> bool:
+def _was_disturbed(ended: CommandResult) -> bool:
     return (ended.ended, ended.code, ended.stdout) == ("exit", 1, b"") and bool(VANISHED.search(ended.stderr))
 
 
@@ -95,7 +95,7 @@ class _Take:
             for act_id, act in acts.items()
             for path in looked_at(act)
         }
-        self._before: dict[str, Look] = {}
+        self._before: dict[str, PathState] = {}
         self._laid: tuple[Given, ...] = ()
 
     def prepare(self, subject: Subject, call: Call) -> Command:
@@ -104,7 +104,7 @@ class _Take:
         self._command = self._door.command(subject, self._policy, self.world, inner, call)
         if not call.argv:
             self._command = msgspec.structs.replace(self._command, witness=self._nonce, witness_argv=inner)
-        if isinstance(self._door, Laying):
+        if isinstance(self._door, DoorSetup):
             self._laid = self._door.lay(self._environment, self._policy, self.world)
         given = [given for act in self._filled.values() for given in act.given]
         self._before = self._shown(self._environment.ready(self.world, given, self._places))
@@ -118,14 +118,14 @@ class _Take:
     def _places(self) -> list[str]:
         return sorted({real for _, real in self._looked_at.values()})
 
-    def _shown(self, seen: Mapping[str, Look]) -> dict[str, Look]:
+    def _shown(self, seen: Mapping[str, PathState]) -> dict[str, PathState]:
         """What each act's paths are, by `look_key`."""
         return {key: _shown(seen[real], path) for key, (path, real) in self._looked_at.items()}
 
-    def observation(self, ended: Finished) -> Observation:
-        said = spoken(ended.stdout, self._nonce, self._asked())
+    def observation(self, ended: CommandResult) -> Observation:
+        said = parse(ended.stdout, self._nonce, self._asked())
         of_probe = len(ended.stdout) - len(said.rest)
-        lacking = lacked(ended, said.rest, errnos=[row.errno for row in said.rows.values()])
+        lacking = exhausted_resource(ended, said.rest, errnos=[row.errno for row in said.rows.values()])
         survey = self._survey()
         litter, searched = self._left_behind(survey.litter)
         return Observation(
@@ -149,7 +149,7 @@ class _Take:
         yield from ((act_id, act.given) for act_id, act in self._filled.items())
         yield CONFIGURED, tuple(msgspec.structs.replace(laid, content=redact(laid.content)) for laid in self._laid)
 
-    def not_started(self, call: Call, lacking: NotHad) -> Observation:
+    def not_started(self, call: Call, lacking: Unavailable) -> Observation:
         nothing = hashlib.sha256(b"").hexdigest()
         return Observation(
             id=self._id(), door=self._door.name, policy=self._policy.id, nonce=self._nonce, argv=(), env={},
@@ -173,7 +173,7 @@ class _Take:
         }
         return (*map(redact, words[:-own]), *words[-own:-1], plan_word(kept))
 
-    def _survey(self) -> Survey:
+    def _survey(self) -> OutsideView:
         """Planted last: what is put there is nobody's deed."""
         return self._environment.survey(
             self.world, self._places, tokens=list(self._tokens()), known=self._known(),
@@ -219,16 +219,16 @@ def _companions(kind: str) -> tuple[str, ...]:
     return SQLITE_COMPANIONS if kind.startswith("sqlite") else ("",)
 
 
-def _machine_error(ended: Finished) -> str:
+def _machine_error(ended: CommandResult) -> str:
     """A call that took too long is an answer of the subject; one that was never started, or got lost, is none."""
     return ended.error if ended.ended in ("not-started", "lost") else ""
 
 
-def _shown(look: Look, path: str) -> Look:
+def _shown(look: PathState, path: str) -> PathState:
     return msgspec.structs.replace(look, path=path, text=redact(look.text), link=redact(look.link))
 
 
-def _clean(row: DoneAct) -> DoneAct:
+def _clean(row: ActResult) -> ActResult:
     """Bounded as well: who speaks in the probe's name need not keep to the probe's limits."""
     return msgspec.structs.replace(
         row, errno=row.errno[:80], step=row.step[:80], value=redact(row.value[:TEXT_LIMIT]),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN
 from pytest_codexsandbox.model.world import World
@@ -43,7 +43,7 @@ def in_order(acts: Mapping[str, Act], call: Call) -> dict[str, Act]:
     every = {**BASE_ACTS, **acts}
     ending = [act_id for act_id, act in every.items() if act.verb in ENDING]
     if len(ending) > 1:
-        raise WrongInput("one call can end only once", why=f"these acts end the probe: {', '.join(ending)}")
+        raise InputError("one call can end only once", why=f"these acts end the probe: {', '.join(ending)}")
     return {act_id: every[act_id] for act_id in sorted(every, key=lambda act_id: act_id in ending)}
 
 
@@ -62,7 +62,7 @@ def _fill_text(world: World, text: str, act_id: str) -> str:
     try:
         return world.fill(text, act=name_word(act_id))
     except KeyError as unknown:
-        raise WrongInput(f"{text!r}: {unknown.args[0]}", where=act_id or "the call") from None
+        raise InputError(f"{text!r}: {unknown.args[0]}", where=act_id or "the call") from None
 
 
 def fill_act(world: World, act_id: str, act: Act) -> Act:
@@ -82,7 +82,7 @@ def plan_word(filled: Mapping[str, Act]) -> str:
     acts = [{"id": act_id, "verb": a.verb, "path": a.path, "params": a.params} for act_id, a in filled.items()]
     word = base64.b64encode(zlib.compress(msgspec.json.encode({"acts": acts}), 9)).decode()
     if len(word) >= ONE_WORD:
-        raise WrongInput(
+        raise InputError(
             f"the plan of {len(acts)} acts is {len(word)} bytes long; one word of a command may have {ONE_WORD - 1}",
             next_step="give some promises a call of their own, or make what they write shorter",
         )

@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.model.act import DoneAct
+from pytest_codexsandbox.model.act import ActResult
 
 
 class Spoken(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     finished: bool
-    rows: dict[str, DoneAct]
+    rows: dict[str, ActResult]
     error: str
     rest: bytes  # what is not the probe's
 
 
-def spoken(output: bytes, nonce: str, asked: Collection[str]) -> Spoken:
+def parse(output: bytes, nonce: str, asked: Collection[str]) -> Spoken:
     """Read the output of a probe that was asked for the acts `asked`, in this order."""
     said, rest = _divide(output, f"\x1ecx:{nonce}:".encode())
     listener = _Listener(asked)
@@ -52,7 +52,7 @@ class _Listener:
     def __init__(self, asked: Collection[str]) -> None:
         self._asked = asked
         self.ready = self.done = False
-        self.rows: dict[str, DoneAct] = {}
+        self.rows: dict[str, ActResult] = {}
         self.error = ""
 
     def hear(self, line: bytes) -> None:
@@ -81,7 +81,7 @@ class _Listener:
 
     def _fault_of_row(self, row: Any) -> str:
         try:
-            done = msgspec.convert(row, DoneAct)
+            done = msgspec.convert(row, ActResult)
         except msgspec.ValidationError as invalid:
             return f"not a row ({invalid})"
         if done.act not in self._asked:

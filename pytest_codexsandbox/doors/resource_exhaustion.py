@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.command import CommandResult
 
 NO_ROOM: Final = ("ENOSPC", "EDQUOT", "SQLITE_FULL")
 # Codex keeps SQLite's word for it to itself: what it says of its own database counts where no room was left.
@@ -14,7 +14,7 @@ NO_PROCESS: Final = b"Resource temporarily unavailable"
 FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
 
 
-def lacked(ended: Finished, rest: bytes = b"", *, errnos: Sequence[str] = ()) -> str:
+def exhausted_resource(ended: CommandResult, rest: bytes = b"", *, errnos: Sequence[str] = ()) -> str:
     """ "" or what the kernel refused to a call for want of it. `rest`: what it printed; `errnos`: of its acts."""
     said = (ended.stderr, rest)
     if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:

@@ -15,7 +15,7 @@ from pytest_codexsandbox.doors.call_environ import surroundings
 from pytest_codexsandbox.doors.codex_options import settings_of
 from pytest_codexsandbox.doors.generated_config import ConfiguredDoor, Write
 from pytest_codexsandbox.doors.observe import observe
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
@@ -48,7 +48,7 @@ class SandboxDoor:
         """With these settings. What a file says of `sandbox_mode` this command passes over, as Codex documents it."""
         missing = self.lacks(subject.capabilities)
         if missing:
-            raise NotHad(missing)
+            raise Unavailable(missing)
         words = settings_of(words, door=self.name)
         return _command(subject, words, (), world, inner, call, why=why)
 
@@ -87,9 +87,9 @@ def _command(
 def check_offered(able: Capabilities, policy: Policy) -> None:
     missing = SandboxDoor().lacks(able)
     if missing:
-        raise NotHad(missing)
+        raise Unavailable(missing)
     if policy.mode == "danger-full-access" and not able.full_access:
-        raise NotHad(f"Codex {able.version} cannot be asked for danger-full-access at this command")
+        raise Unavailable(f"Codex {able.version} cannot be asked for danger-full-access at this command")
 
 
 def overrides_of(able: Capabilities, policy: Policy, world: World, call: Call) -> Iterator[str]:

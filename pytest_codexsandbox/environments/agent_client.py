@@ -10,17 +10,17 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import Lost, MachineFault
+from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
 from pytest_codexsandbox.guest import wire
-from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.protocols import Say, silent
+from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.protocols import Notify, silent
 
 PATIENCE: Final = 60.0  # beyond what was asked for: the hand itself keeps every limit
 _NOTICE: Final = "notice"  # a message that is not yet the answer
 TURN_TIMEOUT: Final = 300.0  # for calls that have to share /tmp with another run
 
 
-class HandClient:
+class AgentClient:
     """Safe to be used by several threads. `writing` and `reading` are unbuffered pipes to the hand.
 
     What the hand has to tell before its answer, such as whom it waits for, is said by the thread that asked.
@@ -28,25 +28,25 @@ class HandClient:
     """
 
     def __init__(
-        self, writing: IO[bytes], reading: IO[bytes], *, name: str, say: Say = silent,
+        self, writing: IO[bytes], reading: IO[bytes], *, name: str, say: Notify = silent,
         explain: Callable[[], str] = lambda: "", silence: Callable[[], str] = lambda: "",
     ) -> None:  # fmt: skip
         self._writing, self._reading, self.name, self._say = writing, reading, name, say
         self._explain, self._silence = explain, silence
         self._numbers = count(1)
-        self._waiting: dict[int, SimpleQueue[wire.Message | Lost]] = {}
+        self._waiting: dict[int, SimpleQueue[wire.Message | EnvironmentLost]] = {}
         self._lock = threading.Lock()
         self._lost = ""
         self._listener = threading.Thread(target=self._listen, name=f"hand of {name}", daemon=True)
         self._listener.start()
 
     def ask(self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any) -> wire.Message:
-        """The answer. An error of the hand is a MachineFault, its TooSlow a TimeoutError, its end Lost."""
+        """The answer. An error of the hand is a HarnessError, its TooSlow a TimeoutError, its end Lost."""
         return self.begin(op, blobs=blobs, within=within, **words)()
 
     def farewell(self, within: float) -> None:
         """Let it end in good order, if it still answers: who is in a hurry, or was interrupted, does not wait long."""
-        with suppress(MachineFault, TimeoutError):
+        with suppress(HarnessError, TimeoutError):
             self.ask("bye", within=within - PATIENCE)
 
     def begin(
@@ -54,7 +54,7 @@ class HandClient:
     ) -> Callable[[], wire.Message]:
         """Asks, and gives back what waits for the answer: the hand does things in the order in which they were asked,
         so that several may be on their way at once."""
-        number, told = next(self._numbers), SimpleQueue[wire.Message | Lost]()
+        number, told = next(self._numbers), SimpleQueue[wire.Message | EnvironmentLost]()
         with self._lock:
             self._refuse_if_lost()
             self._waiting[number] = told
@@ -72,21 +72,23 @@ class HandClient:
 
         return answer
 
-    def _answer(self, told: "SimpleQueue[wire.Message | Lost]", end: float) -> wire.Message:
+    def _answer(self, told: "SimpleQueue[wire.Message | EnvironmentLost]", end: float) -> wire.Message:
         while True:
             message = told.get(timeout=max(0.0, end - time.monotonic()))
-            if isinstance(message, Lost):
+            if isinstance(message, EnvironmentLost):
                 raise message
             if _NOTICE not in message[0]:
                 return message
             self._say(message[0][_NOTICE])
 
-    def _silent(self, op: str, seconds: float) -> Lost:
+    def _silent(self, op: str, seconds: float) -> EnvironmentLost:
         """From here on nothing is asked of it: each question would be waited for as long."""
         what = f"the hand did not answer {op!r} in {seconds:.0f} s"
         with self._lock:
             self._lost = self._lost or what
-        return Lost(what, where=self.name, why=self._silence() or "the machine is overloaded, or the hand was stopped")
+        return EnvironmentLost(
+            what, where=self.name, why=self._silence() or "the machine is overloaded, or the hand was stopped"
+        )
 
     def close(self) -> None:
         """The hand sees the end of its stdin, and ends all that it started."""
@@ -110,7 +112,7 @@ class HandClient:
 
     def _refuse_if_lost(self) -> None:
         if self._lost:
-            raise Lost("the hand has ended", where=self.name, why=self._lost)
+            raise EnvironmentLost("the hand has ended", where=self.name, why=self._lost)
 
     def _listen(self) -> None:
         unpacker, why = wire.Unpacker(), "it ended without a word"
@@ -120,7 +122,7 @@ class HandClient:
                     told = self._waiting.get(body["id"]) if _NOTICE in body else self._waiting.pop(body["id"], None)
                     if told is not None:
                         told.put((body, blobs))
-        except wire.Foreign as problem:
+        except wire.ProtocolError as problem:
             why = str(problem)
         except (OSError, ValueError):
             pass
@@ -130,7 +132,7 @@ class HandClient:
             self._lost = self._lost or why
             waiting, self._waiting = list(self._waiting.values()), {}
         for told in waiting:
-            told.put(Lost("the hand has ended", where=self.name, why=self._lost))
+            told.put(EnvironmentLost("the hand has ended", where=self.name, why=self._lost))
 
 
 def _raise_error(body: Mapping[str, Any], op: str, where: str) -> None:
@@ -139,7 +141,7 @@ def _raise_error(body: Mapping[str, Any], op: str, where: str) -> None:
         return
     if error["kind"] == "TooSlow":
         raise TimeoutError(error["text"])
-    raise MachineFault(f"{op}: {error['text']}", where=where, why=error["kind"])
+    raise HarnessError(f"{op}: {error['text']}", where=where, why=error["kind"])
 
 
 def as_words(command: Command) -> dict[str, Any]:
@@ -148,9 +150,9 @@ def as_words(command: Command) -> dict[str, Any]:
     return words
 
 
-def as_finished(result: Mapping[str, Any], stdout: bytes, stderr: bytes) -> Finished:
-    return msgspec.structs.replace(msgspec.convert(result, Finished), stdout=stdout, stderr=stderr)
+def as_finished(result: Mapping[str, Any], stdout: bytes, stderr: bytes) -> CommandResult:
+    return msgspec.structs.replace(msgspec.convert(result, CommandResult), stdout=stdout, stderr=stderr)
 
 
-def lost(why: BaseException) -> Finished:
-    return Finished(ended="lost", error=str(why))
+def lost(why: BaseException) -> CommandResult:
+    return CommandResult(ended="lost", error=str(why))

@@ -8,24 +8,24 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.agent_client import TURN_TIMEOUT, HandClient, as_finished, as_words, lost
+from pytest_codexsandbox.environments.agent_client import TURN_TIMEOUT, AgentClient, as_finished, as_words, lost
 from pytest_codexsandbox.environments.live_process import LiveProcess, LiveStream
-from pytest_codexsandbox.errors import Lost, MachineFault
+from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
 from pytest_codexsandbox.guest import wire
-from pytest_codexsandbox.model.act import Given, Look
+from pytest_codexsandbox.model.act import Given, PathState
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.observation import Survey
-from pytest_codexsandbox.model.repro_shell import Entrance
+from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.observation import OutsideView
+from pytest_codexsandbox.model.repro_shell import ReproShell
 from pytest_codexsandbox.model.world import World
 
 GUEST: Final = Path(__file__).parent.parent / "guest"
 
 
-class HandEnvironment:
+class AgentEnvironment:
     turn_timeout = TURN_TIMEOUT  # how long a call may wait for its turn, beside its own limit
 
-    def __init__(self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], *, folder: str) -> None:
+    def __init__(self, spec: EnvironmentSpec, client: AgentClient, facts: Mapping[str, Any], *, folder: str) -> None:
         self._spec, self._client, self._facts, self._folder = spec, client, facts, folder
 
     @property
@@ -50,24 +50,24 @@ class HandEnvironment:
         return sys.executable, str(GUEST)
 
     @property
-    def entrance(self) -> Entrance | None:
+    def entrance(self) -> ReproShell | None:
         return None
 
     def bring(self, binary: str) -> str:
         return binary
 
     # ---- commands
-    def run(self, command: Command) -> Finished:
+    def run(self, command: Command) -> CommandResult:
         return self.run_together((command,))[0]
 
-    def run_together(self, commands: Sequence[Command]) -> tuple[Finished, ...]:
+    def run_together(self, commands: Sequence[Command]) -> tuple[CommandResult, ...]:
         within = self.turn_timeout + max((command.timeout for command in commands), default=0.0)
         words = [as_words(command) for command in commands]
         try:
             body, blobs = self._client.ask(
                 "run", commands=words, blobs=[command.stdin for command in commands], within=within
             )
-        except Lost as problem:
+        except EnvironmentLost as problem:
             return tuple(lost(problem) for _ in commands)
         return tuple(as_finished(result, blobs[2 * at], blobs[2 * at + 1]) for at, result in enumerate(body["results"]))
 
@@ -96,10 +96,10 @@ class HandEnvironment:
     def lay(self, world: World, given: Sequence[Given]) -> None:
         self._lay(world, given)()
 
-    def look(self, world: World, paths: Sequence[str]) -> dict[str, Look]:
+    def look(self, world: World, paths: Sequence[str]) -> dict[str, PathState]:
         return self._look(world, paths)()
 
-    def ready(self, world: World, given: Sequence[Given], paths: Sequence[str]) -> dict[str, Look]:
+    def ready(self, world: World, given: Sequence[Given], paths: Sequence[str]) -> dict[str, PathState]:
         laid, looks = self._lay(world, given), self._look(world, paths)
         laid()
         return looks()
@@ -113,18 +113,18 @@ class HandEnvironment:
     def survey(
         self, world: World, paths: Sequence[str], *, tokens: Sequence[str], planted: Sequence[Given],
         known: Sequence[str],
-    ) -> Survey:  # fmt: skip
+    ) -> OutsideView:  # fmt: skip
         looks, arrivals = self._look(world, paths), [(token, self._arrivals(token)) for token in tokens]
         laid, litter = self._lay(world, planted), self._litter(world, known)
         seen, arrived = looks(), {token: rigs() for token, rigs in arrivals}
         try:
             laid()
-        except MachineFault:  # one of the places is not what it was: the others may be
+        except HarnessError:  # one of the places is not what it was: the others may be
             for one in planted:
-                with suppress(MachineFault):
+                with suppress(HarnessError):
                     self.lay(world, [one])
             litter = self._litter(world, known)
-        return Survey(looks=seen, arrivals=arrived, litter=litter())
+        return OutsideView(looks=seen, arrivals=arrived, litter=litter())
 
     # Each is asked at once and waited for later.
     def _lay(self, world: World, given: Sequence[Given]) -> Callable[[], wire.Message]:
@@ -133,13 +133,13 @@ class HandEnvironment:
         ]
         return self._client.begin("lay", world=world.id, given=msgspec.to_builtins(filled))
 
-    def _look(self, world: World, paths: Sequence[str]) -> Callable[[], dict[str, Look]]:
+    def _look(self, world: World, paths: Sequence[str]) -> Callable[[], dict[str, PathState]]:
         filled = [world.fill(path) for path in paths]
         answer = self._client.begin("look", world=world.id, paths=filled, within=60)
 
-        def looks() -> dict[str, Look]:
+        def looks() -> dict[str, PathState]:
             seen = zip(paths, answer()[0]["looks"], strict=True)
-            return {path: msgspec.convert({"path": path, **one}, Look) for path, one in seen}
+            return {path: msgspec.convert({"path": path, **one}, PathState) for path, one in seen}
 
         return looks
 
@@ -154,4 +154,4 @@ class HandEnvironment:
     def clear(self, world: World) -> None:
         left = self._client.ask("clear", world=world.id, within=60)[0]["left"]
         if left:
-            raise MachineFault("a world could not be removed", where=world.folder, why="; ".join(left[:5]))
+            raise HarnessError("a world could not be removed", where=world.folder, why="; ".join(left[:5]))

@@ -4,7 +4,7 @@ import fcntl
 import os
 from typing import Final
 
-from pytest_codexsandbox.guest.process_tree import everybody
+from pytest_codexsandbox.guest.process_tree import all_processes
 from pytest_codexsandbox.guest.shared_tmp import TMP, CodexNames
 
 _CODEX: Final = ("codex", "bwrap")  # how processes are called in whose sandbox such a folder may be a mount point
@@ -16,7 +16,7 @@ def take_away() -> tuple[str, ...]:
     turn = os.open(TMP, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if any(one.name.startswith(_CODEX) and not one.name.startswith(_OURS) for one in everybody()):
+        if any(one.name.startswith(_CODEX) and not one.name.startswith(_OURS) for one in all_processes()):
             return ()
         names = CodexNames([TMP], before=())
         names.clean()

@@ -1,13 +1,13 @@
 """Live processes and streams of an environment, as the runner holds them."""
 
-from pytest_codexsandbox.environments.agent_client import HandClient, as_finished
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.environments.agent_client import AgentClient, as_finished
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.guest.wire import Message
-from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.command import CommandResult
 
 
 class _Conversation:
-    def __init__(self, client: HandClient, number: int) -> None:
+    def __init__(self, client: AgentClient, number: int) -> None:
         self._client, self._number = client, number
         self._over = False
 
@@ -23,14 +23,14 @@ class _Conversation:
             self._over = True
             try:
                 self._talk("forget")
-            except MachineFault:  # the hand is gone, and with it what it held
+            except HarnessError:  # the hand is gone, and with it what it held
                 pass
 
 
 class LiveProcess(_Conversation):
     """ports.Spawned"""
 
-    def __init__(self, client: HandClient, number: int, pid: int) -> None:
+    def __init__(self, client: AgentClient, number: int, pid: int) -> None:
         super().__init__(client, number)
         self._pid = pid
 
@@ -56,7 +56,7 @@ class LiveProcess(_Conversation):
     def resize(self, rows: int, columns: int) -> None:
         self._talk("resize", rows=rows, columns=columns)
 
-    def wait(self, timeout: float) -> Finished:
+    def wait(self, timeout: float) -> CommandResult:
         body, (stdout, stderr) = self._talk("wait", within=timeout, timeout=timeout)
         return as_finished(body["results"][0], stdout, stderr)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.environments import run_dirs
-from pytest_codexsandbox.environments.agent_client import TURN_TIMEOUT, HandClient
-from pytest_codexsandbox.environments.agent_environment import GUEST, HandEnvironment
-from pytest_codexsandbox.errors import Lost, MachineFault
+from pytest_codexsandbox.environments.agent_client import TURN_TIMEOUT, AgentClient
+from pytest_codexsandbox.environments.agent_environment import GUEST, AgentEnvironment
+from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.protocols import Brought, Say, silent
+from pytest_codexsandbox.protocols import Notify, ProvidedProgram, silent
 from pytest_codexsandbox.system import process
 
 HAND: Final = GUEST / "agent.py"
@@ -32,9 +32,9 @@ class LocalBackend:
 
     @contextmanager
     def open(
-        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = (),
-        say: Say = silent,
-    ) -> Iterator[HandEnvironment]:  # fmt: skip
+        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[ProvidedProgram] = (),
+        say: Notify = silent,
+    ) -> Iterator[AgentEnvironment]:  # fmt: skip
         word = new_word()
         place = run_dirs.prepare(folder, word)
         run_dirs.now_open(word)
@@ -47,9 +47,9 @@ class LocalBackend:
             run_dirs.remove(place, word)
 
     @contextmanager
-    def _started(self, spec: EnvironmentSpec, folder: Path, word: str, say: Say) -> Iterator[HandEnvironment]:
+    def _started(self, spec: EnvironmentSpec, folder: Path, word: str, say: Notify) -> Iterator[AgentEnvironment]:
         if not sys.platform.startswith("linux"):
-            raise MachineFault(
+            raise HarnessError(
                 "this machine cannot be measured", where=spec.id, why="Codex's Linux sandbox needs Linux",
                 next_step='use a Linux container: docker run --rm -it -v "$PWD:$PWD" -w "$PWD" python:3.12 sh -c '
                 "'pip install \"pytest-codexsandbox[codex]\" && pytest --codex-matrix'",
@@ -62,7 +62,7 @@ class LocalBackend:
         ):
             assert child.stdin is not None
             assert child.stdout is not None
-            client = HandClient(child.stdin, child.stdout, name=spec.id, say=say)
+            client = AgentClient(child.stdin, child.stdout, name=spec.id, say=say)
             words: dict[str, Any] = {
                 "folder": str(folder),
                 "word": word,
@@ -72,17 +72,17 @@ class LocalBackend:
             }
             try:
                 body, _ = client.ask("hello", watch_parent=True, **words)
-                yield HandEnvironment(spec, client, body["facts"], folder=str(folder))
-            except Lost as problem:
+                yield AgentEnvironment(spec, client, body["facts"], folder=str(folder))
+            except EnvironmentLost as problem:
                 raise _with_log(problem, folder / "hand.log") from problem
             finally:
-                with suppress(MachineFault, TimeoutError):
+                with suppress(HarnessError, TimeoutError):
                     client.ask("bye")
                 client.close()
                 process.let_end(child, within=10.0)
                 client.join()
 
 
-def _with_log(problem: Lost, log: Path) -> Lost:
+def _with_log(problem: EnvironmentLost, log: Path) -> EnvironmentLost:
     text = log.read_bytes()[-2000:].decode("utf-8", "replace").strip()
-    return Lost(problem.what, where=problem.where, why=f"{problem.why}\n{text}" if text else problem.why)
+    return EnvironmentLost(problem.what, where=problem.where, why=f"{problem.why}\n{text}" if text else problem.why)

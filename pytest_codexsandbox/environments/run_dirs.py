@@ -13,7 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from pytest_codexsandbox.environments.host_facts import boot_id, start_time
-from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.errors import HarnessError, InputError
 from pytest_codexsandbox.guest import process_tree, safe_paths
 from pytest_codexsandbox.guest.worlds import new_word
 
@@ -77,7 +77,7 @@ def prepare(folder: Path, word: str) -> Path:
         real.chmod(0o700)
         (real / OWNER).write_bytes(msgspec.json.encode(Owner.me(word)))
     except OSError as problem:
-        raise MachineFault(
+        raise HarnessError(
             f"{real} cannot be used for an environment", why=problem.strerror or str(problem),
             next_step="set CODEXSANDBOX_CACHE to a folder that you can write, outside /tmp",
         ) from problem  # fmt: skip
@@ -120,7 +120,7 @@ def _refuse_where_codex_writes(folder: Path) -> None:
     for top in (*SHARED, Path(home, ".codex"), *_named("CODEX_HOME")):
         real = Path(os.path.realpath(top))
         if folder == real or real in folder.parents:
-            raise WrongInput(
+            raise InputError(
                 f"{folder} lies below {top}",
                 why="every policy that may write lets Codex write there, or Codex keeps its own files there: "
                 "what is measured in it would say nothing",
@@ -153,7 +153,7 @@ def left_in_shared(word: str) -> list[Path]:
 
 def marked(word: str) -> list[int]:
     """Processes that say they are of this environment's scopes."""
-    pids = [one.pid for one in process_tree.everybody()]
+    pids = [one.pid for one in process_tree.all_processes()]
     return [pid for pid in pids if process_tree.mark_of(pid).startswith(f"{word}.") and process_tree.is_alive(pid)]
 
 

@@ -11,7 +11,7 @@ from pytest_codexsandbox.environments.run_dirs import OWNER, RUN, Owner, end_mar
 _DEPTH: Final = 4
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class EnvironmentDir(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of one environment, or of a run that holds none (any more)."""
 
     folder: Path
@@ -28,7 +28,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return f"rm -rf '{self.folder}'"
 
 
-class Remnant(msgspec.Struct, frozen=True, kw_only=True):
+class Leftover(msgspec.Struct, frozen=True, kw_only=True):
     """A container or a network of ours in an engine. Volumes and images are kept for later runs."""
 
     kind: Literal["container", "network"]
@@ -49,17 +49,17 @@ class Remnant(msgspec.Struct, frozen=True, kw_only=True):
         return f"docker -H {self.host} {verb} {self.id[:12]}"
 
 
-def find(top: Path) -> Iterator[Found]:
+def find(top: Path) -> Iterator[EnvironmentDir]:
     """Every environment below `top`, and every run without one, whoever it belongs to."""
     for path in _owner_files(top, _DEPTH):
         try:
             owner = msgspec.json.decode(path.read_bytes(), type=Owner)
         except (OSError, msgspec.MsgspecError):  # removed meanwhile, or nothing of ours
             continue
-        yield Found(folder=path.parent, state=owner.state, owner=owner)
+        yield EnvironmentDir(folder=path.parent, state=owner.state, owner=owner)
 
 
-def sweep(found: Found) -> Found:
+def sweep(found: EnvironmentDir) -> EnvironmentDir:
     """End its processes, remove its folder and what is named for it in shared folders."""
     word = found.owner.word
     end_marked(word)

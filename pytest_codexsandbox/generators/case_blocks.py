@@ -14,7 +14,7 @@ import msgspec
 
 from pytest_codexsandbox.generators.checks.ownership import marker_lines
 from pytest_codexsandbox.generators.checks.toml_lexer import document
-from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
 from pytest_codexsandbox.model.generator import Case, Marker
 
 _TOKEN: Final = re.compile(rb"@(?P<part>BLOCK|BEGIN|END|BODY)(?::(?P<how>[a-z]+))?@")
@@ -25,13 +25,13 @@ def filled(case: Case, alone: bytes | None, markers: tuple[Marker, ...]) -> Case
     if not case.needs_block or case.config is None:
         return case
     if not alone or not alone.strip():
-        raise Unaskable("it writes nothing where there is no file: there is no block to put here")
+        raise CaseNotApplicable("it writes nothing where there is no file: there is no block to put here")
     parts = _parts(alone, markers)
 
     def replaced(found: re.Match[bytes]) -> bytes:
         part, how = found["part"].decode(), (found["how"] or b"").decode()
         if part not in parts:
-            raise Unaskable("it has no marks around what it writes")
+            raise CaseNotApplicable("it has no marks around what it writes")
         return _spoilt(parts[part], how, [parts[name] for name in ("BEGIN", "END") if name in parts])
 
     return msgspec.structs.replace(case, config=_TOKEN.sub(replaced, case.config), needs_block=False)
@@ -54,7 +54,7 @@ def _spoilt(text: bytes, how: str, marks: list[bytes]) -> bytes:
         return text
     done = _WAYS[how](text, marks)
     if done is None:
-        raise Unaskable(_WHY.get(how, f"its block cannot be {how}"))
+        raise CaseNotApplicable(_WHY.get(how, f"its block cannot be {how}"))
     return done
 
 

@@ -8,26 +8,26 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.generators import case_blocks, managed_block, placeholders
 from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement
-from pytest_codexsandbox.generators.environment_dirs import Inside
-from pytest_codexsandbox.generators.environment_runner import Elsewhere
-from pytest_codexsandbox.generators.local_dirs import Stage, place
-from pytest_codexsandbox.generators.managed_block import Block, Unaskable
-from pytest_codexsandbox.generators.private_dirs import Folders
-from pytest_codexsandbox.generators.runner import Asked, Runner
+from pytest_codexsandbox.generators.environment_dirs import EnvironmentDirs
+from pytest_codexsandbox.generators.environment_runner import EnvironmentRunner
+from pytest_codexsandbox.generators.local_dirs import LocalDirs, place
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable, ManagedBlock
+from pytest_codexsandbox.generators.private_dirs import PrivateDirs
+from pytest_codexsandbox.generators.runner import GeneratorCall, Runner
 from pytest_codexsandbox.generators.server_names import asks_for_a_name, named, server_names
 from pytest_codexsandbox.model.generator import (
     CONFIG,
     Case,
+    CaseRun,
+    DecisionRow,
     Files,
-    Laid,
-    Outcome,
-    Row,
-    Story,
-    Wish,
-    Written,
+    GeneratedConfig,
+    GeneratedFile,
+    GeneratorRun,
+    Intent,
 )
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
 from pytest_codexsandbox.protocols import Environment
@@ -38,21 +38,21 @@ ALONE: Final = Case(id="nothing", why="there is no file", config=None)
 EMPTY: Final = Case(id="empty", why="the file is empty", config=b"")
 
 
-class Workshop:
+class CaseRunner:
     """Tells stories on one stage, one after the other. Not for several threads at once."""
 
     def __init__(self, folder: Path, confinement: Confinement, *, environment: Environment | None = None) -> None:
         """`environment`: where generators run instead of here (--codex-generator-in); it confines them."""
         self.folder, self.confinement = folder, confinement
-        self._stage: Folders
+        self._stage: PrivateDirs
         self._runner: Runner
         if environment is None:
-            self._stage = stage = Stage(place(folder))
+            self._stage = stage = LocalDirs(place(folder))
             self._runner = Runner(stage, confinement)
         else:
-            self._stage = inside = Inside(environment)
-            self._runner = Elsewhere(environment, inside)
-        self._alone: dict[tuple[bytes, str], Outcome] = {}
+            self._stage = inside = EnvironmentDirs(environment)
+            self._runner = EnvironmentRunner(environment, inside)
+        self._alone: dict[tuple[bytes, str], GeneratorRun] = {}
 
     @property
     def confined(self) -> str:
@@ -63,47 +63,47 @@ class Workshop:
         self._runner.close()
         self._stage.end()
 
-    def tell(
-        self, generator: Generator, case: Case, wish: Wish, *, version: str, codex: str = "", runs: int = RUNS,
-        row: Row | None = None,
-    ) -> Story:  # fmt: skip
+    def run_case(
+        self, generator: Generator, case: Case, wish: Intent, *, version: str, codex: str = "", runs: int = RUNS,
+        row: DecisionRow | None = None,
+    ) -> CaseRun:  # fmt: skip
         """`version`: Codex's, in this cell; `codex`: its program. Unaskable where the case needs a block or markers
         that this generator has not. The second and third run follow only on one that ended by itself. The third of a
         tool as it was published is made where the second changed anything: it is told nothing of runs, so one that
         begins with the very files that the second began with would only be the second again."""
-        asked = Asked(generator=generator, wish=case.wish or wish, version=version, codex=codex)
+        asked = GeneratorCall(generator=generator, wish=case.wish or wish, version=version, codex=codex)
         alone = self.alone(asked)
         before = self._laid(asked, self._filled(asked, case))
-        told: list[Outcome] = []
+        told: list[GeneratorRun] = []
         for number in range(1, runs + 1):
             _let_time_pass(told[-1].files if told else before)
             told.append(self._once(msgspec.structs.replace(asked, run=number)))
             if told[-1].ended != "exit" or (generator.declaration.real and unmoved(told)):
                 break
         told[0] = _with_import(told[0], alone)
-        return Story(
+        return CaseRun(
             generator=generator.name, case=case, wish=asked.wish, before=before, runs=tuple(told),
             world=self.world(), confined=self.confined, row=row, alone=managed_block.content(alone.files),
             installed=installed(alone.files),
         )  # fmt: skip
 
-    def together(self, case: Case, asked: Sequence[Asked]) -> tuple[Files, tuple[Outcome, ...]]:
+    def together(self, case: Case, asked: Sequence[GeneratorCall]) -> tuple[Files, tuple[GeneratorRun, ...]]:
         """All at once on the files of one case: what was there before, and how each of them ended."""
         if any(one.generator.spec.scheme == "chain" for one in asked):
-            raise NotHad("a chain is told one after the other", next_step="name its generators themselves")
+            raise Unavailable("a chain is told one after the other", next_step="name its generators themselves")
         before = self._laid(asked[0], self._filled(asked[0], case))
         return before, self._runner.together(asked)
 
-    def after(self, case: Case, asked: Sequence[Asked]) -> tuple[Files, tuple[Outcome, ...]]:
+    def after(self, case: Case, asked: Sequence[GeneratorCall]) -> tuple[Files, tuple[GeneratorRun, ...]]:
         """One after the other on the files of one case, whoever they are."""
         before = self._laid(asked[0], self._filled(asked[0], case))
         return before, tuple(self._once(one) for one in asked)
 
-    def alone(self, asked: Asked) -> Outcome:
+    def alone(self, asked: GeneratorCall) -> GeneratorRun:
         """What it does where there is no file; asked once for each wish."""
         return self._of(asked, ALONE)
 
-    def block(self, asked: Asked) -> Block:
+    def block(self, asked: GeneratorCall) -> ManagedBlock:
         """What it writes into an empty file, and the lines around it."""
         return managed_block.block(self._of(asked, EMPTY), asked.generator)
 
@@ -112,34 +112,34 @@ class Workshop:
         return {name: path for name, path in self._stage.paths.items() if name in FOLDERS}
 
     # ---- parts
-    def _of(self, asked: Asked, case: Case) -> Outcome:
+    def _of(self, asked: GeneratorCall, case: Case) -> GeneratorRun:
         key = (msgspec.json.encode(asked), case.id)
         if key not in self._alone:
             self._laid(asked, case)
             self._alone[key] = self._once(asked)
         return self._alone[key]
 
-    def server_names(self, asked: Asked) -> tuple[str, ...]:
+    def server_names(self, asked: GeneratorCall) -> tuple[str, ...]:
         """Returns the MCP servers that it writes into an empty file, or else where there is no file."""
         found = (managed_block.content(self._of(asked, case).files) for case in (EMPTY, ALONE))
         return next(filter(None, (server_names(content or b"") for content in found)), ())
 
-    def _filled(self, asked: Asked, case: Case) -> Case:
+    def _filled(self, asked: GeneratorCall, case: Case) -> Case:
         if asks_for_a_name(case):
             case = named(case, self.server_names(asked))
         if case.config is None or not case.needs_block:
             return case
         found = self.block(asked)
         if not found.text:
-            raise Unaskable(f"the case {case.id} begins with a block of the generator's own", why=found.why)
+            raise CaseNotApplicable(f"the case {case.id} begins with a block of the generator's own", why=found.why)
         return case_blocks.filled(case, found.text, (found.marker,) if found.marker else ())
 
-    def _laid(self, asked: Asked, case: Case) -> Files:
+    def _laid(self, asked: GeneratorCall, case: Case) -> Files:
         self._stage.fresh()
         self._stage.lay(case, self._runner.values(asked), asked.generator.declaration)
         return self._stage.files()
 
-    def _once(self, asked: Asked) -> Outcome:
+    def _once(self, asked: GeneratorCall) -> GeneratorRun:
         parts = asked.generator.spec.parts
         if not parts:
             return self._runner.run(asked)
@@ -165,7 +165,7 @@ def installed(files: Files) -> tuple[str, ...]:
     return tuple(f"{path}/" if kind == "dir" else path for path, kind in sorted(there.items()))
 
 
-def unmoved(told: Sequence[Outcome]) -> bool:
+def unmoved(told: Sequence[GeneratorRun]) -> bool:
     """Whether the last of several runs left all as it found it; a file written anew with the same bytes is the same."""
     seen = [
         {path: msgspec.structs.replace(state, inode=0, modified=0) for path, state in one.files.items()}
@@ -174,7 +174,7 @@ def unmoved(told: Sequence[Outcome]) -> bool:
     return len(seen) == 2 and seen[0] == seen[1]
 
 
-def _with_import(first: Outcome, alone: Outcome) -> Outcome:
+def _with_import(first: GeneratorRun, alone: GeneratorRun) -> GeneratorRun:
     """What a module does while it is imported happens once, in the first call of all: that was on no file."""
     return msgspec.structs.replace(
         first,
@@ -183,7 +183,7 @@ def _with_import(first: Outcome, alone: Outcome) -> Outcome:
     )
 
 
-def _joined(told: Sequence[Outcome]) -> Outcome:
+def _joined(told: Sequence[GeneratorRun]) -> GeneratorRun:
     """Of a chain: it ends as its last did, says what all of them said, and is as wrong as each of them was."""
     last = told[-1]
     return msgspec.structs.replace(
@@ -203,9 +203,9 @@ def _joined(told: Sequence[Outcome]) -> Outcome:
 @contextmanager
 def workshop(
     folder: Path, confinement: Confinement = UNCONFINED, *, environment: Environment | None = None
-) -> Iterator[Workshop]:
+) -> Iterator[CaseRunner]:
     """`folder`: of the run, outside the temp directory. Leaving ends whatever runs and removes what was laid."""
-    opened = Workshop(folder, confinement, environment=environment)
+    opened = CaseRunner(folder, confinement, environment=environment)
     try:
         yield opened
     finally:
@@ -213,28 +213,28 @@ def workshop(
 
 
 def tell(
-    generator: Generator, case: Case, wish: Wish, *, folder: Path, version: str, confinement: Confinement,
+    generator: Generator, case: Case, wish: Intent, *, folder: Path, version: str, confinement: Confinement,
     codex: str = "", runs: int = RUNS,
-) -> Story:  # fmt: skip
+) -> CaseRun:  # fmt: skip
     """One story alone; for many of them a workshop is faster."""
     with workshop(folder, confinement) as shop:
-        return shop.tell(generator, case, wish, version=version, codex=codex, runs=runs)
+        return shop.run_case(generator, case, wish, version=version, codex=codex, runs=runs)
 
 
 def generated(
-    generator: Generator, wish: Wish, values: Mapping[str, str], *, folder: Path, version: str,
+    generator: Generator, wish: Intent, values: Mapping[str, str], *, folder: Path, version: str,
     confinement: Confinement, codex: str = "", case: Case = ALONE,
-) -> Written:  # fmt: skip
+) -> GeneratedConfig:  # fmt: skip
     """What it writes for a world whose folders are called `values` (placeholder → path): to be laid into that world,
-    on this machine or in a container, before Codex is called. MachineFault where it did not end well."""
+    on this machine or in a container, before Codex is called. HarnessError where it did not end well."""
     inside = {name: values[name] for name in FOLDERS if name in values}
-    stage = Stage(place(folder), inside)
+    stage = LocalDirs(place(folder), inside)
     runner = Runner(stage, confinement)
     try:
         if stage.is_elsewhere and not confinement.bwrap:
-            raise NotHad("folders cannot be shown by other names where nothing confines",
+            raise Unavailable("folders cannot be shown by other names where nothing confines",
                          why="a generator that runs unconfined sees this machine's own")  # fmt: skip
-        asked = Asked(generator=generator, wish=case.wish or wish, version=version, codex=codex)
+        asked = GeneratorCall(generator=generator, wish=case.wish or wish, version=version, codex=codex)
         stage.lay(case, runner.values(asked), generator.declaration)
         before = stage.files()
         outcome = runner.run(asked)
@@ -244,20 +244,20 @@ def generated(
     return written(before, outcome, generator.name)
 
 
-def written(before: Files, outcome: Outcome, name: str) -> Written:
+def written(before: Files, outcome: GeneratorRun, name: str) -> GeneratedConfig:
     if outcome.ended != "exit" or outcome.error:
-        raise MachineFault(f"{name} wrote nothing that could be asked for", where=f"{outcome.ended} {outcome.code}",
+        raise HarnessError(f"{name} wrote nothing that could be asked for", where=f"{outcome.ended} {outcome.code}",
                            why=outcome.error or outcome.stderr.strip()[-500:])  # fmt: skip
     files = {
-        path: Laid(content=state.content, mode=state.mode)
+        path: GeneratedFile(content=state.content, mode=state.mode)
         for path, state in outcome.files.items()
         if state.kind == "file" and (path == CONFIG or not _is_same(before.get(path), state))
     }
-    return Written(files=files, argv=outcome.argv, env=outcome.env, unset=outcome.unset)
+    return GeneratedConfig(files=files, argv=outcome.argv, env=outcome.env, unset=outcome.unset)
 
 
 def _is_same(before: object, after: object) -> bool:
     return before is not None and before == after
 
 
-__all__ = ("RUNS", "Asked", "Workshop", "generated", "placeholders", "tell", "workshop", "written")
+__all__ = ("RUNS", "CaseRunner", "GeneratorCall", "generated", "placeholders", "tell", "workshop", "written")

@@ -9,14 +9,14 @@ import msgspec
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.launches import work
 from pytest_codexsandbox.guest.subcommands import VALUED
-from pytest_codexsandbox.model.generator import Expect, Finding, Launch, Story
+from pytest_codexsandbox.model.generator import CaseRun, CodexLaunch, ExpectedPolicy, Finding
 
 CLAIM: Final = "Codex is started in the workspace that the generator was told"
 ELSEWHERE: Final = "started-elsewhere"
 _CHANGES: Final = ("-C", "--cd")
 
 
-def started(story: Story, expect: Expect) -> tuple[Finding, ...]:
+def started(story: CaseRun, expect: ExpectedPolicy) -> tuple[Finding, ...]:
     """Nothing where it starts none, or where the folder decides nothing."""
     launches = work(story.runs[-1].launches)
     if not launches or expect.sandbox != "workspace-write":
@@ -35,7 +35,7 @@ def started(story: Story, expect: Expect) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
-def folder(launch: Launch, world: Mapping[str, str]) -> str:
+def folder(launch: CodexLaunch, world: Mapping[str, str]) -> str:
     """With what `-C` says of it; the last one counts."""
     place = launch.cwd or world.get("WORKSPACE", "")
     rest = list(launch.argv)

@@ -17,8 +17,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.generators.local_dirs import Stage
+from pytest_codexsandbox.errors import Unavailable
+from pytest_codexsandbox.generators.local_dirs import LocalDirs
 
 # Links where the system has merged them into /usr.
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu", "/etc")
@@ -30,7 +30,7 @@ NEXT: Final = (
 )
 
 
-class CannotConfine(NotHad):
+class CannotConfine(Unavailable):
     """No generator runs: nobody knows what it would do to this machine."""
 
 
@@ -44,7 +44,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
         """For the record: "" says that nothing confines."""
         return f"bubblewrap {self.bwrap}" if self.bwrap else ""
 
-    def walls(self, stage: Stage, readable: Sequence[str]) -> tuple[str, ...]:
+    def walls(self, stage: LocalDirs, readable: Sequence[str]) -> tuple[str, ...]:
         """The words that go before a program's. `readable`: what is shown read-only beside the system."""
         if not self.bwrap:
             return ()
@@ -142,7 +142,7 @@ def _processes() -> Iterator[str]:
             yield from ("--ro-bind", f"/proc/{name}", f"/proc/{name}")
 
 
-def _emptied(stage: Stage) -> Iterator[str]:
+def _emptied(stage: LocalDirs) -> Iterator[str]:
     for path in (*_PRIVATE, *homes()):
         yield from ("--bind", stage.private(path), path)
 
@@ -152,7 +152,7 @@ def _shown(readable: Iterable[str]) -> Iterator[str]:
         yield from ("--ro-bind", path, path)
 
 
-def _stage(stage: Stage) -> Iterator[str]:
+def _stage(stage: LocalDirs) -> Iterator[str]:
     if not stage.is_elsewhere:
         yield from ("--bind", str(stage.root), str(stage.root))
         return

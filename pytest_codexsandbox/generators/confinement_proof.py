@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import Lost
+from pytest_codexsandbox.errors import EnvironmentLost
 from pytest_codexsandbox.generators import required_paths
 from pytest_codexsandbox.generators.confinement import (
     NEXT,
@@ -28,11 +28,11 @@ from pytest_codexsandbox.generators.confinement import (
     confinement,
     homes,
 )
-from pytest_codexsandbox.generators.local_dirs import Stage, place
+from pytest_codexsandbox.generators.local_dirs import LocalDirs, place
 from pytest_codexsandbox.generators.required_paths import GUEST
 from pytest_codexsandbox.generators.run_init_client import Job, Limits, readable_by, warded
 from pytest_codexsandbox.guest import escape_attempts
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.system import process
 
 _PROGRAM: Final = (sys.executable, "-I", "-S", str(GUEST / "escape_attempts.py"))
@@ -49,7 +49,7 @@ _NOT_OURS: Final = {
 """What an ordinary user cannot do anyway."""
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class EscapeAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """One act. "" says that it was done."""
 
     act: str
@@ -62,11 +62,11 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
         return self.inside != "" and (self.outside == "" or self.excuse != "")
 
 
-class Proof(msgspec.Struct, frozen=True, kw_only=True):
+class ConfinementProof(msgspec.Struct, frozen=True, kw_only=True):
     """What was tried, and by what generators are confined."""
 
     by: str
-    rows: tuple[Tried, ...] = ()
+    rows: tuple[EscapeAttempt, ...] = ()
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -80,11 +80,11 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 def confined(
     folder: Path, *, unconfined: bool = False, candidates: Sequence[str] | None = None
-) -> tuple[Confinement, Proof]:
+) -> tuple[Confinement, ConfinementProof]:
     """What a run starts with: the first bubblewrap whose walls hold, and the proof. CannotConfine where there is none.
     `folder`: of the run."""
     if unconfined:
-        return UNCONFINED, Proof(by="")
+        return UNCONFINED, ConfinementProof(by="")
     refused: list[str] = []
     for candidate in bubblewraps() if candidates is None else candidates:
         found = confinement(candidates=[candidate])
@@ -97,9 +97,9 @@ def confined(
     raise CannotConfine("cannot confine generators here", why="; ".join(refused), next_step=NEXT)
 
 
-def prove(asked: Confinement, folder: Path) -> Proof:
+def prove(asked: Confinement, folder: Path) -> ConfinementProof:
     """CannotConfine says which wall does not hold."""
-    stage = Stage(place(folder))
+    stage = LocalDirs(place(folder))
     outside = place(folder).with_suffix(".outside")
     outside.mkdir(mode=0o700)
     try:
@@ -113,7 +113,7 @@ def prove(asked: Confinement, folder: Path) -> Proof:
         for path in outside.iterdir():
             path.unlink()
         outside.rmdir()
-    proof = Proof(by=asked.by, rows=tuple(rows))
+    proof = ConfinementProof(by=asked.by, rows=tuple(rows))
     if proof.faults:
         raise CannotConfine(
             "cannot confine generators here", where=asked.by, why="; ".join(proof.faults), next_step=NEXT
@@ -121,10 +121,10 @@ def prove(asked: Confinement, folder: Path) -> Proof:
     return proof
 
 
-def _rows(free: Mapping[str, str], kept: Mapping[str, str]) -> Iterator[Tried]:
+def _rows(free: Mapping[str, str], kept: Mapping[str, str]) -> Iterator[EscapeAttempt]:
     for act, outside in free.items():
         excuse = excuse_of(act, uid=os.getuid(), tracing=_setting("kernel/yama/ptrace_scope")) if outside else ""
-        yield Tried(act=act, outside=outside, inside=kept.get(act, ""), excuse=excuse)
+        yield EscapeAttempt(act=act, outside=outside, inside=kept.get(act, ""), excuse=excuse)
 
 
 def excuse_of(act: str, *, uid: int, tracing: str) -> str:
@@ -135,18 +135,18 @@ def excuse_of(act: str, *, uid: int, tracing: str) -> str:
 
 
 # ---- acts
-def _here(words: str) -> Finished:
+def _here(words: str) -> CommandResult:
     return process.run(_command((*_PROGRAM, words)))
 
 
-def _behind(asked: Confinement, stage: Stage, words: str) -> Finished:
+def _behind(asked: Confinement, stage: LocalDirs, words: str) -> CommandResult:
     """As a generator is run: by the warden."""
     walls = asked.walls(stage, required_paths.python())
     try:
         with warded(walls, log=stage.folder / "warden.log", name=asked.by) as ward:
             return ward.run([Job(command=_command((*_PROGRAM, words)))], Limits())[0]
-    except (Lost, OSError) as problem:
-        why = problem.why if isinstance(problem, Lost) else str(problem)
+    except (EnvironmentLost, OSError) as problem:
+        why = problem.why if isinstance(problem, EnvironmentLost) else str(problem)
         raise CannotConfine("cannot confine generators here", where=asked.by, why=why, next_step=NEXT) from problem
 
 
@@ -154,25 +154,25 @@ def _command(argv: tuple[str, ...]) -> Command:
     return Command(argv=argv, cwd="/", env={"PATH": os.defpath}, timeout=_LONGEST, why="the proof of the confinement")
 
 
-def _said(finished: Finished) -> dict[str, Any]:
+def _said(finished: CommandResult) -> dict[str, Any]:
     if finished.ended != "exit" or finished.exit:
         raise CannotConfine("cannot confine generators here", why=_why(finished), next_step=NEXT)
     told: dict[str, Any] = json.loads(finished.stdout)
     return told
 
 
-def _why(finished: Finished) -> str:
+def _why(finished: CommandResult) -> str:
     said = finished.stderr.decode("utf-8", "replace").strip()[-500:]
     return "; ".join(filter(None, (finished.error, said))) or f"it ended with {finished.code}"
 
 
-def _typing(asked: Confinement, stage: Stage) -> Tried:
+def _typing(asked: Confinement, stage: LocalDirs) -> EscapeAttempt:
     """Started from a terminal of ours; the kernel may refuse this to everybody."""
     walls = asked.walls(stage, required_paths.python())
     free, kept = (
         _said(process.run(_command((*_PROGRAM, "terminal", *before, *_PROGRAM, "type")))) for before in ((), walls)
     )
-    return Tried(
+    return EscapeAttempt(
         act=_TYPE, outside="" if free["arrived"] else "refused", inside="" if kept["arrived"] else "refused",
         excuse="the kernel lets nobody (dev.tty.legacy_tiocsti)"
         if not free["arrived"] and _setting("dev/tty/legacy_tiocsti") == "0" else "",

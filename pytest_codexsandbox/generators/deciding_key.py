@@ -12,7 +12,7 @@ import msgspec
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.granted_policy import SPEAKS, granted, layers
 from pytest_codexsandbox.generators.checks.key_placement import misplaced_keys
-from pytest_codexsandbox.model.generator import Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Finding
 
 CAPTURED: Final = "captured"
 VOIDED: Final = "voided-by-default-permissions"
@@ -23,17 +23,17 @@ _OUTERMOST: Final = "file"  # the layer that a generator of files writes
 _PLACE: Final = re.compile(r"config\.toml:(?P<line>\d+):")  # in Codex's own words
 
 
-def with_cause(findings: Iterable[Finding], story: Story) -> tuple[Finding, ...]:
+def with_cause(findings: Iterable[Finding], story: CaseRun) -> tuple[Finding, ...]:
     """Returns what Codex says of the files, with the word of the key that decides where one is known."""
     return tuple(_named(one, _word(one, story)) for one in findings)
 
 
-def with_cause_of_acts(findings: Iterable[Finding], story: Story) -> tuple[Finding, ...]:
+def with_cause_of_acts(findings: Iterable[Finding], story: CaseRun) -> tuple[Finding, ...]:
     """Returns what Codex does with the files: an act that was promised and is denied has the cause of the policy."""
     return tuple(_named(one, _of_policy(story) if _is_denied_act(one) else "") for one in findings)
 
 
-def with_cause_of_loading(findings: Iterable[Finding], story: Story) -> tuple[Finding, ...]:
+def with_cause_of_loading(findings: Iterable[Finding], story: CaseRun) -> tuple[Finding, ...]:
     """Returns whether Codex loads the file: a captured key is the cause where Codex names the line of that key."""
     return tuple(_named(one, CAPTURED if _names_captured(one.saw, story) else "") for one in findings)
 
@@ -49,7 +49,7 @@ def _named(found: Finding, word: str) -> Finding:
     return msgspec.structs.replace(found, reason=word)
 
 
-def _names_captured(error: str, story: Story) -> bool:
+def _names_captured(error: str, story: CaseRun) -> bool:
     place = _PLACE.search(error)
     lines = case_view.results(story)[-1].content.splitlines()
     if place is None or not 0 < int(place["line"]) <= len(lines):
@@ -59,7 +59,7 @@ def _names_captured(error: str, story: Story) -> bool:
     return any(line.startswith((path[0].encode(), path[-1].encode())) for path in captured)
 
 
-def _word(found: Finding, story: Story) -> str:
+def _word(found: Finding, story: CaseRun) -> str:
     if found.reason == _APPROVAL and found.direction == "denied":
         return _misplaced(story, ("approval_policy",))
     if found.reason not in _POLICY:
@@ -68,7 +68,7 @@ def _word(found: Finding, story: Story) -> str:
     return word if found.direction == "denied" or word in (VOIDED, ANOTHER_LAYER) else ""
 
 
-def _of_policy(story: Story) -> str:
+def _of_policy(story: CaseRun) -> str:
     last = story.runs[-1]
     decides = granted(layers(last.files, last, story.world), story.world)
     if decides.by == "default_permissions":
@@ -78,6 +78,6 @@ def _of_policy(story: Story) -> str:
     return ANOTHER_LAYER if decides.by and decides.layer != _OUTERMOST and not last.argv else ""
 
 
-def _misplaced(story: Story, keys: Iterable[str]) -> str:
+def _misplaced(story: CaseRun, keys: Iterable[str]) -> str:
     """Returns the word for the first of these keys that was asked for and is not at its place; "" where all are."""
     return next((word for path, word in misplaced_keys(story).items() if path[0] in keys), "")

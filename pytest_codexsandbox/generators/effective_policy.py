@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.generator import Claim, Expect, Finding
+from pytest_codexsandbox.model.generator import Claim, ExpectedPolicy, Finding
 
 STRICTNESS: Final = ("danger-full-access", "workspace-write", "read-only")
 LOADS: Final = "the real Codex starts a thread with the file"
@@ -28,12 +28,12 @@ def loads(claim: Claim, oracle: Oracle) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
-def says(claim: Claim, expect: Expect, oracle: Oracle) -> tuple[Finding, ...]:
+def says(claim: Claim, expect: ExpectedPolicy, oracle: Oracle) -> tuple[Finding, ...]:
     """One row for the mode, and where that is workspace-write for network and roots; one for approvals if asked."""
     return tuple(_rows(claim, expect, oracle))
 
 
-def _rows(claim: Claim, expect: Expect, oracle: Oracle) -> Iterator[Finding]:
+def _rows(claim: Claim, expect: ExpectedPolicy, oracle: Oracle) -> Iterator[Finding]:
     yield _row(
         oracle, f"Codex says that it enforces {expect.sandbox}", saw=f"it says {claim.sandbox or 'nothing'}",
         held=claim.sandbox == expect.sandbox, leak=_looser(claim.sandbox, expect.sandbox), reason="another-mode",

@@ -10,8 +10,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators.private_dirs import PLACES, Folders
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.generators.private_dirs import PLACES, PrivateDirs
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.protocols import Environment
 
@@ -19,7 +19,7 @@ _LONGEST = 60.0
 _LARGEST = 256 * 1024 * 1024
 
 
-class Inside(Folders):
+class EnvironmentDirs(PrivateDirs):
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._top = f"{environment.folder.rstrip('/')}/generators-{secrets.token_hex(4)}"
@@ -30,7 +30,7 @@ class Inside(Folders):
         self.fresh()
 
     def act(self, op: str, tops: Mapping[str, str], **words: Any) -> Any:
-        """MachineFault says what was wrong in there, be it with what waited."""
+        """HarnessError says what was wrong in there, be it with what waited."""
         if op != "snapshot":
             entries = [_encoded(entry) for entry in words.get("entries", ())]
             self._due.append({"op": op, "tops": tops, "entries": entries})
@@ -72,15 +72,15 @@ class Inside(Folders):
         where = self._environment.spec.id
         if finished.ended != "exit" or finished.exit:
             why = finished.error or finished.stderr.decode("utf-8", "replace").strip()[-500:]
-            raise MachineFault("a generator's folders are out of reach", where=where, why=why)
+            raise HarnessError("a generator's folders are out of reach", where=where, why=why)
         answers = json.loads(finished.stdout)["told"]
         wrong = next((one["wrong"] for one in answers if "wrong" in one), "")
         if wrong:
-            raise MachineFault("a generator's folders cannot be laid or looked at", where=where, why=wrong)
+            raise HarnessError("a generator's folders cannot be laid or looked at", where=where, why=wrong)
         told = [_told(act["op"], one["told"]) for act, one in zip(acts, answers, strict=True)]
         left = [word for act, words in zip(acts, told, strict=True) if act["op"] == "empty" for word in words]
         if left:
-            raise MachineFault("private folders cannot be emptied", where=where, why="; ".join(left[:3]))
+            raise HarnessError("private folders cannot be emptied", where=where, why="; ".join(left[:3]))
         return told
 
 

@@ -6,26 +6,26 @@ The folders lie in there, beside its worlds. A Python function of this machine i
 from collections.abc import Sequence
 from typing import Final
 
-from pytest_codexsandbox.errors import NotHad, WrongInput
+from pytest_codexsandbox.errors import InputError, Unavailable
 from pytest_codexsandbox.generators import required_paths
 from pytest_codexsandbox.generators.confinement import UNCONFINED
-from pytest_codexsandbox.generators.environment_dirs import Inside
-from pytest_codexsandbox.generators.required_paths import Made
+from pytest_codexsandbox.generators.environment_dirs import EnvironmentDirs
+from pytest_codexsandbox.generators.required_paths import Invocation
 from pytest_codexsandbox.generators.run_init_client import Job
-from pytest_codexsandbox.generators.runner import Asked, Runner, stub
-from pytest_codexsandbox.model.command import Finished
-from pytest_codexsandbox.model.generator import Outcome
+from pytest_codexsandbox.generators.runner import GeneratorCall, Runner, stub
+from pytest_codexsandbox.model.command import CommandResult
+from pytest_codexsandbox.model.generator import GeneratorRun
 from pytest_codexsandbox.protocols import Environment
 
 _ALSO: Final = "use a container's program (cmd:…), or run it here, confined"
 
 
-class Elsewhere(Runner):
+class EnvironmentRunner(Runner):
     """Runs in an environment. `folders` are in there."""
 
-    def __init__(self, environment: Environment, folders: Inside) -> None:
+    def __init__(self, environment: Environment, folders: EnvironmentDirs) -> None:
         if environment.spec.backend == "local":
-            raise WrongInput("this machine as an environment confines nobody", next_step=_ALSO)
+            raise InputError("this machine as an environment confines nobody", next_step=_ALSO)
         self.stage, self.confinement = folders, UNCONFINED
         self._folders, self._environment = folders, environment
 
@@ -39,12 +39,12 @@ class Elsewhere(Runner):
     def _before(self) -> None:
         """What was written elsewhere in there is the environment's."""
 
-    def _made(self, asked: Asked) -> Made:
+    def _made(self, asked: GeneratorCall) -> Invocation:
         words = asked.generator.spec.words
         if not words or asked.prefix:
-            raise NotHad(f"{asked.generator.spec} cannot be run in an environment", why=_WHY, next_step=_ALSO)
+            raise Unavailable(f"{asked.generator.spec} cannot be run in an environment", why=_WHY, next_step=_ALSO)
         program = asked.codex if words[0] == required_paths.CODEX and asked.codex else words[0]
-        return Made(argv=(program, *words[1:]))
+        return Invocation(argv=(program, *words[1:]))
 
     def _stubs_of(self, *, works: bool) -> str:
         return f"{self.stage.own}/stub"
@@ -53,11 +53,11 @@ class Elsewhere(Runner):
         python, guest = self._environment.guest
         self.stage.lay_own("stub/codex", stub(python, guest, self.stage.own, words).encode(), 0o755)
 
-    def _performed(self, prepared: Sequence[tuple[Job, Made]]) -> tuple[Finished, ...]:
+    def _performed(self, prepared: Sequence[tuple[Job, Invocation]]) -> tuple[CommandResult, ...]:
         self._folders.settle()
         return self._environment.run_together([job.command for job, _ in prepared])
 
-    def _need_room(self, told: Sequence[Outcome]) -> None:
+    def _need_room(self, told: Sequence[GeneratorRun]) -> None:
         """Nobody has looked how much there is in there."""
 
     def _strayed(self) -> tuple[str, ...]:

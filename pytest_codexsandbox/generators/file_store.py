@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.model.contents import is_configuration
-from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
+from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, FileState, GeneratorRun
 
 SMALL: Final = 256  # bytes that stay in memory
 
@@ -26,13 +26,13 @@ class FileStore:
         self._folder = folder
         self._there: set[str] = set()
 
-    def slim(self, story: Story) -> Story:
+    def slim(self, story: CaseRun) -> CaseRun:
         """Returns the story without contents that no check reads. Those of the last run stay readable (`read`)."""
         keep = {
             case_view.resolved(files, CONFIG, story.world)
             for files in (story.before, *(run.files for run in story.runs))
         }
-        runs: list[Outcome] = []
+        runs: list[GeneratorRun] = []
         for run in story.runs:
             above = runs[-1].files if runs else {}
             files = self._slimmed(run.files, keep, above, store=run is story.runs[-1])
@@ -60,14 +60,14 @@ class FileStore:
 
 
 def read(state: FileState) -> bytes:
-    """Returns the content, from the store where it is there. MachineFault where it is not what was stored."""
+    """Returns the content, from the store where it is there. HarnessError where it is not what was stored."""
     if state.content or not state.sha256:
         return state.content
     try:
         content = Path(state.stored).read_bytes() if state.stored else b""
     except OSError as problem:
-        raise MachineFault("a file of a generator is gone", where=state.stored, why=str(problem)) from problem
+        raise HarnessError("a file of a generator is gone", where=state.stored, why=str(problem)) from problem
     if hashlib.sha256(content).hexdigest() != state.sha256:
         why = "it holds something else now" if state.stored else "only the files of the last run are kept"
-        raise MachineFault("a file of a generator cannot be read", where=state.stored, why=why)
+        raise HarnessError("a file of a generator cannot be read", where=state.stored, why=why)
     return content

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 
 # A module that holds one of these may define names that its source does not spell.
 _DYNAMIC: Final = re.compile(r"import\s+\*|__getattr__|\b(?:globals|locals|vars|setattr|exec|eval)\s*\(|sys\.modules")
 
 
 def check_function(module: str, function: str, path: Sequence[str], *, where: str) -> None:
-    """Raises WrongInput for a submodule that no file holds, and for a function that the module's source never names.
+    """Raises InputError for a submodule that no file holds, and for a function that the module's source never names.
     What cannot be told from files (a module of a finder, compiled code, names made at run time) passes."""
     source = _source(module, path, where)
     if source is None or _DYNAMIC.search(source):
@@ -23,7 +23,9 @@ def check_function(module: str, function: str, path: Sequence[str], *, where: st
     name = function.partition(".")[0]
     if re.search(rf"\b{re.escape(name)}\b", source):
         return
-    raise WrongInput(f"module {module} has no function {name!r}", where=where, why=known(name, _functions(source)))
+    raise InputError(
+        f"module {module} has no function {name!r}", where=where, why=did_you_mean(name, _functions(source))
+    )
 
 
 def _source(module: str, path: Sequence[str], where: str) -> str | None:
@@ -38,7 +40,7 @@ def _source(module: str, path: Sequence[str], where: str) -> str | None:
         if found is None:
             if package is None or _finds_others(package):
                 return None
-            raise WrongInput(f"there is no module {name!r}", where=where,
+            raise InputError(f"there is no module {name!r}", where=where,
                              why=f"package {package.name} holds no such file")  # fmt: skip
         places = found.submodule_search_locations
     return _text(found)

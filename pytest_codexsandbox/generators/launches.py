@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 
 from pytest_codexsandbox.guest.subcommands import starts_work
-from pytest_codexsandbox.model.generator import Launch
+from pytest_codexsandbox.model.generator import CodexLaunch
 
 
-def is_work(launch: Launch) -> bool:
+def is_work(launch: CodexLaunch) -> bool:
     """Checks whether Codex is started to work. Every other call asks or changes something, and the real Codex answers
     it. Journals of earlier releases keep the words alone."""
     return starts_work(launch.argv) if launch.work is None else launch.work
 
 
-def work(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+def work(launches: Sequence[CodexLaunch]) -> tuple[CodexLaunch, ...]:
     return tuple(one for one in launches if is_work(one))
 
 
-def answered(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+def answered(launches: Sequence[CodexLaunch]) -> tuple[CodexLaunch, ...]:
     """Calls that the real Codex answered."""
     return tuple(one for one in launches if not is_work(one))

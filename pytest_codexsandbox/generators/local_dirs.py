@@ -11,15 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import MachineFault, WrongInput
-from pytest_codexsandbox.generators.private_dirs import PLACES, Folders
+from pytest_codexsandbox.errors import HarnessError, InputError
+from pytest_codexsandbox.generators.private_dirs import PLACES, PrivateDirs
 from pytest_codexsandbox.guest import generator_dirs, safe_paths
 
 _SHARED: Final = ("/tmp", "/dev/shm", "/run", "/var/run")
 _MOST_STRAYED: Final = 50
 
 
-class Stage(Folders):
+class LocalDirs(PrivateDirs):
     """`folder` is made. `inside`: what the generator calls its folders, where that is not what we call them."""
 
     def __init__(self, folder: Path, inside: Mapping[str, str] | None = None) -> None:
@@ -30,7 +30,7 @@ class Stage(Folders):
             for path in (self.root, self.away, self._cleared):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as problem:
-            raise MachineFault("no private folders can be made for generators", where=str(folder),
+            raise HarnessError("no private folders can be made for generators", where=str(folder),
                                why=problem.strerror or str(problem)) from problem  # fmt: skip
         places = {name: str(self.root / place) for name, place in PLACES.items()}
         super().__init__(places, str(self.root / "own"), inside)
@@ -108,7 +108,7 @@ class Stage(Folders):
                     os.close(here)
                 if left:
                     why = "; ".join(left[:3])
-                    raise MachineFault("private folders cannot be emptied", where=folder, why=why) from None
+                    raise HarnessError("private folders cannot be emptied", where=folder, why=why) from None
 
     def end(self) -> None:
         with suppress(OSError):
@@ -128,7 +128,7 @@ def _refuse_shared(folder: Path) -> None:
     for top in (*_SHARED, *filter(None, (os.environ.get("CODEX_HOME"),))):
         real = Path(os.path.realpath(top))
         if folder == real or real in folder.parents:
-            raise WrongInput(
+            raise InputError(
                 f"{folder} lies below {top}",
                 why="Codex refuses its helpers there, and every policy that may write lets it write there",
                 next_step="set CODEXSANDBOX_CACHE to a folder of yours that lies elsewhere",

@@ -2,16 +2,16 @@
 
 import msgspec
 
-from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.model.generator import CONFIG, Files, Marker, Outcome
+from pytest_codexsandbox.errors import Unavailable
+from pytest_codexsandbox.model.generator import CONFIG, Files, GeneratorRun, Marker
 from pytest_codexsandbox.model.generator_spec import Generator
 
 
-class Unaskable(NotHad):
+class CaseNotApplicable(Unavailable):
     """A case that cannot be put to this generator: it has no block, or no markers."""
 
 
-class Block(msgspec.Struct, frozen=True, kw_only=True):
+class ManagedBlock(msgspec.Struct, frozen=True, kw_only=True):
     text: bytes = b""  # without the newline at its end
     marker: Marker | None = None
     why: str = ""  # it could not be had
@@ -23,13 +23,13 @@ def content(files: Files) -> bytes | None:
     return state.content if state is not None and state.kind == "file" else None
 
 
-def block(outcome: Outcome, generator: Generator) -> Block:
+def block(outcome: GeneratorRun, generator: Generator) -> ManagedBlock:
     text = (content(outcome.files) or b"").strip(b"\r\n")
     if not text:
         said = outcome.error or outcome.stderr.strip()[-300:]
-        return Block(why=f"it wrote nothing into an empty file ({outcome.ended} {outcome.code}) {said}".rstrip())
+        return ManagedBlock(why=f"it wrote nothing into an empty file ({outcome.ended} {outcome.code}) {said}".rstrip())
     declared = generator.declaration.markers
-    return Block(text=text, marker=declared[0] if declared else _inferred(text))
+    return ManagedBlock(text=text, marker=declared[0] if declared else _inferred(text))
 
 
 def _inferred(text: bytes) -> Marker | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pytest_codexsandbox.generators.checks.cli_overrides import merged
 from pytest_codexsandbox.generators.checks.granted_policy import granted, layers
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
-from pytest_codexsandbox.model.generator import FREE, PARTS, Expect, Mode, Outcome, Part, Row
+from pytest_codexsandbox.model.generator import FREE, PARTS, DecisionRow, ExpectedPolicy, GeneratorRun, Mode, Part
 
 _TABLE: Final = "sandbox_workspace_write"
 _WHY: Final = (
@@ -19,7 +19,7 @@ _WHY: Final = (
 )
 
 
-def row(alone: Outcome, world: Mapping[str, str]) -> Row:
+def row(alone: GeneratorRun, world: Mapping[str, str]) -> DecisionRow:
     """`alone`: what it does where there is no file."""
     found = layers(alone.files, alone, world) if alone.ended == "exit" and not alone.code else ()
     data: dict[str, Any] = {}
@@ -32,9 +32,9 @@ def row(alone: Outcome, world: Mapping[str, str]) -> Row:
     if "sandbox" in written and grants.mode != "workspace-write":
         written |= {"roots", "network"}
     mode: Mode = "workspace-write" if grants.mode == FREE else grants.mode
-    return Row(
+    return DecisionRow(
         why=_WHY,
-        expect=Expect(
+        expect=ExpectedPolicy(
             sandbox=mode if "sandbox" in written else "",
             network=False if "network" in written else None,
             roots=() if "roots" in written else None,

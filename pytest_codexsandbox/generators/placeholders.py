@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from pytest_codexsandbox.model.generator import Wish
+from pytest_codexsandbox.model.generator import Intent
 from pytest_codexsandbox.model.generator_spec import FOLDERS
 
 _PLACEHOLDER: Final = re.compile(r"@([A-Z][A-Z0-9_]*)@")
@@ -44,7 +44,7 @@ def of_folders(folders: Mapping[str, str], own: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def of_wish(wish: Wish, version: str, paths: Mapping[str, str]) -> dict[str, str]:
+def of_wish(wish: Intent, version: str, paths: Mapping[str, str]) -> dict[str, str]:
     """The placeholders that say what is asked for."""
     return {
         "ROOTS_JSON": json.dumps(roots(wish, paths), ensure_ascii=False),
@@ -54,5 +54,5 @@ def of_wish(wish: Wish, version: str, paths: Mapping[str, str]) -> dict[str, str
     }
 
 
-def roots(wish: Wish, paths: Mapping[str, str]) -> tuple[str, ...]:
+def roots(wish: Intent, paths: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(fill(root, paths) for root in wish.roots)

@@ -4,7 +4,7 @@ from typing import Final
 
 from pytest_codexsandbox.generators.effective_policy import lies_in
 from pytest_codexsandbox.model.act import Act, Given
-from pytest_codexsandbox.model.generator import Expect
+from pytest_codexsandbox.model.generator import ExpectedPolicy
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
 
@@ -47,12 +47,12 @@ CLAIMS: Final = {
 }  # fmt: skip
 
 
-def grants_everything(expect: Expect) -> bool:
+def grants_everything(expect: ExpectedPolicy) -> bool:
     """Checks whether the whole machine was asked for: then no write shows that a sandbox is on."""
     return any(root in ("/", WORLD) for root in expect.roots or ())
 
 
-def permitted(expect: Expect) -> dict[str, bool]:
+def permitted(expect: ExpectedPolicy) -> dict[str, bool]:
     """Act → whether it must work; what nobody has said anything about is left out. A folder that lies in one that was
     asked for was asked for, be it the home or the whole machine."""
     everything = expect.sandbox == "danger-full-access"

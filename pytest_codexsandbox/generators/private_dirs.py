@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.errors import HarnessError, InputError
 from pytest_codexsandbox.generators import placeholders
 from pytest_codexsandbox.generators.run_result import as_files
 from pytest_codexsandbox.model.generator import Case, Declaration, Files, FileState
@@ -20,7 +20,7 @@ _BEHIND: Final = "dotfiles/codex.toml"  # below HOME: where a config.toml that i
 _BEHIND_HOME: Final = "dotfiles/codex"
 
 
-class Folders:
+class PrivateDirs:
     """`folders`: placeholder → folder, as we know it; `inside`: as the generator does; `own`: of requests, results."""
 
     def __init__(self, folders: Mapping[str, str], own: str, inside: Mapping[str, str] | None = None) -> None:
@@ -68,7 +68,7 @@ class Folders:
             self.act("lay", self.folders, entries=entries)
         except (OSError, ValueError) as problem:
             where = self.folders["HOME"]
-            raise MachineFault(f"the case {case.id!r} cannot be laid", where=where, why=str(problem)) from problem
+            raise HarnessError(f"the case {case.id!r} cannot be laid", where=where, why=str(problem)) from problem
 
     def ready(self, request: bytes, number: int = 0) -> None:
         """For one run: the request is there, and nothing that an earlier one said. `number`: of several at once."""
@@ -152,7 +152,7 @@ def _of_files(files: Mapping[str, bytes], values: Mapping[str, str], inside: Map
         path = placeholders.shown(placeholders.fill(name, values), inside)
         top, _, rest = path.partition("/")
         if top.strip("@") not in inside or not rest.strip("/"):
-            raise WrongInput(f"{name!r} lies in none of the private folders", next_step="@HOME@/…, @WORKSPACE@/…")
+            raise InputError(f"{name!r} lies in none of the private folders", next_step="@HOME@/…, @WORKSPACE@/…")
         laid = _file(top.strip("@"), rest.rstrip("/"), placeholders.fill_bytes(content, values))
         entries.append({**laid, "kind": "dir"} if name.endswith("/") else laid)
     return entries

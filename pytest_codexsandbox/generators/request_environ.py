@@ -8,7 +8,7 @@ import msgspec
 
 from pytest_codexsandbox.doors.call_environ import SEARCH_PATH
 from pytest_codexsandbox.generators import placeholders
-from pytest_codexsandbox.model.generator import Declaration, Request, Wish
+from pytest_codexsandbox.model.generator import Declaration, Intent, Request
 
 _QUIET: Final = {
     "LANG": "C.UTF-8", "USER": "agent", "LOGNAME": "agent", "SHELL": "/bin/sh", "TERM": "dumb", "CI": "1",
@@ -20,7 +20,7 @@ _XDG: Final = {
 }  # fmt: skip
 
 
-def request(wish: Wish, values: Mapping[str, str], declaration: Declaration, *, codex: str, run: int) -> Request:
+def request(wish: Intent, values: Mapping[str, str], declaration: Declaration, *, codex: str, run: int) -> Request:
     """`values`: of every placeholder. `codex`: the program, as the generator may call it."""
     return Request(
         platform=wish.platform, version=values["VERSION"], home=values["HOME"], codex_home=values["CODEX_HOME"],

@@ -17,11 +17,11 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators import placeholders
 from pytest_codexsandbox.generators.confinement import is_of_the_system, is_too_wide
 from pytest_codexsandbox.generators.function_lookup import check_function
-from pytest_codexsandbox.matrix.generator_cells import Writers
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.matrix.generator_files import FOLDER
 from pytest_codexsandbox.model.generator_spec import Generator
 
@@ -33,7 +33,7 @@ _LINKS: Final = 20
 _SHEBANGS: Final = 3  # of one program after the other
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     """How a generator is started here."""
 
     argv: tuple[str, ...] = ()  # placeholders standing
@@ -43,8 +43,8 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     readable: tuple[str, ...] = ()
 
 
-def made(generator: Generator, *, codex: str = "") -> Made:
-    """WrongInput where there is no such program, module or entry point. `codex`: the program of the cell."""
+def made(generator: Generator, *, codex: str = "") -> Invocation:
+    """InputError where there is no such program, module or entry point. `codex`: the program of the cell."""
     scheme = generator.spec.scheme
     if scheme in ("py", "ep"):
         return _of_function(generator, codex)
@@ -59,7 +59,7 @@ def check(generator: Generator) -> None:
         made(part, codex=sys.executable)  # whichever: the cell's own is there
 
 
-def need_programs(known: Writers) -> None:
+def need_programs(known: GeneratorSet) -> None:
     """Of those that were asked for and that nobody has to bring: what is not there is said before anything starts."""
     for name in known.asked:
         one = known.generators[name]
@@ -68,7 +68,7 @@ def need_programs(known: Writers) -> None:
 
 
 # ---- commands
-def _of_command(generator: Generator, codex: str) -> Made:
+def _of_command(generator: Generator, codex: str) -> Invocation:
     base = Path(generator.base or ".")
     program = codex if generator.spec.words[0] == CODEX and codex else _program(generator, base)
     words = [_absolute(word, base) for word in generator.spec.words[1:]]
@@ -78,7 +78,7 @@ def _of_command(generator: Generator, codex: str) -> Made:
     if any(one.startswith(f"{base.resolve()}/") for one in (program, *files)):
         places.add(str(base.resolve()))
     folders = [str(Path(program).parent), *_folders_of_interpreters()]
-    return Made(
+    return Invocation(
         argv=(program, *words), folders=tuple(dict.fromkeys(folders)),
         readable=_narrow({*places, *_of_python(), *_installed(generator, base)}),
     )  # fmt: skip
@@ -90,10 +90,10 @@ def _program(generator: Generator, base: Path) -> str:
         path = base / Path(word).expanduser()
         if not path.is_file():
             why = f"{path} is a folder" if path.is_dir() else f"looked at {path}"
-            raise WrongInput(f"there is no program {word}", where=str(generator.spec), why=why,
+            raise InputError(f"there is no program {word}", where=str(generator.spec), why=why,
                              next_step="give the path of a file that can be executed")  # fmt: skip
         if not os.access(path, os.X_OK):
-            raise WrongInput(f"{word} cannot be executed", where=str(path), why="its mode does not allow it",
+            raise InputError(f"{word} cannot be executed", where=str(path), why="its mode does not allow it",
                              next_step=f"chmod +x {path}")  # fmt: skip
         _need_interpreter(word, path)
         return str(path.absolute())
@@ -101,7 +101,7 @@ def _program(generator: Generator, base: Path) -> str:
     if found is None:
         declared = base / FOLDER / f"{word}.toml"
         why = f"there is no {declared}" if not declared.is_file() else f"{declared} is used by its bare name alone"
-        raise WrongInput(f"there is no program {word!r}", where=str(generator.spec),
+        raise InputError(f"there is no program {word!r}", where=str(generator.spec),
                          why=f"it is not on PATH, and {why}",
                          next_step=_NEAR.get(word) or _beside(word, base))  # fmt: skip
     _need_interpreter(word, Path(found))
@@ -130,11 +130,11 @@ def _need_interpreter(word: str, path: Path) -> None:
         named = head[2:].split(b"\n")[0].decode("utf-8", "replace").strip()
         found = _interpreter(str(path))
         if not found or not os.access(found, os.X_OK):
-            raise WrongInput(f"{word} cannot be executed", where=str(path),
+            raise InputError(f"{word} cannot be executed", where=str(path),
                              why=f"its first line names a program that is not there: {named or 'none'}",
                              next_step="install it, or name another one behind #!")  # fmt: skip
     elif not head.startswith(_ELF) and b"\0" not in head:
-        raise WrongInput(f"{word} cannot be executed", where=str(path),
+        raise InputError(f"{word} cannot be executed", where=str(path),
                          why="it is text, and its first line names no program that reads it",
                          next_step="begin it with #!/bin/sh, or whatever it is written in")  # fmt: skip
 
@@ -222,22 +222,22 @@ def _installed(generator: Generator, base: Path) -> Iterator[str]:
     for text in generator.declaration.installed:
         path = base / Path(text).expanduser()
         if not path.exists():
-            raise WrongInput(f"installed: there is no {text}", where=generator.name, why=f"looked at {path}")
+            raise InputError(f"installed: there is no {text}", where=generator.name, why=f"looked at {path}")
         if is_too_wide(str(path)):
-            raise WrongInput(f"installed: {text} is more than a tool's own", where=generator.name,
+            raise InputError(f"installed: {text} is more than a tool's own", where=generator.name,
                              why="it is a home, or holds one, or is a folder of the whole machine",
                              next_step="name the tool's own folder in it")  # fmt: skip
         yield str(path.absolute())
 
 
 # ---- functions
-def _of_function(generator: Generator, codex: str) -> Made:
+def _of_function(generator: Generator, codex: str) -> Invocation:
     module, _, function = target(generator).partition(":")
     base = Path(generator.base or ".").resolve()
     path = tuple(dict.fromkeys((*(os.path.abspath(one or ".") for one in sys.path), str(base))))  # noqa: PTH100
     origin = _origin(module, path, generator)
     check_function(module, function, path, where=str(generator.spec))
-    return Made(
+    return Invocation(
         function=(module, function), path=path, folders=tuple(_folders_of_interpreters()),
         readable=_narrow({*_of_python(), *_of_codex(codex), *path, *origin, *_installed(generator, base)}),
     )  # fmt: skip
@@ -249,7 +249,7 @@ def target(generator: Generator) -> str:
         return generator.spec.text
     points = {point.name: point.value for point in importlib.metadata.entry_points(group=GROUP)}
     if generator.spec.text not in points:
-        raise WrongInput(f"there is no generator {generator.spec.text!r} among the entry points", where=GROUP,
+        raise InputError(f"there is no generator {generator.spec.text!r} among the entry points", where=GROUP,
                          why=f"known: {', '.join(sorted(points)) or 'none'}")  # fmt: skip
     return points[generator.spec.text]
 
@@ -259,7 +259,7 @@ def _origin(module: str, path: Iterable[str], generator: Generator) -> tuple[str
     name = module.partition(".")[0]
     found = importlib.machinery.PathFinder.find_spec(name, list(path)) or _of_a_finder(name)
     if found is None:
-        raise WrongInput(f"there is no module {name!r}", where=str(generator.spec),
+        raise InputError(f"there is no module {name!r}", where=str(generator.spec),
                          why="it is neither installed beside this Python nor in the current folder")  # fmt: skip
     return tuple(found.submodule_search_locations or ()) or ((found.origin,) if found.origin else ())
 

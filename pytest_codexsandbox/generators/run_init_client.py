@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import Lost, MachineFault
+from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
 from pytest_codexsandbox.generators.required_paths import GUEST
 from pytest_codexsandbox.guest import wire
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.system import process
 
 _PATIENCE: Final = 30.0  # beyond a time limit: the warden itself keeps every one
@@ -25,7 +25,7 @@ _SIZE: Final = 256 * 1024 * 1024
 _ENTRIES: Final = 20_000
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class FunctionCall(msgspec.Struct, frozen=True, kw_only=True):
     """A Python function, in the place of a command's argv."""
 
     module: str
@@ -48,10 +48,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     command: Command
-    call: Call | None = None
+    call: FunctionCall | None = None
 
 
-class Ward:
+class RunInitClient:
     """Not for several threads at once."""
 
     def __init__(self, child: process.Child, name: str, log: Path) -> None:
@@ -60,7 +60,7 @@ class Ward:
         self._unpacker = wire.Unpacker()
         self.lost = ""
 
-    def run(self, jobs: Sequence[Job], limits: Limits) -> tuple[Finished, ...]:
+    def run(self, jobs: Sequence[Job], limits: Limits) -> tuple[CommandResult, ...]:
         """All at once; each ends by its own limit. Lost: the warden is no more, and nothing that it kept."""
         commands = [
             {**msgspec.to_builtins(msgspec.structs.replace(job.command, stdin=b"")), "call": _words(job.call)}
@@ -70,9 +70,11 @@ class Ward:
         within = max(job.command.timeout for job in jobs) + _PATIENCE
         told, blobs = self._ask(wire.pack(body, [job.command.stdin for job in jobs]), time.monotonic() + within)
         if "error" in told:
-            raise MachineFault("a generator could not be run", where=self._name, why=str(told["error"]))
+            raise HarnessError("a generator could not be run", where=self._name, why=str(told["error"]))
         return tuple(
-            msgspec.structs.replace(msgspec.convert(result, Finished), stdout=blobs[2 * at], stderr=blobs[2 * at + 1])
+            msgspec.structs.replace(
+                msgspec.convert(result, CommandResult), stdout=blobs[2 * at], stderr=blobs[2 * at + 1]
+            )
             for at, result in enumerate(told["results"])
         )
 
@@ -93,15 +95,15 @@ class Ward:
                     raise self._gone("it ended without a word")
                 for message in self._unpacker.feed(data):
                     return message
-        except (OSError, ValueError, wire.Foreign) as problem:
+        except (OSError, ValueError, wire.ProtocolError) as problem:
             raise self._gone(str(problem)) from problem
 
-    def _gone(self, why: str) -> Lost:
+    def _gone(self, why: str) -> EnvironmentLost:
         with self._log.open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - 2000))
             said = log.read().decode("utf-8", "replace").strip()
         self.lost = f"{why}\n{said}".strip()
-        return Lost("the process that keeps generators has ended", where=self._name, why=self.lost)
+        return EnvironmentLost("the process that keeps generators has ended", where=self._name, why=self.lost)
 
 
 def readable_by(fd: int, limit: float) -> bool:
@@ -111,18 +113,18 @@ def readable_by(fd: int, limit: float) -> bool:
     return bool(asked.poll(max(0.0, limit - time.monotonic()) * 1000))
 
 
-def _words(call: Call | None) -> dict[str, Any] | None:
+def _words(call: FunctionCall | None) -> dict[str, Any] | None:
     return None if call is None else msgspec.to_builtins(call)
 
 
 @contextmanager
-def warded(walls: Sequence[str], *, log: Path, name: str) -> Iterator[Ward]:
+def warded(walls: Sequence[str], *, log: Path, name: str) -> Iterator[RunInitClient]:
     """`walls`: the words before the program's. Leaving ends whatever runs there."""
     argv = (*walls, sys.executable, "-I", "-S", str(GUEST / "run_init.py"))
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
     with log.open("ab") as said, process.running(argv, cwd="/", env=env, stderr=said) as child:
         try:
-            yield Ward(child, name, log)
+            yield RunInitClient(child, name, log)
         finally:
             assert child.stdin is not None
             child.stdin.close()

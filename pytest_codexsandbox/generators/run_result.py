@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.generators.launches import work
-from pytest_codexsandbox.model.command import Finished
-from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Launch, Outcome
+from pytest_codexsandbox.model.command import CommandResult
+from pytest_codexsandbox.model.generator import CodexLaunch, Declaration, Files, FileState, GeneratorRun
 from pytest_codexsandbox.model.printed_text import text_of
 
 SAID: Final = 64 * 1024  # of each stream is kept
@@ -24,7 +24,7 @@ _VALUED: Final = ("-c", "--config", "-s", "--sandbox", "-a", "--ask-for-approval
 _PLAIN: Final = ("--full-auto", "--approve-for-me", "--yolo", "--dangerously-bypass-approvals-and-sandbox")
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OwnResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The result JSON."""
 
     files: tuple[str, ...] = ()
@@ -37,9 +37,9 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def outcome(
-    finished: Finished, result: FileState | None, launches: Sequence[bytes], *, declaration: Declaration,
+    finished: CommandResult, result: FileState | None, launches: Sequence[bytes], *, declaration: Declaration,
     given: Mapping[str, str], folders: Sequence[str], files: Files, strayed: Sequence[str] = (),
-) -> Outcome:  # fmt: skip
+) -> GeneratorRun:  # fmt: skip
     """`given`: the environment that it ran in. `folders`: the private ones, by the paths that it knew."""
     told, wrong = _told(result, folders)
     started, forged = _launches(launches)
@@ -52,7 +52,7 @@ def outcome(
     told = told or derived
     code = 137 if finished.ended == "lost" else finished.code
     cut = "more was written than anybody looks at" if "@…@" in files else ""
-    return Outcome(
+    return GeneratorRun(
         ended="signal" if finished.ended == "lost" else finished.ended, code=code, seconds=finished.seconds,
         stdout=said(finished.stdout), stderr=said(finished.stderr),
         error="; ".join(filter(None, (finished.error, wrong, forged, cut))),
@@ -67,7 +67,7 @@ def said(stream: bytes) -> str:
     return text_of(stream[:SAID], whole=len(stream) <= SAID)
 
 
-def _told(result: FileState | None, folders: Sequence[str]) -> tuple[Told | None, str]:
+def _told(result: FileState | None, folders: Sequence[str]) -> tuple[OwnResult | None, str]:
     """Its own word, and what is wrong with it."""
     if result is None:
         return None, ""
@@ -76,7 +76,7 @@ def _told(result: FileState | None, folders: Sequence[str]) -> tuple[Told | None
     if result.size > RESULT_LIMIT:
         return None, f"its result has {result.size} bytes, more than {RESULT_LIMIT}"
     try:
-        told = msgspec.json.decode(result.content, type=Told)
+        told = msgspec.json.decode(result.content, type=OwnResult)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         return None, f"its result is not what a result is: {problem}"
     outside = [path for path in told.files if not any(path == top or path.startswith(f"{top}/") for top in folders)]
@@ -88,21 +88,21 @@ def _told(result: FileState | None, folders: Sequence[str]) -> tuple[Told | None
     return told, ""
 
 
-def _launches(recorded: Sequence[bytes]) -> tuple[tuple[Launch, ...], str]:
-    found: list[Launch] = []
+def _launches(recorded: Sequence[bytes]) -> tuple[tuple[CodexLaunch, ...], str]:
+    found: list[CodexLaunch] = []
     for one in recorded[:_MOST_LAUNCHES]:
         try:
-            found.append(msgspec.json.decode(one, type=Launch))
+            found.append(msgspec.json.decode(one, type=CodexLaunch))
         except (msgspec.DecodeError, UnicodeDecodeError) as problem:
             return tuple(found), f"what was recorded of a start of codex is spoilt: {problem}"
     return tuple(found), ""
 
 
-def _derived(launches: Sequence[Launch], given: Mapping[str, str]) -> Told:
+def _derived(launches: Sequence[CodexLaunch], given: Mapping[str, str]) -> OwnResult:
     """The last start of work counts. No other call gives Codex an argument: the real one has answered it."""
     started = work(launches)
     if not started:
-        return Told()
+        return OwnResult()
     last = started[-1]
     changed = {
         name: value
@@ -110,7 +110,7 @@ def _derived(launches: Sequence[Launch], given: Mapping[str, str]) -> Told:
         if given.get(name) != value and not _NOISE.fullmatch(name) and name != "PATH"
     }
     gone = tuple(name for name in given if name not in last.env and not _NOISE.fullmatch(name))
-    return Told(argv=overrides(last.argv), env=changed, unset=gone)
+    return OwnResult(argv=overrides(last.argv), env=changed, unset=gone)
 
 
 def overrides(argv: Sequence[str]) -> tuple[str, ...]:

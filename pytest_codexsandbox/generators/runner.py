@@ -12,17 +12,17 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost, HarnessError, Unavailable
 from pytest_codexsandbox.generators import placeholders, request_environ, required_paths, run_result
 from pytest_codexsandbox.generators.confinement import NEXT, Confinement
-from pytest_codexsandbox.generators.local_dirs import Stage
-from pytest_codexsandbox.generators.private_dirs import LAUNCHES, Folders
-from pytest_codexsandbox.generators.required_paths import GUEST, Made
-from pytest_codexsandbox.generators.run_init_client import Call, Job, Limits, Ward, warded
+from pytest_codexsandbox.generators.local_dirs import LocalDirs
+from pytest_codexsandbox.generators.private_dirs import LAUNCHES, PrivateDirs
+from pytest_codexsandbox.generators.required_paths import GUEST, Invocation
+from pytest_codexsandbox.generators.run_init_client import FunctionCall, Job, Limits, RunInitClient, warded
 from pytest_codexsandbox.guest import disk_space
 from pytest_codexsandbox.guest.subcommands import starts_work
-from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.generator import Outcome, Request, Wish
+from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.generator import GeneratorRun, Intent, Request
 from pytest_codexsandbox.model.generator_spec import Generator
 
 _MOST_WARDS: Final = 4
@@ -30,11 +30,11 @@ FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room ba
 NO_ROOM: Final = "No space left on device"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratorCall(msgspec.Struct, frozen=True, kw_only=True):
     """One run: who is asked for what. `codex`: the program of the cell, "" where there is none."""
 
     generator: Generator
-    wish: Wish
+    wish: Intent
     version: str
     codex: str = ""
     run: int = 1
@@ -44,11 +44,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 class Runner:
     """For one stage. Leaving it ends every warden."""
 
-    def __init__(self, stage: Stage, confinement: Confinement) -> None:
-        self.stage: Folders = stage
+    def __init__(self, stage: LocalDirs, confinement: Confinement) -> None:
+        self.stage: PrivateDirs = stage
         self._here, self.confinement = stage, confinement
-        self._wards: dict[tuple[str, ...], tuple[Ward, ExitStack]] = {}
-        self._found: dict[tuple[bytes, str], Made] = {}
+        self._wards: dict[tuple[str, ...], tuple[RunInitClient, ExitStack]] = {}
+        self._found: dict[tuple[bytes, str], Invocation] = {}
         self._stubs = stage.folder / "stubs"
         self._stubs.mkdir(exist_ok=True)
 
@@ -60,11 +60,11 @@ class Runner:
         while self._wards:
             self._leave(next(iter(self._wards)))
 
-    def run(self, asked: Asked) -> Outcome:
+    def run(self, asked: GeneratorCall) -> GeneratorRun:
         """What cannot be started is an outcome too."""
         return self.together([asked])[0]
 
-    def together(self, asked: Sequence[Asked]) -> tuple[Outcome, ...]:
+    def together(self, asked: Sequence[GeneratorCall]) -> tuple[GeneratorRun, ...]:
         """All at once on the same files, each with a request and a result of its own. What the stub saw is told only
         where there is but one."""
         self._before()
@@ -88,32 +88,32 @@ class Runner:
         self._need_room(told)
         return told
 
-    def _need_room(self, told: Sequence[Outcome]) -> None:
+    def _need_room(self, told: Sequence[GeneratorRun]) -> None:
         """One that found no room on a full disk has shown nothing about itself."""
         left = disk_space.least([str(self._here.root)])
         said = (word for one in told for word in (one.stderr, one.stdout, one.reason, one.error))
         if 0 <= left < FULL and any(NO_ROOM in word for word in said):
             why = f"{left >> 10} KiB are left"
-            raise MachineFault("the disk is full, and a generator met its end", where=str(self._here.root), why=why)
+            raise HarnessError("the disk is full, and a generator met its end", where=str(self._here.root), why=why)
 
     def _before(self) -> None:
         """What was there already was nobody's of this run."""
         self._here.strayed()
 
-    def values(self, asked: Asked, number: int = 0) -> dict[str, str]:
+    def values(self, asked: GeneratorCall, number: int = 0) -> dict[str, str]:
         """Placeholder → what stands for it. `number`: of several at once."""
         paths = self.stage.paths_of(number)
         return {**paths, **placeholders.of_wish(asked.wish, asked.version, paths)}
 
     # ---- one run
-    def _prepared(self, asked: Asked, number: int) -> tuple[Job, Made]:
+    def _prepared(self, asked: GeneratorCall, number: int) -> tuple[Job, Invocation]:
         values = self.values(asked, number)
         declaration = asked.generator.declaration
         if declaration.needs_network and self.confinement.bwrap:
-            raise NotHad("it needs a network, and has none where it is confined", next_step=NEXT)
+            raise Unavailable("it needs a network, and has none where it is confined", next_step=NEXT)
         calls_codex = declaration.codex_on_path or asked.generator.spec.words[:1] == (required_paths.CODEX,)
         if calls_codex and not asked.codex:
-            raise NotHad("it calls Codex, and no Codex was given")
+            raise Unavailable("it calls Codex, and no Codex was given")
         works = declaration.codex_on_path
         stubs = self._stubs_of(works=works)
         made = self._made(asked)
@@ -125,7 +125,7 @@ class Runner:
         env = request_environ.environment(request, values, declaration, folders=(stubs, *made.folders))
         return self._job(asked, made, request, values, env, number=number), made
 
-    def _made(self, asked: Asked) -> Made:
+    def _made(self, asked: GeneratorCall) -> Invocation:
         """Looked for once: three runs on each of two hundred files find the same programs."""
         key = (msgspec.json.encode(asked.generator), asked.codex)
         if key not in self._found:
@@ -135,13 +135,20 @@ class Runner:
         return self._found[key]
 
     def _job(
-        self, asked: Asked, made: Made, request: Request, values: Mapping[str, str], env: dict[str, str], *, number: int
+        self,
+        asked: GeneratorCall,
+        made: Invocation,
+        request: Request,
+        values: Mapping[str, str],
+        env: dict[str, str],
+        *,
+        number: int,
     ) -> Job:
         call = None
         argv = required_paths.filled(made.argv, values)
         if made.function[0]:
             module, function = made.function
-            call = Call(module=module, function=function, path=made.path, request=request_environ.as_json(request),
+            call = FunctionCall(module=module, function=function, path=made.path, request=request_environ.as_json(request),
                         result=values["RESULT"])  # fmt: skip
             argv = (f"py:{module}:{function}",)  # what it is called; nobody starts that
             if asked.prefix:  # a tracer wants a process of its own
@@ -152,20 +159,20 @@ class Runner:
         )  # fmt: skip
         return Job(command=command, call=call)
 
-    def _once(self, call: Call, number: int) -> tuple[str, ...]:
+    def _once(self, call: FunctionCall, number: int) -> tuple[str, ...]:
         words = self._stubs / f"call-{number}.json"
         words.write_bytes(msgspec.json.encode(call))
         return (sys.executable, str(GUEST / "forkserver.py"), "once", str(words))
 
-    def _performed(self, prepared: Sequence[tuple[Job, Made]]) -> tuple[Finished, ...]:
+    def _performed(self, prepared: Sequence[tuple[Job, Invocation]]) -> tuple[CommandResult, ...]:
         shown = tuple(sorted({path for _, made in prepared for path in made.readable}))
         away = self._away()
         limits = Limits(tops=(*self._tops(), *away), shown=shown if away else ())
         try:
             return self._ward(shown).run([job for job, _ in prepared], limits)
-        except Lost as problem:
+        except EnvironmentLost as problem:
             self._leave(shown)
-            return tuple(Finished(ended="lost", error=_line(problem)) for _ in prepared)
+            return tuple(CommandResult(ended="lost", error=_line(problem)) for _ in prepared)
 
     def _tops(self) -> tuple[str, ...]:
         return (*self.stage.inside.values(), self.stage.own) if self.stage.is_elsewhere else (str(self._here.root),)
@@ -181,11 +188,11 @@ class Runner:
             self.close()
         return found
 
-    def _not_started(self, why: str) -> Outcome:
-        return Outcome(ended="not-started", error=why, files=self.stage.files())
+    def _not_started(self, why: str) -> GeneratorRun:
+        return GeneratorRun(ended="not-started", error=why, files=self.stage.files())
 
     # ---- wardens
-    def _ward(self, shown: tuple[str, ...]) -> Ward:
+    def _ward(self, shown: tuple[str, ...]) -> RunInitClient:
         if not self.confinement.bwrap:
             shown = ()
         if shown not in self._wards:

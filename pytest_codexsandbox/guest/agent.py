@@ -17,11 +17,11 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
         sys.modules[_name].__path__ = _path
 
 from pytest_codexsandbox.guest import wire
-from pytest_codexsandbox.guest.agent_server import Hand
+from pytest_codexsandbox.guest.agent_server import Agent
 from pytest_codexsandbox.guest.event_loop import READ
 
 
-def _plain_signals(hand: Hand) -> None:
+def _plain_signals(hand: Agent) -> None:
     """What we inherited is not passed on: a subject starts with no signal ignored or blocked."""
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in signal.valid_signals():
@@ -39,7 +39,7 @@ def _plain_signals(hand: Hand) -> None:
         signal.signal(number, told)
 
 
-def _watch_parent(hand: Hand) -> None:
+def _watch_parent(hand: Agent) -> None:
     """A copy of the pipe in another process must not keep us alive when the runner has died."""
     try:
         fd = os.pidfd_open(os.getppid())  # type: ignore[attr-defined,unused-ignore]
@@ -65,7 +65,7 @@ def main() -> None:
             break
     body, _ = messages[0]
     try:
-        hand = Hand(body)
+        hand = Agent(body)
     except Exception as problem:
         error = {"kind": type(problem).__name__, "text": str(problem)}
         os.write(1, b"".join(wire.pack({"id": body["id"], "error": error})))

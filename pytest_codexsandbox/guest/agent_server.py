@@ -9,10 +9,10 @@ from typing import Any, Callable, Dict, Final, List  # noqa: UP035
 
 from pytest_codexsandbox.guest import facts, hidden_program, process_tree, safe_paths, wire
 from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
-from pytest_codexsandbox.guest.listeners import Rigs
+from pytest_codexsandbox.guest.listeners import Listeners
 from pytest_codexsandbox.guest.live_processes import Conversations
-from pytest_codexsandbox.guest.process_scope import Scope, Scopes
-from pytest_codexsandbox.guest.shared_tmp import OwnTmp, Turn
+from pytest_codexsandbox.guest.process_scope import ProcessScope, Scopes
+from pytest_codexsandbox.guest.shared_tmp import OwnTmp, SharedTmpLock
 from pytest_codexsandbox.guest.worlds import Worlds
 
 Body = Dict[str, Any]  # noqa: UP006
@@ -23,7 +23,7 @@ _BEFORE_CODEX: Final = 7  # PYTHON -I -S DRIVER CHANNEL COUNT CODEX
 _LONGEST_END: Final = 1.5  # for scopes to end when the runner is gone
 
 
-class Hand:
+class Agent:
     def __init__(self, body: Body) -> None:
         self.folder: str = body["folder"]
         self.word: str = body["word"]
@@ -34,9 +34,9 @@ class Hand:
         process_tree.adopt_orphans()
         alone = self._own_tmp is not None or body["own_tmp"] == "already"  # nobody else is in this /tmp
         self._alone = alone
-        self._turn = None if alone else Turn(self.loop, longest=body["turn_timeout"])
+        self._turn = None if alone else SharedTmpLock(self.loop, longest=body["turn_timeout"])
         self._resolver: bool = body.get("resolver", False)  # whether the system's own name service asks us
-        self._rigs = Rigs(self.loop, self.folder, self.word, resolver=self._resolver)
+        self._rigs = Listeners(self.loop, self.folder, self.word, resolver=self._resolver)
         programs = {
             "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py"), "HIDDEN": hidden_program.lay(self.folder),
         }  # fmt: skip
@@ -99,7 +99,7 @@ class Hand:
         results: list[Body | None] = [None] * len(commands)
         output: list[bytes] = [b""] * (2 * len(commands))
 
-        def ended(at: int, result: Body, scope: Scope | None) -> None:
+        def ended(at: int, result: Body, scope: ProcessScope | None) -> None:
             results[at] = result
             if scope is not None:
                 output[2 * at : 2 * at + 2] = [bytes(scope.out.kept), bytes(scope.err.kept)]
@@ -119,7 +119,7 @@ class Hand:
         else:
             reply(results=[])
 
-    def _start_one(self, command: Body, stdin: bytes, done: Callable[[Body, Scope | None], None]) -> None:
+    def _start_one(self, command: Body, stdin: bytes, done: Callable[[Body, ProcessScope | None], None]) -> None:
         self._show(_programs(command))
         scope = self.scopes.new(command, stdin)
         why = scope.start()

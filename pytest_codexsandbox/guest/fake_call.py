@@ -221,7 +221,7 @@ def descendants() -> list[int]:
 # ---- the command's output, and where that is the flaw its input, passed on by us
 
 
-class Pipe:
+class AlteringPipe:
     """Less or more comes out than went in. Only the second megabyte is touched, so that no row of a probe is."""
 
     START, END = 1 << 20, 2 << 20

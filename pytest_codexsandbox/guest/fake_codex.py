@@ -22,11 +22,19 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn  # noqa: UP035
 
 if TYPE_CHECKING:
     from pytest_codexsandbox.guest import fake_doors
-    from pytest_codexsandbox.guest.fake_call import Call, Pipe, become, end_descendants, is_probe, wait_for, write_all
+    from pytest_codexsandbox.guest.fake_call import (
+        AlteringPipe,
+        Call,
+        become,
+        end_descendants,
+        is_probe,
+        wait_for,
+        write_all,
+    )
 else:  # started as a file: the files beside it are modules
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import fake_doors
-    from fake_call import Call, Pipe, become, end_descendants, is_probe, wait_for, write_all
+    from fake_call import Call, become, end_descendants, is_probe, wait_for, write_all
 
 VERSION = "codex-cli 0.0.0\n"
 HELP = """Codex CLI
@@ -167,7 +175,7 @@ def value_of(text: str) -> Any:
 def restrained(call: Call) -> int:
     """The way of a correct sandbox, and of every mutant of it."""
     if any(flaw.startswith(("output:", "stdin:")) for flaw in call.flaws):
-        return Pipe(call).run()
+        return AlteringPipe(call).run()
     return call.run()
 
 
@@ -235,7 +243,7 @@ def unrestrained(call: Call) -> None:
 
 def stops_half_way(call: Call) -> int:
     if is_probe(call.command):
-        Pipe(call, rows=max(1, len(call.acts()) // 2)).run()
+        AlteringPipe(call, rows=max(1, len(call.acts()) // 2)).run()
     return 0
 
 

@@ -12,13 +12,13 @@ from typing import Any, Callable, Dict, Final  # noqa: UP035
 
 from pytest_codexsandbox.guest import process_tree
 from pytest_codexsandbox.guest.event_loop import Loop
-from pytest_codexsandbox.guest.process_scope import Scope
+from pytest_codexsandbox.guest.process_scope import ProcessScope
 
 _PROGRAM: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forkserver.py")
 _MOST: Final = 16
 
 
-class Nursery:
+class ForkServer:
     """Stopped between calls: what a module has left running cannot write while somebody looks at its files."""
 
     def __init__(self, loop: Loop, env: dict[str, str]) -> None:
@@ -70,18 +70,18 @@ class Nursery:
                 pass
 
 
-class Nurseries:
+class ForkServers:
     """One for each module and where it was looked for: what one does to its Python is not seen by another."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._found: Dict[str, Nursery] = {}  # noqa: UP006
+        self._found: Dict[str, ForkServer] = {}  # noqa: UP006
 
-    def of(self, call: dict[str, Any], env: dict[str, str]) -> Nursery:
+    def of(self, call: dict[str, Any], env: dict[str, str]) -> ForkServer:
         key = json.dumps([call["module"], call["path"]])
         found = self._found.pop(key, None)
         if found is None or not found.lives:
-            found = Nursery(self._loop, env)
+            found = ForkServer(self._loop, env)
         self._found[key] = found  # the last one used stands last
         while len(self._found) > _MOST:
             self._found.pop(next(iter(self._found))).end()
@@ -95,14 +95,14 @@ class Nurseries:
             one.end()
 
 
-class Called(Scope):
+class ForkedCall(ProcessScope):
     """A scope whose first process is forked by a nursery, and not started from a file."""
 
-    nurseries: Nurseries
+    nurseries: ForkServers
 
     @classmethod
-    def by(cls, nurseries: Nurseries) -> Callable[..., Called]:
-        def make(*words: Any) -> Called:
+    def by(cls, nurseries: ForkServers) -> Callable[..., ForkedCall]:
+        def make(*words: Any) -> ForkedCall:
             made = cls(*words)
             made.nurseries = nurseries
             return made

@@ -22,7 +22,7 @@ _A: Final = 1
 _DNS: Final = 53
 
 
-class Rigs:
+class Listeners:
     """All of an environment. `values` are the placeholders that name them."""
 
     def __init__(self, loop: Loop, folder: str, word: str, *, resolver: bool = False) -> None:

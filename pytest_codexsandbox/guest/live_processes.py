@@ -7,7 +7,7 @@ import socket
 from typing import Any, Callable, Dict, Protocol  # noqa: UP035
 
 from pytest_codexsandbox.guest.event_loop import CHUNK, WRITE, Loop
-from pytest_codexsandbox.guest.process_scope import Scope
+from pytest_codexsandbox.guest.process_scope import ProcessScope
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
 Body = Dict[str, Any]  # noqa: UP006
@@ -18,7 +18,7 @@ class TooSlow(Exception):
     """Nothing came in time: TimeoutError on the other side."""
 
 
-class Partner(Protocol):
+class LivePeer(Protocol):
     def talk(self, reply: Reply, body: Body, blobs: list[bytes]) -> None: ...
 
 
@@ -26,14 +26,14 @@ class Conversations:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._count = 0
-        self._partners: dict[int, Partner] = {}
+        self._partners: dict[int, LivePeer] = {}
 
-    def _add(self, partner: Partner) -> int:
+    def _add(self, partner: LivePeer) -> int:
         self._count += 1
         self._partners[self._count] = partner
         return self._count
 
-    def spawned(self, scope: Scope, over: Callable[[], None]) -> int:
+    def spawned(self, scope: ProcessScope, over: Callable[[], None]) -> int:
         return self._add(LiveProcess(self._loop, scope, over))
 
     def talk(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
@@ -123,7 +123,7 @@ def read_some(loop: Loop, pipe: Pipe, reply: Reply, body: Body) -> None:
 class LiveProcess:
     """A scope that is talked to while it lives."""
 
-    def __init__(self, loop: Loop, scope: Scope, over: Callable[[], None]) -> None:
+    def __init__(self, loop: Loop, scope: ProcessScope, over: Callable[[], None]) -> None:
         self._loop, self._scope, self._over = loop, scope, over
         self._result: Body | None = None
         self._waiting: list[Callable[[], None]] = []

@@ -17,7 +17,7 @@ _DEPTH: Final = 4
 _ENTRIES: Final = 2000  # of one look for litter
 
 
-def look(top: str, path: str) -> dict[str, Any]:
+def path_state(top: str, path: str) -> dict[str, Any]:
     """A Look without its `path`, as JSON. `path` lies below `top`, which no subject could replace."""
     try:
         here = safe_paths.folder(top, os.path.dirname(path) if path != top else path)

@@ -13,7 +13,7 @@ _LARGEST_HASHED: Final = 64 * 1024 * 1024
 _hashed: dict[tuple[int, int, int, int], str] = {}
 
 
-class Ear:
+class InspectorSocket:
     """Listens to a command's stdout for the probe's ready line, however it is cut into pieces."""
 
     def __init__(self, nonce: str) -> None:

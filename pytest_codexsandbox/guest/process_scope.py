@@ -25,7 +25,7 @@ _AT_MOST: Final = 5.0  # for dying; then whoever is left is a survivor
 _EOF_WAIT: Final = 0.5  # for the end of output when nobody of the scope is left to write
 
 
-class Scope:
+class ProcessScope:
     """`done` is called once, with the JSON of a Finished; the output is in `out` and `err`."""
 
     def __init__(self, scopes: Scopes, number: int, command: dict[str, Any], stdin: bytes) -> None:
@@ -73,7 +73,7 @@ class Scope:
         self.out.flow()
         self.err.flow()
         if self._command["witness"]:
-            self.out.heard = self._listen(probe_inspector.Ear(self._command["witness"]))
+            self.out.heard = self._listen(probe_inspector.InspectorSocket(self._command["witness"]))
         else:
             self.feed.put(self._stdin, end=True)
             self._interrupt_later()
@@ -127,7 +127,7 @@ class Scope:
         self.out = Pipe(self._loop, ours, self._command["output_limit"])
 
     # ---- while it runs
-    def _listen(self, ear: probe_inspector.Ear) -> Callable[[bytes], None]:
+    def _listen(self, ear: probe_inspector.InspectorSocket) -> Callable[[bytes], None]:
         def heard(data: bytes) -> None:
             if ear.hears(data):
                 self.out.heard = lambda _: None
@@ -291,39 +291,41 @@ class Scopes:
     def __init__(self, loop: Loop, name: str) -> None:
         self.loop, self.name = loop, name
         self._count = 0
-        self._live: dict[str, Scope] = {}
+        self._live: dict[str, ProcessScope] = {}
         loop.on_any_child = self._somebody_ended
 
     def _somebody_ended(self) -> None:
         for scope in self.live:
             scope.look_again()
 
-    def new(self, command: dict[str, Any], stdin: bytes, make: Callable[..., Scope] = Scope) -> Scope:
+    def new(
+        self, command: dict[str, Any], stdin: bytes, make: Callable[..., ProcessScope] = ProcessScope
+    ) -> ProcessScope:
         self._count += 1
         scope = make(self, self._count, command, stdin)
         self._live[scope.id] = scope
         self.loop.beats = True
         return scope
 
-    def over(self, scope: Scope) -> None:
+    def over(self, scope: ProcessScope) -> None:
         self._live.pop(scope.id, None)
         self.loop.beats = bool(self._live)
 
     @property
-    def live(self) -> list[Scope]:
+    def live(self) -> list[ProcessScope]:
         return list(self._live.values())
 
     @property
-    def calls(self) -> list[Scope]:
+    def calls(self) -> list[ProcessScope]:
         """Those that may leave something in the folders that all share."""
         return [scope for scope in self.live if not scope.aside]
 
-    def orphans_of(self, scope: Scope) -> list[int]:
+    def orphans_of(self, scope: ProcessScope) -> list[int]:
         """Children of the hand that it did not start: somebody's descendants whose parents have died."""
         orphans = [pid for pid in process_tree.children(os.getpid()) if not self.loop.is_own_child(pid)]
         return [pid for pid in orphans if self._owner(pid) is scope]
 
-    def _owner(self, orphan: int) -> Scope | None:
+    def _owner(self, orphan: int) -> ProcessScope | None:
         marked = self._live.get(process_tree.mark_of(orphan))
         if marked is not None:
             return marked

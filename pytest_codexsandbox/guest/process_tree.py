@@ -37,7 +37,7 @@ def process(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[3]), fields[0].decode(), int(fields[19]), name.decode("latin-1"))
 
 
-def everybody() -> list[Process]:
+def all_processes() -> list[Process]:
     names = os.listdir("/proc") if os.path.isdir("/proc/self") else []
     found = (process(int(name)) for name in names if name.isdigit())
     return [one for one in found if one is not None]
@@ -56,7 +56,7 @@ def children(pid: int) -> list[int]:
                 found.extend(map(int, file.read().split()))
         except FileNotFoundError:
             if os.path.isdir(f"/proc/{pid}/task/{thread}"):
-                return [one.pid for one in everybody() if one.parent == pid]
+                return [one.pid for one in all_processes() if one.parent == pid]
         except OSError:
             continue
     return found

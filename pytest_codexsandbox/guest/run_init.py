@@ -23,15 +23,15 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
 
 from pytest_codexsandbox.guest import generator_dirs, process_tree, wire
 from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
-from pytest_codexsandbox.guest.forkserver_client import Called, Nurseries
-from pytest_codexsandbox.guest.process_scope import Scope, Scopes
+from pytest_codexsandbox.guest.forkserver_client import ForkedCall, ForkServers
+from pytest_codexsandbox.guest.process_scope import ProcessScope, Scopes
 
 Body = Dict[str, Any]  # noqa: UP006
 _PR_SET_DUMPABLE: Final = 4
 _LOOK: Final = 0.25  # seconds between two looks at how much was written and said
 
 
-class Warden:
+class RunInit:
     def __init__(self) -> None:
         self.loop = Loop()
         self.loop.watch_children()
@@ -39,7 +39,7 @@ class Warden:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self._scopes = Scopes(self.loop, f"gen{os.urandom(4).hex()}")
-        self._nurseries = Nurseries(self.loop)
+        self._nurseries = ForkServers(self.loop)
         self._unpacker = wire.Unpacker()
         self._outbox = Outbox(self.loop, 1, lost=self._end, drained=lambda: None)
 
@@ -76,7 +76,7 @@ class Warden:
         results: list[Body | None] = [None] * len(commands)
         output: list[bytes] = [b""] * (2 * len(commands))
 
-        def ended(at: int, result: Body, scope: Scope | None) -> None:
+        def ended(at: int, result: Body, scope: ProcessScope | None) -> None:
             results[at] = result
             if scope is not None:
                 output[2 * at : 2 * at + 2] = [bytes(scope.out.kept), bytes(scope.err.kept)]
@@ -88,8 +88,10 @@ class Warden:
         for at, command in enumerate(commands):
             self._start(command, blobs[at], limits, functools.partial(ended, at))
 
-    def _start(self, command: Body, stdin: bytes, limits: Body, done: Callable[[Body, Scope | None], None]) -> None:
-        make = Called.by(self._nurseries) if command.get("call") else Scope
+    def _start(
+        self, command: Body, stdin: bytes, limits: Body, done: Callable[[Body, ProcessScope | None], None]
+    ) -> None:
+        make = ForkedCall.by(self._nurseries) if command.get("call") else ProcessScope
         scope = self._scopes.new(command, stdin, make)
         why = scope.start()
         if why:
@@ -100,7 +102,7 @@ class Warden:
         scope.converse()
         self._watch(scope, limits)
 
-    def _watch(self, scope: Scope, limits: Body) -> None:
+    def _watch(self, scope: ProcessScope, limits: Body) -> None:
         """End it when it says or writes more than anybody will read."""
 
         def look() -> None:
@@ -136,7 +138,7 @@ def _plain_signals() -> None:
 def main() -> None:
     os.umask(0o022)
     _plain_signals()
-    Warden().serve()
+    RunInit().serve()
 
 
 if __name__ == "__main__":

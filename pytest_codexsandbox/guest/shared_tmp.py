@@ -84,7 +84,7 @@ class OwnTmp:
         ctypes.CDLL(None).mount(source.encode(), target.encode(), None, _MS_BIND, None)
 
 
-class Turn:
+class SharedTmpLock:
     """Whose turn it is to call Codex in a shared /tmp. Held as long as at least one command of ours runs."""
 
     def __init__(self, loop: Loop, *, longest: float) -> None:

@@ -62,7 +62,7 @@ class Worlds:
         self._values = {**values, "TMP": TMP, "SHM": SHM, "TMPDIR": self._tmpdir}
         self._live: dict[str, World] = {}
         self._count = 0
-        self._keeper: Keeper | None = None
+        self._keeper: SqliteHelper | None = None
         self.names = CodexNames([TMP, self._tmpdir])
         self._loop: Loop | None = None
         self._there_before = {top: _listed(top) for top in _SWEPT} if whole_machine else {}
@@ -125,7 +125,7 @@ class Worlds:
             self._keeper = None
         if self._keeper is None:
             assert self._loop is not None
-            self._keeper = Keeper(self._loop)
+            self._keeper = SqliteHelper(self._loop)
         return self._keeper.ask(kind, path, content)
 
     # ---- looking
@@ -137,7 +137,7 @@ class Worlds:
             top = self._top(world, path)
         except LookupError as problem:
             return {"kind": "unreadable", "error": str(problem)}
-        return path_view.look(top, path)
+        return path_view.path_state(top, path)
 
     def _look_at_rows(self, world: World, path: str) -> dict[str, Any]:
         """The rows of a database as one more reader sees them; only a file that no link leads to is opened."""
@@ -281,7 +281,7 @@ def _removed(folder: str, chosen: Callable[[str], bool]) -> list[str]:
         os.close(here)
 
 
-class Keeper:
+class SqliteHelper:
     """The process that keeps databases open (sqlite_helper.py)."""
 
     def __init__(self, loop: Loop) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.doors.observe import look_key
-from pytest_codexsandbox.model.act import Act, DoneAct, Look
+from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.base_acts import SEARCHED
 from pytest_codexsandbox.model.observation import Observation
 
@@ -20,10 +20,10 @@ COMPARED: Final = frozenset({"read", "list"})
 NOT_RUN: Final = "not-run"
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
+class ActEffect(msgspec.Struct, frozen=True, kw_only=True):
     """What an act did on one side."""
 
-    row: DoneAct
+    row: ActResult
     changed: tuple[str, ...]  # placeholder paths that differ afterwards
     arrived: tuple[str, ...]  # rigs that it reached
 
@@ -36,13 +36,15 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.changed or self.arrived)
 
 
-def side(observation: Observation, act_id: str, act: Act) -> Side:
+def side(observation: Observation, act_id: str, act: Act) -> ActEffect:
     paths = dict.fromkeys((*((act.path,) if act.path.startswith("@") else ()), *act.looks, *moved(act)))
     changed = tuple(path for path in paths if differs(observation, look_key(act_id, path)))
-    return Side(row=row_of(observation, act_id), changed=changed, arrived=arrivals_of(observation, act_id))
+    return ActEffect(row=row_of(observation, act_id), changed=changed, arrived=arrivals_of(observation, act_id))
 
 
-def unlike(observation: Observation, control: Observation, act_id: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+def differing_paths(
+    observation: Observation, control: Observation, act_id: str, paths: tuple[str, ...]
+) -> tuple[str, ...]:
     """Those of `paths` that are afterwards otherwise than in the control: a change alone may be the loss of it all.
 
     What a link says names the folders of its own world, so of links only their being links is compared.
@@ -59,8 +61,10 @@ def moved(act: Act) -> tuple[str, ...]:
     return (to,) if act.verb in ("rename", "link") and isinstance(to, str) and to.startswith("@") else ()
 
 
-def row_of(observation: Observation, act_id: str) -> DoneAct:
-    missing = DoneAct(act=act_id, ok=False, step=NOT_RUN, detail=f"the probe did not get to it: {ending(observation)}")
+def row_of(observation: Observation, act_id: str) -> ActResult:
+    missing = ActResult(
+        act=act_id, ok=False, step=NOT_RUN, detail=f"the probe did not get to it: {ending(observation)}"
+    )
     return observation.rows.get(act_id, missing)
 
 
@@ -76,9 +80,9 @@ def differs(observation: Observation, key: str) -> bool:
     return not before.same_as(after) or (before.kind == after.kind == "file" and before.mode != after.mode)
 
 
-def look_of(observation: Observation, act_id: str, path: str, *, before: bool) -> Look:
+def look_of(observation: Observation, act_id: str, path: str, *, before: bool) -> PathState:
     looks = observation.before if before else observation.after
-    return looks.get(look_key(act_id, path)) or Look(path=path, kind="unreadable", error="nobody looked there")
+    return looks.get(look_key(act_id, path)) or PathState(path=path, kind="unreadable", error="nobody looked there")
 
 
 def left_behind(observation: Observation, *, told: bool = False) -> str:
@@ -100,7 +104,7 @@ def ending(observation: Observation) -> str:
     return f"{how.get(observation.ended, observation.ended)}{': ' + said.strip()[:300] if said else ''}"
 
 
-def told(done: Side, act: Act) -> str:
+def describe(done: ActEffect, act: Act) -> str:
     """One sentence: what the probe says, and what was seen from outside."""
     row = done.row
     if not done.ran:

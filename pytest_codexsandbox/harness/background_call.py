@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Errand(Generic[T]):
+class BackgroundCall(Generic[T]):
     """Begun at once, in a thread of its own. What it raises is raised where its result is fetched."""
 
     def __init__(self, key: object, work: Callable[[], T], *, name: str) -> None:

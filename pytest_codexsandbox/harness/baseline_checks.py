@@ -8,14 +8,14 @@ from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 
 START: Final = "start"
 TRUST: Final = "trust"
 STANDING: Final = (START, TRUST)
 
 
-def start_evidence(started: Started, *, policy: str, seen: Observation, control: Observation) -> Evidence:
+def start_evidence(started: SandboxState, *, policy: str, seen: Observation, control: Observation) -> Evidence:
     """The sandbox is on where the policy asks for one, and off where it asks for none."""
     sandboxed = POLICIES[policy].sandboxed
     wanted = "on" if sandboxed else "off"

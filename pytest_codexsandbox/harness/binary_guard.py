@@ -8,13 +8,13 @@ it starts the kernel tells the path and the file.
 from collections.abc import Iterable
 from pathlib import Path
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.launched_program import program_of
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.releases.binary_cache import digest_of, is_script
 
 
-class Unchanged:
+class BinaryGuard:
     """Reads a file again only when the kernel says that it was written."""
 
     def __init__(self, cache: Path) -> None:
@@ -31,18 +31,18 @@ class Unchanged:
             self._scripts.add(binary)
 
     def need(self, binary: str) -> None:
-        """MachineFault where it is another program by now, or none."""
+        """HarnessError where it is another program by now, or none."""
         first = self._digests.get(binary, "")
         now = self._digest(binary) if first else ""
         if now != first:
             told = f"it was sha256 {first[:12]}, and is {f'{now[:12]} now' if now else 'gone'}"
-            raise MachineFault(
+            raise HarnessError(
                 "this Codex was replaced while the run went on", where=binary, why=told,
                 next_step="leave it alone until the run has ended, or measure a copy of it",
             )  # fmt: skip
 
     def need_started(self, place: str, binary: str, seen: Iterable[Observation]) -> None:
-        """MachineFault where these calls started another program than those before them did."""
+        """HarnessError where these calls started another program than those before them did."""
         if not self.is_script(binary):
             return
         for program in filter(None, (program_of(one.readings) for one in seen)):
@@ -50,7 +50,7 @@ class Unchanged:
             if program != first:
                 same = program[0] == first[0]
                 told = f"a new file at {first[0]}" if same else f"{program[0]}, in earlier calls {first[0]}"
-                raise MachineFault(
+                raise HarnessError(
                     "this Codex starts another program than before", where=binary, why=told,
                     next_step="name the program itself: --codex-bin PATH",
                 )  # fmt: skip

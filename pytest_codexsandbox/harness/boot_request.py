@@ -10,15 +10,15 @@ from typing import Final, cast
 
 import msgspec
 
-from pytest_codexsandbox.diagnosis.boot import Answer
-from pytest_codexsandbox.errors import MachineFault, WrongInput
-from pytest_codexsandbox.harness.observation_cache import UNCONFINED, Bench
+from pytest_codexsandbox.diagnosis.boot import BootAnswer
+from pytest_codexsandbox.errors import HarnessError, InputError
+from pytest_codexsandbox.harness.observation_cache import UNCONFINED, ObservationCache
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import CONFIG, Laid, Written
+from pytest_codexsandbox.model.generator import CONFIG, GeneratedConfig, GeneratedFile
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.protocols import ConfiguredDoor, Door
 
 PROGRAM: Final = "http_get.py"
@@ -42,18 +42,18 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of both calls."""
 
-    started: Started
+    started: SandboxState
     seen: Observation
-    inside: Answer | None = None  # None: no request was asked for
-    outside: Answer | None = None
+    inside: BootAnswer | None = None  # None: no request was asked for
+    outside: BootAnswer | None = None
     writes: bool | None = None  # the sandboxed call could write in the workspace; None: not known
 
 
-def measure(bench: Bench, cell: Cell, asked: Asked) -> Measured:
+def measure(bench: ObservationCache, cell: Cell, asked: Asked) -> Measured:
     """Run the control and the sandboxed call, and judge whether the sandbox was on."""
     control = _observe(bench, cell, asked, bench.door(UNCONFINED))
     seen = _observe(bench, cell, asked, _door(bench, asked))
-    bench.need_same(cell, (seen,))
+    bench.check_binary_unchanged(cell, (seen,))
     started = bench.assessed(cell, asked.policy, seen, control)
     writes = _writes(seen) if _writes(control) else None
     if not asked.url:
@@ -66,30 +66,30 @@ def _writes(observation: Observation) -> bool | None:
     return row.ok if row else None
 
 
-def answer_of(observation: Observation) -> Answer:
+def answer_of(observation: Observation) -> BootAnswer:
     """Read the line that http_get.py printed, if it printed one."""
     for line in reversed(observation.stdout.splitlines()):
         try:
             found = msgspec.json.decode(line.encode(), type=dict[str, str | int])
-            return msgspec.convert({**found, "known": True}, Answer)
+            return msgspec.convert({**found, "known": True}, BootAnswer)
         except msgspec.MsgspecError:
             continue
-    return Answer()
+    return BootAnswer()
 
 
-def _observe(bench: Bench, cell: Cell, asked: Asked, door: Door) -> Observation:
+def _observe(bench: ObservationCache, cell: Cell, asked: Asked, door: Door) -> Observation:
     environment = bench.environment(cell.environment)
     subject = bench.subject(cell.subject).inside(environment)
     policy = POLICIES[FULL_ACCESS if door.is_control else asked.policy]
     call = Call(env=dict(asked.env), timeout=START_SECONDS + asked.seconds)
     seen = door.observe(environment, subject, policy, _acts(asked, environment.guest), call)[0]
     if seen.ended in ("lost", "not-started"):
-        raise MachineFault(
+        raise HarnessError(
             "a call could not be made", where=f"door {door.name}", why=seen.error,
             next_step="name another door: --door app-server",
         )  # fmt: skip
     if seen.lacked:
-        raise MachineFault("this machine has not enough room for the call", why=seen.lacked)
+        raise HarnessError("this machine has not enough room for the call", why=seen.lacked)
     return seen
 
 
@@ -103,14 +103,14 @@ def _acts(asked: Asked, guest: tuple[str, str]) -> Mapping[str, Act]:
     return {**write, ACT: Act(verb="become", params={"argv": argv, "without": []})}
 
 
-def _door(bench: Bench, asked: Asked) -> Door:
+def _door(bench: ObservationCache, asked: Asked) -> Door:
     door = bench.door(asked.door)
     if asked.config is None:
         return door
     if asked.door not in FILE_DOORS:
-        raise WrongInput(
+        raise InputError(
             f"--config has no effect at the door {asked.door!r}", why="`codex sandbox` ignores sandbox_mode of a file",
             next_step="--door app-server, or --door exec",
         )  # fmt: skip
-    written = Written(files={CONFIG: Laid(content=asked.config)})
+    written = GeneratedConfig(files={CONFIG: GeneratedFile(content=asked.config)})
     return cast(ConfiguredDoor, door).configured(lambda world, policy: written)

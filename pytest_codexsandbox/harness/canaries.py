@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness.baseline_checks import START, TRUST, canary_evidence
 from pytest_codexsandbox.harness.batteries import SHARED
-from pytest_codexsandbox.harness.memo import Kept, once
-from pytest_codexsandbox.harness.observation_cache import Bench
-from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.harness.memo import Kept, memoize
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
@@ -28,7 +28,7 @@ class Canaries:
     The selftest runs every subject under every policy; here it is asked whether the machinery works in this place.
     """
 
-    def __init__(self, bench: Bench, pairs: Pairs) -> None:
+    def __init__(self, bench: ObservationCache, pairs: Pairs) -> None:
         self._bench, self._pairs = bench, pairs
         self._kept: Kept = {}
         self._lost: dict[tuple[str, str, str], list[str]] = {}  # attempts that ended with their environment
@@ -36,17 +36,17 @@ class Canaries:
     def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]:
         behaved = self._behaved(cell, door)
         lost = {name: self._lost.get((cell.environment.id, door, name), []) for name in behaved}
-        return canary_evidence(behaved, self._bench.seen(cell, door, policy, SHARED)[0], lost=lost)
+        return canary_evidence(behaved, self._bench.observations(cell, door, policy, SHARED)[0], lost=lost)
 
     def need(self, cell: Cell, door: str) -> None:
         """Where a canary was misjudged nothing else is judged either."""
         wrong = [fault for fault in self._behaved(cell, door).values() if fault]
         if wrong:
-            raise MachineFault("the canaries were misjudged here, so nothing is believed", why="; ".join(wrong))
+            raise HarnessError("the canaries were misjudged here, so nothing is believed", why="; ".join(wrong))
 
     def _behaved(self, cell: Cell, door: str) -> dict[str, str]:
         """Canary → what was wrong with its judgement, "" = nothing. One that could not be asked is not in it."""
-        return once(self._kept, (cell.environment.id, door), lambda: self._ask(cell, door))
+        return memoize(self._kept, (cell.environment.id, door), lambda: self._ask(cell, door))
 
     def _ask(self, cell: Cell, door: str) -> dict[str, str]:
         folder = self._bench.options.folder / "canaries"
@@ -85,7 +85,7 @@ class Canaries:
         spec, judged = cell.environment, list[Record]()
         for attempt in range(1, ATTEMPTS + 1):
             ends = self._bench.ends(spec)
-            found = rehearse(
+            found = run_promises(
                 pairs, (policy,), subject, environment=spec, options=self._bench.options, door=door,
                 exempt_from_start=True, bench=self._bench,
             ).values()  # fmt: skip

@@ -66,7 +66,7 @@ def _kind(promise: str, over: Mapping[str, str]) -> Literal["", "story", "strain
     return "standing" if promise.startswith(_STANDING) else "story" if over[promise] in CASES else "strain"
 
 
-class Learned(msgspec.Struct, frozen=True, kw_only=True):
+class DurationModel(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for one call of Codex; for one story and one strain of a generator, by cell, by generator, of any."""
 
     runs: int = 0
@@ -96,7 +96,7 @@ def _named(generator: str) -> str:
     return f"generator {generator}"
 
 
-class Times:
+class CellTimer:
     """Of one run, while its reports come in."""
 
     def __init__(self) -> None:
@@ -136,13 +136,13 @@ class Times:
         )  # fmt: skip
 
 
-def learn(report_dir: Path) -> Learned:
+def learn(report_dir: Path) -> DurationModel:
     """Folders are named by the time of their run: the order is the same for everybody."""
     journals = sorted(report_dir.glob(f"*/{FILE}"))[-_RUNS:]
     ends = [end for end in map(_end, journals) if end is not None and end.cells]
     every = [one for end in ends for one in end.cells]
     calls = [(one, one.seconds / one.calls) for one in every if one.calls]
-    return Learned(
+    return DurationModel(
         runs=len(ends), cells=_medians((one.cell, rate) for one, rate in calls),
         environments=_medians((one.environment, rate) for one, rate in calls),
         subjects=_medians((one.subject, rate) for one, rate in calls),

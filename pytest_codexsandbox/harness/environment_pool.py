@@ -10,18 +10,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotAsAsked, NotHad
-from pytest_codexsandbox.harness.background_call import Errand
+from pytest_codexsandbox.errors import CodexSandboxError, ConfigMismatch, EnvironmentLost, HarnessError, Unavailable
+from pytest_codexsandbox.harness.background_call import BackgroundCall
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.protocols import Backend, Environment, Say, Subject, Watched, silent
-from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.protocols import Backend, Environment, Notify, Subject, Watched, silent
+from pytest_codexsandbox.registry import load_plugin
 
 IN_A_ROW: Final = 3  # environments that do not start, after which no other is tried
 AGAIN: Final = 2  # how often one that was lost in the middle is started anew
 Programs = Callable[[EnvironmentSpec], Sequence[Subject]]
 
 
-class Places:
+class EnvironmentPool:
     """`opened` is told of each environment when it stands. Not for threads, but for those that it starts itself."""
 
     def __init__(
@@ -31,7 +31,7 @@ class Places:
         *,
         programs: Programs,
         opened: Callable[[EnvironmentSpec, Environment], None],
-        say: Say = silent,
+        say: Notify = silent,
     ) -> None:
         self._folder, self._cache, self._say = folder, cache, say
         self._programs, self._opened = programs, opened
@@ -40,7 +40,7 @@ class Places:
         self._faults: dict[str, CodexSandboxError] = {}
         self._lost: dict[str, int] = {}
         self._ends: dict[str, int] = {}
-        self.errand: PlacedErrand | None = None  # at most one, whichever environment it is in
+        self.errand: PooledCall | None = None  # at most one, whichever environment it is in
         self._in_a_row: list[CodexSandboxError] = []
 
     def get(self, spec: EnvironmentSpec) -> Environment:
@@ -51,17 +51,17 @@ class Places:
         opening = self._open.get(spec.id) or self._begin(spec, ahead=False)
         return opening.environment or self._await(spec, opening)
 
-    def free(self, spec: EnvironmentSpec) -> Environment:
+    def acquire(self, spec: EnvironmentSpec) -> Environment:
         """The same, when nothing is on an errand there: two calls at once would disturb each other."""
         if self.errand is not None:
             self.errand.wait()
         return self.get(spec)
 
-    def stands(self, spec: EnvironmentSpec) -> bool:
+    def is_open(self, spec: EnvironmentSpec) -> bool:
         opening = self._open.get(spec.id)
         return opening is not None and opening.environment is not None
 
-    def ends(self, spec: EnvironmentSpec) -> int:
+    def generation(self, spec: EnvironmentSpec) -> int:
         """How many of it have ended: by this number two of them are told apart."""
         return self._ends.get(spec.id, 0)
 
@@ -87,7 +87,7 @@ class Places:
         self.done(spec.id)
         self._lost[spec.id] = self._lost.get(spec.id, 0) + 1
         if self._lost[spec.id] > AGAIN:
-            self._faults[spec.id] = MachineFault(
+            self._faults[spec.id] = HarnessError(
                 f"this environment was lost {self._lost[spec.id]} times: it is not started again",
                 where=spec.id,
                 why=why,
@@ -115,13 +115,13 @@ class Places:
     def _begin(self, spec: EnvironmentSpec, *, ahead: bool) -> "_Opening":
         if len(self._in_a_row) >= IN_A_ROW:
             last = self._in_a_row[-1]
-            raise self._keep(spec, MachineFault(
+            raise self._keep(spec, HarnessError(
                 f"not tried: {IN_A_ROW} environments in a row did not start", why=str(last),
                 next_step="see what the engine says above; codexsandbox doctor",
             ))  # fmt: skip
         backend = self._backends.get(spec.backend)
         if backend is None:
-            backend = self._backends[spec.backend] = plugged("backends", spec.backend)()
+            backend = self._backends[spec.backend] = load_plugin("backends", spec.backend)()
         opening = self._open[spec.id] = _Opening(
             backend, spec, self._folder / _folder_name(spec), self._cache, self._say
         )
@@ -137,9 +137,11 @@ class Places:
             environment = opening.result()
         except CodexSandboxError as fault:
             self._open.pop(spec.id).end()
-            if isinstance(fault, NotAsAsked):  # it stood: the engine is not at fault
+            if isinstance(fault, ConfigMismatch):  # it stood: the engine is not at fault
                 self._in_a_row.clear()
-            elif not isinstance(fault, NotHad):  # a thing that cannot be had says nothing about the next environment
+            elif not isinstance(
+                fault, Unavailable
+            ):  # a thing that cannot be had says nothing about the next environment
                 self._in_a_row.append(fault)
             raise self._keep(spec, fault) from None
         self._in_a_row.clear()
@@ -155,7 +157,7 @@ class Places:
         return fault
 
 
-class PlacedErrand(Errand[Any]):
+class PooledCall(BackgroundCall[Any]):
     def __init__(self, spec: EnvironmentSpec, key: object, work: Callable[[], Any]) -> None:
         self.spec_id = spec.id
         super().__init__(key, work, name=f"errand in {spec.id}")
@@ -164,7 +166,7 @@ class PlacedErrand(Errand[Any]):
 class _Opening:
     """One environment, from the wish for it to its end."""
 
-    def __init__(self, backend: Backend, spec: EnvironmentSpec, folder: Path, cache: Path, say: Say) -> None:
+    def __init__(self, backend: Backend, spec: EnvironmentSpec, folder: Path, cache: Path, say: Notify) -> None:
         self._backend, self._spec, self._folder, self._cache, self._say = backend, spec, folder, cache, say
         self._stack = ExitStack()
         self._thread: threading.Thread | None = None
@@ -198,9 +200,9 @@ class _Opening:
             return ""
         try:
             self._made.state()
-        except Lost as fault:
+        except EnvironmentLost as fault:
             return fault.why or fault.what
-        except (MachineFault, TimeoutError):  # the first call meets it
+        except (HarnessError, TimeoutError):  # the first call meets it
             pass
         return ""
 

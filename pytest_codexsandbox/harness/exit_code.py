@@ -30,7 +30,7 @@ NOTHING_COLLECTED: Final = 5  # pytest's own as well
 SHOWN: Final = 3
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class ExitResult(msgspec.Struct, frozen=True, kw_only=True):
     code: int
     reasons: tuple[str, ...]  # `code words`, all that apply; the first decides
 
@@ -85,7 +85,7 @@ def exit_code(
     unmeasured: Sequence[str] = (),
     disagreed: Sequence[str] = (),
     changed: Sequence[str] = (),
-) -> Outcome:
+) -> ExitResult:
     """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
     `overruled`: pytest or another plugin ended the run with a code that means none of this;
     `incomplete`: why the journal is, if it is; `unwritten`: reports that are not there; `hooks`: of others
@@ -112,7 +112,7 @@ def exit_code(
         (LEAK, f"left behind by us: {_list(leaks)}" if leaks else ""),
     ]
     reasons = sorted(((code, why) for code, why in found if why), key=lambda one: PRECEDENCE.index(one[0]))
-    return Outcome(code=reasons[0][0] if reasons else 0, reasons=tuple(f"{code} {why}" for code, why in reasons))
+    return ExitResult(code=reasons[0][0] if reasons else 0, reasons=tuple(f"{code} {why}" for code, why in reasons))
 
 
 def _violated(records: Mapping[Key, Record], other_failures: int) -> str:

@@ -12,11 +12,11 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.provision.parallel_deadline import within
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
+from pytest_codexsandbox.environments.container.provision.parallel_deadline import ask_all
+from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.plan_key import NotPlanned
 from pytest_codexsandbox.releases import download_estimate, sources
 from pytest_codexsandbox.releases.artefact import Artefact, Run
 from pytest_codexsandbox.releases.download_estimate import Forecast
@@ -47,8 +47,8 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
         return "; ".join(filter(None, (f"{told}: {self.why}" if self.why else told, self.next_step)))
 
     @property
-    def not_planned(self) -> PlannedNothing:
-        return PlannedNothing(what=self.part, why=self.line, kind=_KIND, required=self.required)
+    def not_planned(self) -> NotPlanned:
+        return NotPlanned(what=self.part, why=self.line, kind=_KIND, required=self.required)
 
 
 def lack(part: str, fault: CodexSandboxError, *, required: bool = True) -> Lack:
@@ -66,17 +66,17 @@ def forecasts(subjects: Sequence[SubjectSpec], cache: Path, *, limit: float = RE
     """Forecast for each named release, by label. All registries are asked at once, within `limit` seconds."""
     begun = time.monotonic()
 
-    def run(command: Command) -> Finished:
+    def run(command: Command) -> CommandResult:
         rest = max(0.1, limit + 1 - (time.monotonic() - begun))  # ends after the answer stopped counting
         return process.run(msgspec.structs.replace(command, timeout=min(command.timeout, rest)))
 
     try:
         told = {spec.label: download_estimate.from_data(spec, cache) for spec in subjects if not spec.path}
-    except NotHad:  # no Codex runs on this machine at all: the plan calls its promises not applicable
+    except Unavailable:  # no Codex runs on this machine at all: the plan calls its promises not applicable
         return {}
     unknown = [label for label, found in told.items() if found is None]
     asked = {(label, find): partial(_asked, label, find, run) for label in unknown for find in sources.EVERYWHERE}
-    answers = within(asked, limit)
+    answers = ask_all(asked, limit)
     heard = {label: [answers.get((label, find)) for find in sources.EVERYWHERE] for label in unknown}
     return {label: found or _heard(release_name(label), heard[label], limit) for label, found in told.items()}
 
@@ -90,11 +90,11 @@ def _heard(release: str, answers: Sequence[Forecast | Exception | None], limit: 
     found = next((one for one in answers if isinstance(one, Forecast)), None)
     if found is not None:
         return found
-    refusals = [one for one in answers if isinstance(one, NotHad)]
+    refusals = [one for one in answers if isinstance(one, Unavailable)]
     if len(refusals) == len(answers):
         return download_estimate.refusal(release, sources.refused(release, refusals, exists=False))
     for one in answers:
-        if isinstance(one, Exception) and not isinstance(one, NotHad):
+        if isinstance(one, Exception) and not isinstance(one, Unavailable):
             raise one
     silence = f"no answer within {limit:.0f} s"
     return Forecast(why_not=f"whether there is a Codex {release} is not known: {silence}; {_SLOWER}")
@@ -108,11 +108,11 @@ def of_releases(found: dict[str, Forecast]) -> tuple[Lack, ...]:
     )
 
 
-def nothing(preset: str, lacks: Sequence[Lack]) -> WrongInput:
+def nothing(preset: str, lacks: Sequence[Lack]) -> InputError:
     """One error for a run in which not one cell can be measured."""
     first = lacks[0]
     whys = [first.why, *(one.line for one in lacks[1:])]
-    return WrongInput(
+    return InputError(
         f"nothing can be measured: {first.what}", where=first.where or f"matrix {preset}",
         why="; ".join(filter(None, whys)), next_step=first.next_step,
     )  # fmt: skip

@@ -7,7 +7,7 @@ before it holds for the machine as it was; what comes after it is broken and say
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.bwrap_used import BwrapUsed, used
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.machine import CHANGED, differences
@@ -22,7 +22,7 @@ class Steady:
 
     def __init__(self) -> None:
         self._first: dict[str, Mapping[str, Any]] = {}
-        self._faults: dict[str, MachineFault] = {}
+        self._faults: dict[str, HarnessError] = {}
         self._bwraps: dict[tuple[str, str], BwrapUsed] = {}
         self._facts: dict[str, dict[str, Any]] = {}
 
@@ -32,13 +32,13 @@ class Steady:
         self._compare(spec, self._first.setdefault(spec, facts), facts)
 
     def need(self, spec_id: str) -> None:
-        """MachineFault where this environment is known to have changed."""
+        """HarnessError where this environment is known to have changed."""
         fault = self._faults.get(spec_id)
         if fault is not None:
             raise fault.with_traceback(None)
 
     def look(self, environment: Environment) -> None:
-        """MachineFault where it is another one by now than when it was opened."""
+        """HarnessError where it is another one by now than when it was opened."""
         spec = environment.spec.id
         self.need(spec)
         if isinstance(environment, Watched):
@@ -55,7 +55,7 @@ class Steady:
         return seen
 
     def set_up(self, spec_id: str, subject: SubjectSpec, door: str, seen: Iterable[Observation]) -> None:
-        """MachineFault where a battery's sandbox was set up by another program than the first of this Codex at this
+        """HarnessError where a battery's sandbox was set up by another program than the first of this Codex at this
         door. A generator may give Codex an environment in which it finds another one."""
         who = f"Codex {subject.label} at the door {door}"
         for one in [used(call.readings) for call in seen] if not subject.generator else ():
@@ -78,7 +78,7 @@ class Steady:
         if spec in self._faults:
             return
         self._facts[spec] = {**self._first.get(spec, {}), **now, CHANGED: list(told)}
-        self._faults[spec] = MachineFault(
+        self._faults[spec] = HarnessError(
             "this machine changed while the run went on", where=spec, why="; ".join(told),
             next_step="leave it alone until the run has ended, and run again",
         )  # fmt: skip

@@ -9,7 +9,7 @@ T = TypeVar("T")
 Kept = dict[object, Any]
 
 
-def once(kept: Kept, key: object, make: Callable[[], T]) -> T:
+def memoize(kept: Kept, key: object, make: Callable[[], T]) -> T:
     """A failure is kept as well: what cannot be had is not tried again for every promise."""
     if key not in kept:
         try:

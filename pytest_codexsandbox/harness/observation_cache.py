@@ -9,17 +9,17 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
-from pytest_codexsandbox.diagnosis.fact_conditions import flat
+from pytest_codexsandbox.diagnosis.fact_conditions import flatten
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.sandbox_state import assess, assess_command
-from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault
+from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost, HarnessError
 from pytest_codexsandbox.harness.batteries import SHARED, acts_of, call_of, group_of, promises_by_policy
-from pytest_codexsandbox.harness.binary_guard import Unchanged
-from pytest_codexsandbox.harness.environment_pool import PlacedErrand, Places
+from pytest_codexsandbox.harness.binary_guard import BinaryGuard
+from pytest_codexsandbox.harness.environment_pool import EnvironmentPool, PooledCall
 from pytest_codexsandbox.harness.machine_state_guard import Steady
-from pytest_codexsandbox.harness.memo import Kept, once
+from pytest_codexsandbox.harness.memo import Kept, memoize
 from pytest_codexsandbox.model.act import Act, Call
-from pytest_codexsandbox.model.bwrap_used import another, used, without_say
+from pytest_codexsandbox.model.bwrap_used import bwrap_not_used, unexpected_bwrap, used
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.journal_lines import CallLine, EnvironmentLine, Line, SubjectLine
 from pytest_codexsandbox.model.observation import Observation
@@ -27,17 +27,17 @@ from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import redact_bytes
-from pytest_codexsandbox.model.repro_shell import Entrance
-from pytest_codexsandbox.model.sandbox_state import Started
-from pytest_codexsandbox.protocols import ConfiguredDoor, Door, Environment, Say, Subject, Write, silent
-from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.model.repro_shell import ReproShell
+from pytest_codexsandbox.model.sandbox_state import SandboxState
+from pytest_codexsandbox.protocols import ConfiguredDoor, Door, Environment, Notify, Subject, WriteConfig, silent
+from pytest_codexsandbox.registry import load_plugin
 
 UNCONFINED = "unconfined"
-WriterOf = Callable[[Cell, str], Write]
+WriterOf = Callable[[Cell, str], WriteConfig]
 T = TypeVar("T")
 
 
-class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
+class ObservationCacheOptions(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path  # of this worker's environments, below the run's folder
     cache: Path
     timeout_scale: float = 1.0
@@ -50,26 +50,26 @@ class Resolve(Protocol):
     def __call__(self, spec: SubjectSpec, *, cache: Path) -> Subject: ...
 
 
-class Bench:
+class ObservationCache:
     """Not for threads. `close()` ends all that was started."""
 
     def __init__(
         self,
         plan: Plan,
-        options: BenchOptions,
+        options: ObservationCacheOptions,
         *,
         emit: Callable[[Line], None],
         resolve: Resolve,
-        say: Say = silent,
+        say: Notify = silent,
         writer: WriterOf | None = None,
     ) -> None:
         self.plan, self.options = plan, options
         self._emit, self._resolve, self._say, self._writer = emit, resolve, say, writer
-        self._places = Places(
+        self._places = EnvironmentPool(
             options.folder, options.cache, programs=self._programs, opened=self._stands, say=self._say
         )
         self._places_are_ours = True
-        self._programs_had = Unchanged(options.cache)
+        self._programs_had = BinaryGuard(options.cache)
         self._steady = Steady()
         self._kept: Kept = {}
         self.cells = {cell.id: cell for cell in plan.cells}
@@ -85,24 +85,24 @@ class Bench:
     # ---- things that are dear, made once
     def environment(self, spec: EnvironmentSpec) -> Environment:
         """To run something in: nothing else of ours runs there."""
-        return self._places.free(spec)
+        return self._places.acquire(spec)
 
     def facts(self, spec: EnvironmentSpec) -> dict[str, Any]:
         """Of an environment, once: those of one that is started anew are the same."""
         return self._once(("told", spec.id), lambda: dict(self._places.get(spec).facts()))
 
-    def entrance(self, spec: EnvironmentSpec) -> Entrance | None:
+    def entrance(self, spec: EnvironmentSpec) -> ReproShell | None:
         return self._places.get(spec).entrance
 
     def ends(self, spec: EnvironmentSpec) -> int:
         """Counts how often an environment has ended: what was lost in the middle of a call has ended too."""
-        return self._places.ends(spec)
+        return self._places.generation(spec)
 
-    def ahead(self, spec: EnvironmentSpec) -> None:
+    def prefetch_environment(self, spec: EnvironmentSpec) -> None:
         """Start it beside what runs: it is needed next."""
         self._places.ahead(spec)
 
-    def done(self, spec: EnvironmentSpec) -> None:
+    def end_environment(self, spec: EnvironmentSpec) -> None:
         """End it, and forget what was measured in it outside any cell: a new one has its own controls."""
         for leave in self._leaving:
             leave(spec)
@@ -113,8 +113,8 @@ class Bench:
     def subject(self, spec: SubjectSpec) -> Subject:
         return self._once(("subject", spec.label), lambda: self._have(spec))
 
-    def need_same(self, cell: Cell, seen: Sequence[Observation] = ()) -> None:
-        """Raise MachineFault after a call that may have run another program than the reported one, or on a machine
+    def check_binary_unchanged(self, cell: Cell, seen: Sequence[Observation] = ()) -> None:
+        """Raise HarnessError after a call that may have run another program than the reported one, or on a machine
         that changed since the environment was opened."""
         self._need_steady(cell.environment)
         binary = self.subject(cell.subject).binary
@@ -139,7 +139,7 @@ class Bench:
             self._emit(EnvironmentLine(id=name, spec=spec.id, facts=facts, worker=worker))
 
     def door(self, name: str) -> Door:
-        made: Door = self._once(("door", name), plugged("doors", name))
+        made: Door = self._once(("door", name), load_plugin("doors", name))
         return made
 
     def door_of(self, cell: Cell, name: str, policy: str) -> Door:
@@ -152,7 +152,7 @@ class Bench:
         return self._once(("door", name, cell.id, policy), lambda: cast(ConfiguredDoor, door).configured(write))
 
     # ---- observations
-    def seen(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
+    def observations(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
         """What the calls of one group showed through a real door."""
         if group != SHARED and self._hangs(cell, door, policy):
             group = SHARED
@@ -160,29 +160,29 @@ class Bench:
 
     def _hangs(self, cell: Cell, door: str, policy: str) -> bool:
         """A Codex that never came to its first word is not waited for again, call after call."""
-        return all(one.ended == "timeout" and not one.ready for one in self.seen(cell, door, policy, SHARED))
+        return all(one.ended == "timeout" and not one.ready for one in self.observations(cell, door, policy, SHARED))
 
     def control(self, cell: Cell, group: str) -> tuple[Observation, ...]:
         """The same acts with nothing around them: once for an environment, whatever the release and the policy. One
         that was started anew has its own: what worked in the one before it may not work in this."""
         spec = cell.environment
-        key = ("control", spec.id, group, self._places.ends(spec))
+        key = ("control", spec.id, group, self._places.generation(spec))
         return self._once(key, lambda: self._observe(cell, UNCONFINED, "", group))
 
     def outside(self, cell: Cell, acts: Mapping[str, Act], call: Call, *, of: str) -> Observation:
         """Runs a command of a user's test without a sandbox: once for the environment, the test and the command."""
         spec = cell.environment
-        key = ("control", spec.id, f"{of} {acts!r} {call!r}", self._places.ends(spec))
+        key = ("control", spec.id, f"{of} {acts!r} {call!r}", self._places.generation(spec))
         return self._once(key, lambda: self._outside(cell, acts, call))
 
-    def started(self, cell: Cell, door: str, policy: str, group: str = SHARED) -> Started:
+    def sandbox_state(self, cell: Cell, door: str, policy: str, group: str = SHARED) -> SandboxState:
         """Whether a sandbox was on in that call (the worst of its copies)."""
         return self._once(("started", cell.id, door, policy, group), lambda: self._assess(cell, door, policy, group))
 
-    def assessed(self, cell: Cell, policy: str, seen: Observation, control: Observation) -> Started:
+    def assessed(self, cell: Cell, policy: str, seen: Observation, control: Observation) -> SandboxState:
         """Whether a sandbox was on in this very call of the probe."""
         spec = cell.environment
-        facts = self._once(("facts", spec.id), lambda: flat(self.facts(spec)))
+        facts = self._once(("facts", spec.id), lambda: flatten(self.facts(spec)))
         sandboxed, known = POLICIES[policy].sandboxed, self.options.fingerprints
         return assess(seen, control, sandboxed=sandboxed, facts=facts, fingerprints=known)
 
@@ -191,14 +191,14 @@ class Bench:
         chosen = self._planned.get(policy, ()) if policy else self.plan.promises
         return tuple(promise for promise in chosen if group_of(promise) == group)
 
-    def adopt(self, other: "Bench") -> None:
+    def adopt(self, other: "ObservationCache") -> None:
         """Share another bench's environments, and its controls where they performed all that this one's would."""
         for key, kept in other._kept.items():
             if isinstance(key, tuple) and (key[0] == "control" and self._asks_no_more(other, key[2])):
                 self._kept[key] = kept
         self._places, self._places_are_ours = other._places, False
 
-    def _asks_no_more(self, other: "Bench", group: str) -> bool:
+    def _asks_no_more(self, other: "ObservationCache", group: str) -> bool:
         mine, theirs = (acts_of(bench.planned("", group), group) for bench in (self, other))
         return all(name in theirs and theirs[name] == act for name, act in mine.items())
 
@@ -209,14 +209,14 @@ class Bench:
     def leaks(self) -> tuple[str, ...]:
         return self._places.leaks()
 
-    def lost(self, spec: EnvironmentSpec, why: str) -> Lost:
+    def mark_lost(self, spec: EnvironmentSpec, why: str) -> EnvironmentLost:
         """It died under somebody who works in it himself: others get a new one. What he raises."""
         self._places.lose(spec, why)
-        return Lost("the environment was lost while this ran", where=spec.id, why=why)
+        return EnvironmentLost("the environment was lost while this ran", where=spec.id, why=why)
 
     # ---- inside
     def _once(self, key: object, make: Callable[[], T]) -> T:
-        return once(self._kept, key, make)
+        return memoize(self._kept, key, make)
 
     def _stands(self, spec: EnvironmentSpec, environment: Environment) -> None:
         facts = dict(environment.facts())
@@ -236,7 +236,7 @@ class Bench:
         subject = self._resolve(spec, cache=self.options.cache)
         disagreement = getattr(subject, "disagreement", "")
         if disagreement:
-            raise MachineFault("the probe of this Codex disagrees with what its release can do", why=disagreement)
+            raise HarnessError("the probe of this Codex disagrees with what its release can do", why=disagreement)
         self._programs_had.remember(subject.binary)
         facts = msgspec.to_builtins(subject.capabilities)
         facts |= {"script": True} if self._programs_had.is_script(subject.binary) else {}
@@ -254,21 +254,21 @@ class Bench:
     def subject_id(self, spec: SubjectSpec) -> str:
         return spec.label
 
-    def foresee(self, cell: Cell, door: str, policy: str, group: str) -> Literal["there", "begun", "later"]:
+    def prefetch_call(self, cell: Cell, door: str, policy: str, group: str) -> Literal["there", "begun", "later"]:
         """Perform these calls beside the tests of others, if nothing has to be made for them: `seen` finds them."""
         key = ("seen", cell.id, door, policy, group)
         if key in self._kept:
             return "there"
-        free = self._places.errand is None and self.at_hand(cell)
+        free = self._places.errand is None and self.is_ready(cell)
         if not free or not self._has_begun(cell, door, policy, group):
             return "later"
         performing = self._performing(cell, door, policy, group)
-        self._places.errand = PlacedErrand(cell.environment, key, performing)
+        self._places.errand = PooledCall(cell.environment, key, performing)
         return "begun"
 
-    def at_hand(self, cell: Cell) -> bool:
+    def is_ready(self, cell: Cell) -> bool:
         """Whether its environment and its Codex are there already."""
-        return self._places.stands(cell.environment) and ("subject", cell.subject.label) in self._kept
+        return self._places.is_open(cell.environment) and ("subject", cell.subject.label) in self._kept
 
     def _has_begun(self, cell: Cell, door: str, policy: str, group: str) -> bool:
         """A call of its own waits for the battery: whether it is worth making depends on that."""
@@ -295,13 +295,13 @@ class Bench:
         try:
             self._steady.need(cell.environment.id)
             observations = self._observed(cell, door, policy, group)
-        except Lost as fault:  # what the call left in its world was not seen any more
+        except EnvironmentLost as fault:  # what the call left in its world was not seen any more
             self._places.lose(cell.environment, fault.why or fault.what)
             raise
         finally:
             self._tell_change(cell.environment)
         if policy:
-            self.need_same(cell, observations)
+            self.check_binary_unchanged(cell, observations)
             if group == SHARED and POLICIES[policy].sandboxed:
                 self._need_steady(cell.environment, cell.subject, door, observations)
         call = self._call(self.planned(policy, group), group)
@@ -311,10 +311,10 @@ class Bench:
             self.seconds_in_codex += max((observation.seconds for observation in observations), default=0.0)
         lost = next((one for one in observations if one.ended == "lost"), None)
         if lost is not None:  # how such a call ended is no finding, neither of the subject nor of the control
-            raise self.lost(cell.environment, lost.error)
+            raise self.mark_lost(cell.environment, lost.error)
         lacking = next((one.lacked for one in observations if one.lacked), "")
         if lacking:
-            raise MachineFault("this machine has not enough for the call", where=cell.environment.id, why=lacking)
+            raise HarnessError("this machine has not enough for the call", where=cell.environment.id, why=lacking)
         return observations
 
     def _outside(self, cell: Cell, acts: Mapping[str, Act], call: Call) -> Observation:
@@ -323,11 +323,11 @@ class Bench:
         try:
             asked = POLICIES["danger-full-access"]
             (seen,) = self.door(UNCONFINED).observe(environment, subject, asked, acts, call)
-        except Lost as fault:
-            raise self.lost(cell.environment, fault.why or fault.what) from None
+        except EnvironmentLost as fault:
+            raise self.mark_lost(cell.environment, fault.why or fault.what) from None
         self._emit(self._line(cell, seen, call, control=True))
         if seen.ended == "lost":
-            raise self.lost(cell.environment, seen.error)
+            raise self.mark_lost(cell.environment, seen.error)
         return seen
 
     def _observed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
@@ -347,36 +347,36 @@ class Bench:
             id=observation.id, environment=self.environment_id(cell.environment),
             subject=self.subject_id(cell.subject), cell=cell.id, observation=observation, control=control,
             stdin=_base64(call.stdin), interrupt_after=call.interrupt_after, timeout=call.timeout,
-            bwrap_used=found, another_bwrap=another(found, facts),
+            bwrap_used=found, another_bwrap=unexpected_bwrap(found, facts),
         )  # fmt: skip
 
-    def _assess(self, cell: Cell, door: str, policy: str, group: str) -> Started:
+    def _assess(self, cell: Cell, door: str, policy: str, group: str) -> SandboxState:
         controls = self.control(cell, group)
         pairs = [
             (seen, controls[min(copy, len(controls) - 1)])
-            for copy, seen in enumerate(self.seen(cell, door, policy, group))
+            for copy, seen in enumerate(self.observations(cell, door, policy, group))
         ]
         if group != SHARED and self._runs_a_command(group):
-            shared = self.started(cell, door, policy)
+            shared = self.sandbox_state(cell, door, policy)
             states = [assess_command(seen, control, shared=shared) for seen, control in pairs]
         else:
             states = [self.assessed(cell, policy, seen, control) for seen, control in pairs]
         worst = min(states, key=lambda state: ("off", "failed", "unknown", "on").index(state.state))
         sandboxed = POLICIES[policy].sandboxed
-        return by_bwrap(worst, [seen for seen, _ in pairs], self.facts(cell.environment)) if sandboxed else worst
+        return with_bwrap_used(worst, [seen for seen, _ in pairs], self.facts(cell.environment)) if sandboxed else worst
 
     def _runs_a_command(self, group: str) -> bool:
         call = self.promises[group].call
         return call is not None and bool(call.argv)
 
 
-def by_bwrap(started: Started, seen: Sequence[Observation], facts: Mapping[str, Any]) -> Started:
+def with_bwrap_used(started: SandboxState, seen: Sequence[Observation], facts: Mapping[str, Any]) -> SandboxState:
     """With what set up each of these sandboxes; of several calls the first that is not as it was asked for decides."""
     found = [used(observation.readings, facts) for observation in seen]
     return msgspec.structs.replace(
         started, bwrap=next(filter(None, found), None),
-        another=next(filter(None, (another(one, facts) for one in found)), ""),
-        without_say=next(filter(None, (without_say(one, facts) for one in found)), ""),
+        another=next(filter(None, (unexpected_bwrap(one, facts) for one in found)), ""),
+        without_say=next(filter(None, (bwrap_not_used(one, facts) for one in found)), ""),
     )  # fmt: skip
 
 
@@ -386,9 +386,14 @@ def _base64(data: bytes) -> str:
 
 @contextmanager
 def bench(
-    plan: Plan, options: BenchOptions, *, emit: Callable[[Line], None], resolve: Resolve, say: Say = silent
-) -> Iterator[Bench]:
-    made = Bench(plan, options, emit=emit, resolve=resolve, say=say)
+    plan: Plan,
+    options: ObservationCacheOptions,
+    *,
+    emit: Callable[[Line], None],
+    resolve: Resolve,
+    say: Notify = silent,
+) -> Iterator[ObservationCache]:
+    made = ObservationCache(plan, options, emit=emit, resolve=resolve, say=say)
     try:
         yield made
     finally:

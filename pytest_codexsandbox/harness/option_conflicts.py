@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Final
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 
 _OF_CONTAINERS: Final = {
     "pairs": "it picks cells in containers",
@@ -15,7 +15,7 @@ def refuse_without_containers(typed: Collection[str], *, matrix: str, containers
     """Refuses options for containers beside a matrix file that has none."""
     for name, does in _OF_CONTAINERS.items():
         if name in typed and not containers:
-            raise WrongInput(
+            raise InputError(
                 f"--codex-{name} has no effect here", where=f"matrix {matrix}",
                 why=f"{does}, and this matrix has no [containers]",
                 next_step="take a matrix that has some, e.g. --codex-matrix=pull-request, or leave the option out",
@@ -25,7 +25,7 @@ def refuse_without_containers(typed: Collection[str], *, matrix: str, containers
 def refuse_beside_paths(typed: Collection[str], *, paths: bool) -> None:
     """Refuses a budget for the user's own tests."""
     if "budget" in typed and paths:
-        raise WrongInput(
+        raise InputError(
             "--codex-budget has no effect beside tests of your own", why="how long those take is not known",
             next_step="leave out the option, or measure the shipped promises alone: pytest --codex-matrix "
             "--codex-budget 10m",
@@ -35,7 +35,7 @@ def refuse_beside_paths(typed: Collection[str], *, paths: bool) -> None:
 def refuse_twice_free(typed: Collection[str]) -> None:
     """Refuses a second way of running generators without confinement here."""
     if {"generator-in", "generator-unconfined"} <= set(typed):
-        raise WrongInput(
+        raise InputError(
             "--codex-generator-unconfined has no effect beside --codex-generator-in",
             why="in a container, the container is what confines generators", next_step="leave one of them out",
         )  # fmt: skip
@@ -45,7 +45,7 @@ def refuse_beside_update_lock(typed: Collection[str]) -> None:
     """Refuses options of `plan` that a lock file does not depend on."""
     without = [name for name in ("only", "skip", "budget", "generator", "docker-hosts", "report-dir") if name in typed]
     if without:
-        raise WrongInput(
+        raise InputError(
             f"--codex-{without[0]} has no effect beside --update-lock",
             why="a lock file keeps every cell that the matrix file asks for, for every machine",
             next_step=f"leave out --codex-{without[0]}",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.budget import Budget
 
 _PAIRS: Final = {"2": 2, "3": 3, "all": 0}
@@ -18,7 +18,7 @@ def pairs(text: str | None) -> int | None:
     if text is None:
         return None
     if text.strip() not in _PAIRS:
-        raise WrongInput(
+        raise InputError(
             f"{text!r} is no number of values",
             where="--codex-pairs",
             why="2: every pair of values, 3: every triple, all",
@@ -32,14 +32,14 @@ def budget(text: str | None) -> Budget | None:
     found = _TIME.fullmatch(text.strip())
     seconds = sum(int(found[unit] or 0) * each for unit, each in _SECONDS.items()) if found else 0
     if not seconds:
-        raise WrongInput(f"{text!r} is no time", where="--codex-budget", why="as in 90s, 10m or 1h30m")
+        raise InputError(f"{text!r} is no time", where="--codex-budget", why="as in 90s, 10m or 1h30m")
     return Budget(seconds=seconds, text=text.strip())
 
 
 def hosts(words: Sequence[str]) -> tuple[str, ...]:
     for word in words:
         if not _HOST.fullmatch(word):
-            raise WrongInput(
+            raise InputError(
                 f"{word!r} is no address of an engine", where="--codex-docker-hosts",
                 why="as in unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376",
             )  # fmt: skip

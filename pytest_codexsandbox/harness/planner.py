@@ -11,21 +11,21 @@ from typing import Any
 import msgspec
 
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness import feasibility
-from pytest_codexsandbox.harness.durations import Learned, learn, work_of
+from pytest_codexsandbox.harness.durations import DurationModel, learn, work_of
 from pytest_codexsandbox.harness.feasibility import CONTAINERS, REGISTRY_LIMIT, Lack
 from pytest_codexsandbox.matrix.budget import Budget, within
-from pytest_codexsandbox.matrix.combinations import Left
-from pytest_codexsandbox.matrix.container_cells import Picked, WhyNot, cannot_be_had, environments
+from pytest_codexsandbox.matrix.combinations import LeftOut
+from pytest_codexsandbox.matrix.container_cells import PickedCells, WhyNot, environments, unavailable_values
 from pytest_codexsandbox.matrix.expand import Expanded, arch_of, expand
 from pytest_codexsandbox.matrix.load import MatrixFile
-from pytest_codexsandbox.model.artifact_status import Stock
+from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.plan_queries import Asked
-from pytest_codexsandbox.protocols import Foreseen
-from pytest_codexsandbox.registry import cache_folder, plugged
+from pytest_codexsandbox.model.plan_queries import PlanQuery
+from pytest_codexsandbox.protocols import Availability
+from pytest_codexsandbox.registry import cache_folder, load_plugin
 from pytest_codexsandbox.releases.download_estimate import Forecast
 
 _NO_PACKAGE = "the Python package of containers is missing"
@@ -33,47 +33,47 @@ _INSTALL = "pip install 'pytest-codexsandbox[docker]'"
 MISSING = f"{_NO_PACKAGE}: {_INSTALL}"
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+class PlanningFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What planning depends on beside the command and its files."""
 
-    left: tuple[Left, ...] = ()  # axis values that cannot be had here
-    asked: tuple[Asked, ...] = ()  # by whom that was said
+    left: tuple[LeftOut, ...] = ()  # axis values that cannot be had here
+    asked: tuple[PlanQuery, ...] = ()  # by whom that was said
     lacks: tuple[Lack, ...] = ()  # parts of the matrix that cannot be measured here
     silent: tuple[str, ...] = ()  # named engines that do not answer
     forecasts: dict[str, Forecast] = {}  # by label of a release
-    learned: Learned = Learned()
+    learned: DurationModel = DurationModel()
     workers: int = 1
-    picked: Picked | None = None  # by pairs: found once, it can take a while
+    picked: PickedCells | None = None  # by pairs: found once, it can take a while
 
 
-def look(
+def gather_facts(
     matrix: MatrixFile, report_dir: Path, *, subjects: Sequence[SubjectSpec] = (), workers: int = 1,
     hosts: Sequence[str] = (), why_not: WhyNot | None = None, scale: float = 1.0,
-) -> Known:  # fmt: skip
+) -> PlanningFacts:  # fmt: skip
     """Reads files, and starts nothing; backends and registries are asked, in few seconds, what no file says."""
-    asked = environments(matrix, arch=arch_of(here()))
-    foreseen = Foreseen(why_not=why_not) if why_not else foresight(tuple(asked.values()), hosts)
+    asked = environments(matrix, arch=arch_of(local_environments()))
+    foreseen = Availability(why_not=why_not) if why_not else check_availability(tuple(asked.values()), hosts)
     forecasts = feasibility.forecasts(subjects, cache_folder(), limit=REGISTRY_LIMIT * scale)
     lacks = [feasibility.lack(CONTAINERS, foreseen.fault)] if foreseen.fault else []
     lacks += [feasibility.lack(f"engine {host}", why, required=False) for host, why in foreseen.silent.items()]
-    return Known(
-        left=() if foreseen.fault else cannot_be_had(asked, foreseen.why_not), asked=foreseen.asked,
+    return PlanningFacts(
+        left=() if foreseen.fault else unavailable_values(asked, foreseen.why_not), asked=foreseen.asked,
         lacks=(*lacks, *feasibility.of_releases(forecasts)), silent=tuple(foreseen.silent), forecasts=forecasts,
         learned=learn(report_dir), workers=workers,
     )  # fmt: skip
 
 
-def for_listing(known: Known) -> Known:
+def for_listing(known: PlanningFacts) -> PlanningFacts:
     """The same as if every part could be measured: a list of tests needs no engine."""
     return msgspec.structs.replace(known, lacks=(), silent=())
 
 
-def here() -> dict[str, EnvironmentSpec]:
+def local_environments() -> dict[str, EnvironmentSpec]:
     return {"local": this_machine()}
 
 
-def expanded(
-    matrix: MatrixFile, subjects: Sequence[SubjectSpec], known: Known, *, pairs: int | None, hosts: Sequence[str],
+def expand_cells(
+    matrix: MatrixFile, subjects: Sequence[SubjectSpec], known: PlanningFacts, *, pairs: int | None, hosts: Sequence[str],
     generators: Sequence[str] = (),
 ) -> Expanded:  # fmt: skip
     parts = {one.part for one in known.lacks}
@@ -82,27 +82,27 @@ def expanded(
     if known.lacks and not (there and (measured.environments or measured.containers)):
         raise feasibility.nothing(matrix.preset, known.lacks)
     found = expand(
-        measured, environments=here(), subjects=there, pairs=pairs, left=known.left,
+        measured, environments=local_environments(), subjects=there, pairs=pairs, left=known.left,
         hosts=[host for host in hosts if host not in known.silent], picked=known.picked, generators=generators,
     )  # fmt: skip
     told = tuple(one.not_planned for one in known.lacks)
     return msgspec.structs.replace(found, not_planned=(*told, *found.not_planned))
 
 
-def seconds_of(plan: Plan, known: Known) -> dict[str, float]:
+def seconds_of(plan: Plan, known: PlanningFacts) -> dict[str, float]:
     """What each cell is expected to take."""
     told = work_of(plan)
     return {cell.id: known.learned.expected(cell, told[cell.id]) for cell in plan.cells}
 
 
-def trimmed(plan: Plan, budget: Budget | None, known: Known) -> Plan:
+def apply_budget(plan: Plan, budget: Budget | None, known: PlanningFacts) -> Plan:
     return plan if budget is None else within(plan, budget, seconds=seconds_of(plan, known), workers=known.workers)
 
 
-def stock(plan: Plan, asked: Sequence[Asked] = ()) -> tuple[Stock, ...]:
+def stock(plan: Plan, asked: Sequence[PlanQuery] = ()) -> tuple[ArtifactStatus, ...]:
     """What the plan's environments are made of, as their backends know it."""
     specs = {cell.environment.id: cell.environment for cell in plan.cells}
-    found: list[Stock] = []
+    found: list[ArtifactStatus] = []
     for name in dict.fromkeys(spec.backend for spec in specs.values()):
         told = getattr(_backend(name), "stock", None)
         theirs = [spec for spec in specs.values() if spec.backend == name]
@@ -110,13 +110,13 @@ def stock(plan: Plan, asked: Sequence[Asked] = ()) -> tuple[Stock, ...]:
     return tuple(found)
 
 
-def foresight(specs: Sequence[EnvironmentSpec], hosts: Sequence[str] = ()) -> Foreseen:
+def check_availability(specs: Sequence[EnvironmentSpec], hosts: Sequence[str] = ()) -> Availability:
     """Each backend's own word on what it cannot have here (ports.Foreseeing)."""
     found = {
         name: _of_backend(name, [spec for spec in specs if spec.backend == name], hosts)
         for name in dict.fromkeys(spec.backend for spec in specs)
     }
-    return Foreseen(
+    return Availability(
         why_not=lambda spec: found[spec.backend].why_not(spec),
         asked=tuple(asked for one in found.values() for asked in one.asked),
         fault=next((one.fault for one in found.values() if one.fault), None),
@@ -127,16 +127,16 @@ def foresight(specs: Sequence[EnvironmentSpec], hosts: Sequence[str] = ()) -> Fo
 def _backend(name: str) -> Any:
     """None where the packages that it needs are not installed."""
     try:
-        return plugged("backends", name)
+        return load_plugin("backends", name)
     except ImportError:
         return None
 
 
-def _of_backend(name: str, specs: Sequence[EnvironmentSpec], hosts: Sequence[str]) -> Foreseen:
+def _of_backend(name: str, specs: Sequence[EnvironmentSpec], hosts: Sequence[str]) -> Availability:
     backend = _backend(name)
     if backend is None:
-        fault = MachineFault(_NO_PACKAGE, next_step=_INSTALL)
-        return Foreseen(why_not=lambda _: MISSING, fault=fault)
+        fault = HarnessError(_NO_PACKAGE, next_step=_INSTALL)
+        return Availability(why_not=lambda _: MISSING, fault=fault)
     foresee = getattr(backend, "foresee", None)
-    found: Foreseen = foresee(specs, cache_folder(), hosts) if foresee else Foreseen(why_not=lambda _: "")
+    found: Availability = foresee(specs, cache_folder(), hosts) if foresee else Availability(why_not=lambda _: "")
     return found

@@ -11,19 +11,19 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.diagnosis.remedies import At, Proof, Remedy, Turns
-from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import have
+from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import provide
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.harness.environment_pool import IN_A_ROW
-from pytest_codexsandbox.harness.observation_cache import BenchOptions
-from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
+from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.matrix.container_cells import of_values
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.protocols import Say, Subject, silent
-from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.protocols import Notify, Subject, silent
+from pytest_codexsandbox.registry import cache_folder, data_folder
 
 DISTRO: Final = "debian-bookworm"
 _PROMISE: Final = "start.sandbox-is-on"
@@ -32,7 +32,7 @@ State = Literal["as recorded", "differs", "not told"]
 Found = Turns | Literal["leak", ""]
 
 
-class Place(NamedTuple):
+class ProofEnvironment(NamedTuple):
     """A container of a proof; several policies are asked for in one."""
 
     profile: str
@@ -41,10 +41,10 @@ class Place(NamedTuple):
 
 
 Records = Mapping[str, Record]  # by policy
-Rehearsed = Callable[[Place, Sequence[str]], Records]
+Rehearsed = Callable[[ProofEnvironment, Sequence[str]], Records]
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class ProofResult(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str
     before: At
     after: At
@@ -57,8 +57,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""  # of what could not be told
 
 
-def place_of(at: At) -> Place:
-    return Place(at.profile, at.bwrap, at.user)
+def place_of(at: At) -> ProofEnvironment:
+    return ProofEnvironment(at.profile, at.bwrap, at.user)
 
 
 class Starts:
@@ -67,15 +67,15 @@ class Starts:
     def __init__(self, rehearsed: Rehearsed, proofs: Iterable[Proof]) -> None:
         self._rehearsed = rehearsed
         self._sides = [side for proof in proofs for side in (proof.before, proof.after)]
-        self._known: dict[Place, Records] = {}
+        self._known: dict[ProofEnvironment, Records] = {}
         self._broken: list[str] = []  # in a row: then it is not the places' fault
 
     def at(self, at: At) -> Record:
-        """NotHad where something that the place is made of cannot be had here."""
+        """Unavailable where something that the place is made of cannot be had here."""
         place = place_of(at)
         if at.policy not in self._known.get(place, {}):
             if len(self._broken) >= IN_A_ROW:
-                raise NotHad(f"not tried: {IN_A_ROW} environments in a row did not start", why=self._broken[-1])
+                raise Unavailable(f"not tried: {IN_A_ROW} environments in a row did not start", why=self._broken[-1])
             policies = sorted({side.policy for side in self._sides if place_of(side) == place} | {at.policy})
             self._known[place] = records = self._rehearsed(place, policies)
             whys = [one.reason for one in records.values() if one.verdict is Verdict.BROKEN]
@@ -83,26 +83,28 @@ class Starts:
         return self._known[place][at.policy]
 
 
-def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: Say = silent) -> Rehearsed:
+def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: Notify = silent) -> Rehearsed:
     """Each place in a container of its own, which is gone when its records are there, or the wait is broken off."""
-    pairs = [pair for pair in scenario_index.promises(shipped("scenarios")) if pair[0].id == _PROMISE]
+    pairs = [pair for pair in scenario_index.promises(data_folder("scenarios")) if pair[0].id == _PROMISE]
 
-    def rehearsed(place: Place, policies: Sequence[str]) -> Records:
+    def rehearsed(place: ProofEnvironment, policies: Sequence[str]) -> Records:
         bwrap = SHIPPED.bwrap(place.bwrap)
         if bwrap.ours:  # first, for an environment that does not start says less
-            have(bwrap, cache_folder())
+            provide(bwrap, cache_folder())
         names = (distro, place.bwrap, place.profile, place.user)
         spec = of_values(SHIPPED, names, arch=this_machine().arch)
-        options = BenchOptions(folder=folder / "-".join(place), cache=cache_folder(), timeout_scale=_PATIENCE)
-        records = rehearse(pairs, policies, subject, environment=spec, options=options, say=say)
+        options = ObservationCacheOptions(
+            folder=folder / "-".join(place), cache=cache_folder(), timeout_scale=_PATIENCE
+        )
+        records = run_promises(pairs, policies, subject, environment=spec, options=options, say=say)
         return {key.policy: record for key, record in records.items()}
 
     return rehearsed
 
 
-def prove(remedy: Remedy, proof: Proof, starts: Starts, *, distro: str = DISTRO) -> Outcome:
+def prove(remedy: Remedy, proof: Proof, starts: Starts, *, distro: str = DISTRO) -> ProofResult:
     """Return what was found on both sides: as the data of the remedy say, or in what it differs."""
-    outcome = Outcome(
+    outcome = ProofResult(
         remedy=remedy.name, before=proof.before, after=proof.after, recorded=proof.turns, state="not told",
         synthetic=SHIPPED.profile(proof.before.profile).synthetic,
     )  # fmt: skip

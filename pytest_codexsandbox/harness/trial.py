@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from pytest_codexsandbox.api import WRITE_REFUSALS
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness import act_effects
 from pytest_codexsandbox.harness.batteries import act_id
 from pytest_codexsandbox.harness.user_command import Compared
-from pytest_codexsandbox.model.act import Act, DoneAct, Look
+from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Direction
 
 
@@ -25,7 +25,7 @@ class RealTrial:
         *,
         seen: Sequence[Observation],
         control: Sequence[Observation],
-        started: Started,
+        started: SandboxState,
         reasons: Sequence[Evidence] = (),
     ) -> None:
         self.key, self.promise, self.started = key, promise, started
@@ -48,9 +48,9 @@ class RealTrial:
                 act,
                 copy=copy,
                 claim=claim or f"{what(spec)} is refused ({' or '.join(errno)})",
-                saw=act_effects.told(inside, spec),
+                saw=act_effects.describe(inside, spec),
                 held=held,
-                control=act_effects.told(outside, spec),
+                control=act_effects.describe(outside, spec),
                 control_held=inside.ran and outside.row.ok and (outside.showed or not visible),
                 reason=inside.row.errno or inside.row.detail,
                 direction="" if held else "leak" if leak else "wrong-claim",
@@ -66,10 +66,10 @@ class RealTrial:
                 act,
                 copy=copy,
                 claim=claim or f"{what(spec)} works, and its effect is seen from outside",
-                saw=act_effects.told(inside, spec)
+                saw=act_effects.describe(inside, spec)
                 + "".join(f"; {path} is not what it is in the control" for path in other),
                 held=held,
-                control=act_effects.told(outside, spec),
+                control=act_effects.describe(outside, spec),
                 control_held=outside.row.ok and self._effect(outside, outside, spec, effect),
                 reason=inside.row.errno or inside.row.detail,
                 direction="" if held else "wrong-claim" if inside.row.ok else "denied",
@@ -117,16 +117,16 @@ class RealTrial:
         self.rows.extend(self.standing)
 
     # ---- what there is to look at
-    def row(self, act: str, copy: int = 0) -> DoneAct:
+    def row(self, act: str, copy: int = 0) -> ActResult:
         return self._side(act, copy).row
 
-    def control_row(self, act: str, copy: int = 0) -> DoneAct:
+    def control_row(self, act: str, copy: int = 0) -> ActResult:
         return self._control_side(act, copy).row
 
-    def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> Look:
+    def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> PathState:
         return act_effects.look_of(self.observed(copy), self._id(act), path, before=before)
 
-    def control_look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> Look:
+    def control_look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> PathState:
         return act_effects.look_of(self.controlled(copy), self._id(act), path, before=before)
 
     def observed(self, copy: int = 0) -> Observation:
@@ -143,7 +143,7 @@ class RealTrial:
         return policy.network or not policy.sandboxed
 
     # ---- inside
-    def _effect(self, done: act_effects.Side, control: act_effects.Side, spec: Act, effect: str) -> bool:
+    def _effect(self, done: act_effects.ActEffect, control: act_effects.ActEffect, spec: Act, effect: str) -> bool:
         if effect:
             return effect in done.changed
         if spec.verb in act_effects.CHANGING:
@@ -152,14 +152,14 @@ class RealTrial:
             return bool(done.arrived)
         return spec.verb not in act_effects.COMPARED or done.row.value == control.row.value
 
-    def _otherwise(self, act: str, copy: int, control: act_effects.Side, effect: str) -> tuple[str, ...]:
+    def _otherwise(self, act: str, copy: int, control: act_effects.ActEffect, effect: str) -> tuple[str, ...]:
         """What the act has made, seen from outside, and the control has made otherwise."""
         paths = (effect,) if effect else control.changed if self._act(act).verb in act_effects.CHANGING else ()
-        return act_effects.unlike(self.observed(copy), self.controlled(copy), self._id(act), paths)
+        return act_effects.differing_paths(self.observed(copy), self.controlled(copy), self._id(act), paths)
 
     def _act(self, name: str) -> Act:
         if name not in self.promise.acts:
-            raise MachineFault(
+            raise HarnessError(
                 f"{self.promise.id} declares no act {name!r}", why=f"it has: {', '.join(self.promise.acts)}"
             )
         return self.promise.acts[name]
@@ -168,10 +168,10 @@ class RealTrial:
         names = tuple(self.promise.acts)
         return act_id(self.promise, name or (names[0] if names else ""))
 
-    def _side(self, name: str, copy: int) -> act_effects.Side:
+    def _side(self, name: str, copy: int) -> act_effects.ActEffect:
         return act_effects.side(self.seen[copy], act_id(self.promise, name), self._act(name))
 
-    def _control_side(self, name: str, copy: int) -> act_effects.Side:
+    def _control_side(self, name: str, copy: int) -> act_effects.ActEffect:
         return act_effects.side(self.control[copy], act_id(self.promise, name), self._act(name))
 
     def _add(

@@ -11,8 +11,8 @@ from pytest_codexsandbox.diagnosis.sandbox_state import escaped
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.harness.baseline_checks import STANDING, START, TRUST, control_evidence, start_evidence
 from pytest_codexsandbox.harness.batteries import SHARED, group_of
-from pytest_codexsandbox.harness.generators.trial import RealWriting
-from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
+from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -22,25 +22,27 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.protocols import Door, Particular, Say, Subject, silent
+from pytest_codexsandbox.protocols import Door, DoorRequirements, Notify, Subject, silent
 
 SANDBOX: Final = "sandbox"
 FULL_ACCESS: Final = "full-access"
 
 
-class Canaries(Protocol):
+class CanarySource(Protocol):
     def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]: ...
     def need(self, cell: Cell, door: str) -> None:
-        """MachineFault where one was misjudged."""
+        """HarnessError where one was misjudged."""
 
 
-def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exempt: bool = False) -> RealTrial:
+def make_trial(
+    bench: ObservationCache, key: Key, *, canaries: CanarySource | None = None, exempt: bool = False
+) -> RealTrial:
     """The trial of a key: performs what was not performed yet."""
     cell, promise = bench.cells[key.cell], bench.promises[key.promise]
     group = _group(promise)
-    seen, control = bench.seen(cell, key.door, key.policy, group), bench.control(cell, group)
+    seen, control = bench.observations(cell, key.door, key.policy, group), bench.control(cell, group)
     if canaries and promise.topic != TRUST:
         canaries.need(cell, key.door)  # after the control: they share it, and the environment
     started = _exempt(bench, key, promise) if exempt else _started(bench, key, promise)
@@ -53,7 +55,7 @@ def make_trial(bench: Bench, key: Key, *, canaries: Canaries | None = None, exem
     return RealTrial(key, promise, seen=seen, control=control, started=started, reasons=reasons)
 
 
-def foresee(bench: Bench, key: Key) -> bool:
+def prefetch(bench: ObservationCache, key: Key) -> bool:
     """Begin what the trial of a key will need, beside what runs. Whether the next key may be looked at.
 
     What cannot be had for it is told to whoever asks for it, and is no fault of the test that runs now."""
@@ -63,24 +65,24 @@ def foresee(bench: Bench, key: Key) -> bool:
         return True
 
 
-def _foreseen(bench: Bench, key: Key) -> bool:
+def _foreseen(bench: ObservationCache, key: Key) -> bool:
     promise, cell = bench.promises[key.promise], bench.cells[key.cell]
     if promise.of_generators:
         return True
     if str(key) in bench.plan.not_applicable:
         return True
-    if not bench.at_hand(cell):
+    if not bench.is_ready(cell):
         return False
-    if lacking(promise, bench, key):
+    if not_applicable_reason(promise, bench, key):
         return True
-    return bench.foresee(cell, key.door, key.policy, _group(promise)) == "there"
+    return bench.prefetch_call(cell, key.door, key.policy, _group(promise)) == "there"
 
 
 def _group(promise: Promise) -> str:
     return SHARED if promise.topic in STANDING else group_of(promise)
 
 
-def _started(bench: Bench, key: Key, promise: Promise) -> Started:
+def _started(bench: ObservationCache, key: Key, promise: Promise) -> SandboxState:
     """The start of the policy; for a promise with a call of its own also that call's, where it can be known.
 
     A call that does not start although the policy's battery did is the promise's own finding when it promised work,
@@ -88,11 +90,11 @@ def _started(bench: Bench, key: Key, promise: Promise) -> Started:
     a sandbox was on says nothing; about a boundary not even what did not hold does.
     """
     cell = bench.cells[key.cell]
-    shared = bench.started(cell, key.door, key.policy)
+    shared = bench.sandbox_state(cell, key.door, key.policy)
     group = group_of(promise)
     if group == SHARED or promise.topic in STANDING or shared.state in ("failed", "unknown"):
         return shared
-    own = bench.started(cell, key.door, key.policy, group)
+    own = bench.sandbox_state(cell, key.door, key.policy, group)
     if own.state == "off" and shared.state == "on":
         return msgspec.structs.replace(own, alone=True)
     shared = msgspec.structs.replace(shared, another=own.another or shared.another)
@@ -104,30 +106,30 @@ def _started(bench: Bench, key: Key, promise: Promise) -> Started:
     return msgspec.structs.replace(shared, doubt=why)
 
 
-def _exempt(bench: Bench, key: Key, promise: Promise) -> Started:
+def _exempt(bench: ObservationCache, key: Key, promise: Promise) -> SandboxState:
     """Of a subject that restrains itself no mark of the kernel is asked. What it does outside in one call and not in
     the battery counts as it does of any other."""
     cell, group = bench.cells[key.cell], group_of(promise)
 
     def escapes(group: str) -> bool:
-        return any(map(escaped, bench.seen(cell, key.door, key.policy, group)))
+        return any(map(escaped, bench.observations(cell, key.door, key.policy, group)))
 
     if promise.topic not in STANDING and escapes(group) and not escapes(SHARED):
-        return Started(state="off", why="what no sandbox lets through was done, seen from outside", alone=True)
-    return Started(state="on", why="exempt: a canary restrains itself")
+        return SandboxState(state="off", why="what no sandbox lets through was done, seen from outside", alone=True)
+    return SandboxState(state="on", why="exempt: a canary restrains itself")
 
 
-def run_promise(trial: RealTrial | RealWriting, function: Callable[..., object]) -> Judged:
+def run_promise(trial: RealTrial | RealGeneratorTrial, function: Callable[..., object]) -> Judged:
     """Call the scenario's function as pytest would, and judge."""
     outcome, message = "passed", ""
     try:
         function(trial)
     except Exception as fault:  # noqa: BLE001 - whatever a scenario raises can only make its verdict worse
         outcome, message = "failed", f"{type(fault).__name__}: {fault}"
-    return judged(trial, outcome=outcome, message=message)
+    return judge_trial(trial, outcome=outcome, message=message)
 
 
-def judged(trial: RealTrial | RealWriting, *, outcome: str, message: str) -> Judged:
+def judge_trial(trial: RealTrial | RealGeneratorTrial, *, outcome: str, message: str) -> Judged:
     never = next((seen.error for seen in trial.seen if seen.never_started), "")
     if never:  # of a program that could not be started, whatever did not happen is no finding
         return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
@@ -137,23 +139,23 @@ def judged(trial: RealTrial | RealWriting, *, outcome: str, message: str) -> Jud
     )  # fmt: skip
 
 
-def _free(trial: RealTrial | RealWriting) -> bool:
+def _free(trial: RealTrial | RealGeneratorTrial) -> bool:
     """Generators were asked with nothing around them."""
-    return isinstance(trial, RealWriting) and trial.started.state == "off"
+    return isinstance(trial, RealGeneratorTrial) and trial.started.state == "off"
 
 
-def rehearse(
+def run_promises(
     promises: Iterable[tuple[Promise, Callable[..., object]]],
     policies: Iterable[str],
     subject: Subject,
     *,
     environment: EnvironmentSpec,
-    options: BenchOptions,
+    options: ObservationCacheOptions,
     door: str = "sandbox",
     exempt_from_start: bool = False,
-    bench: Bench | None = None,
+    bench: ObservationCache | None = None,
     wanted: Callable[[Key], bool] = lambda key: True,
-    say: Say = silent,
+    say: Notify = silent,
 ) -> dict[Key, Record]:
     """Every (promise, policy) against one subject, without pytest. `exempt_from_start`: for subjects that restrain
     themselves. `wanted` leaves keys out while the acts, and with them the controls of `bench`, stay what they are."""
@@ -171,7 +173,7 @@ def rehearse(
     )
     plan = Plan(preset="rehearsal", cells=(cell,), promises=tuple(promise for promise, _ in pairs), keys=keys)
     functions = {promise.id: function for promise, function in pairs}
-    own = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: subject, say=say)
+    own = ObservationCache(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: subject, say=say)
     if bench is not None:
         own.adopt(bench)
     try:
@@ -180,16 +182,18 @@ def rehearse(
         own.close()
 
 
-def _record(bench: Bench, key: Key, functions: Mapping[str, Callable[..., object]], *, exempt: bool) -> Record:
+def _record(
+    bench: ObservationCache, key: Key, functions: Mapping[str, Callable[..., object]], *, exempt: bool
+) -> Record:
     promise = bench.promises[key.promise]
-    missing = lacking(promise, bench, key)
+    missing = not_applicable_reason(promise, bench, key)
     if missing:
         return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
     try:
         trial = make_trial(bench, key, exempt=exempt and promise.topic != START)
     except CodexSandboxError as fault:
         return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
-    if missing := lacking_there(promise, bench, key):
+    if missing := not_applicable_in_environment(promise, bench, key):
         return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
     verdict = run_promise(trial, functions[promise.id])
     return Record(
@@ -199,7 +203,7 @@ def _record(bench: Bench, key: Key, functions: Mapping[str, Callable[..., object
     )  # fmt: skip
 
 
-def lacking(promise: Promise, bench: Bench, key: Key) -> str:
+def not_applicable_reason(promise: Promise, bench: ObservationCache, key: Key) -> str:
     """Why this cannot be asked here at all, by data or by a positive probe of the subject's own words; "" = it can."""
     unmet = why_not_applicable(promise, bench.cells[key.cell].environment, platform=sys.platform)
     if unmet:
@@ -209,15 +213,15 @@ def lacking(promise: Promise, bench: Bench, key: Key) -> str:
     if missing:
         return f"by probe: Codex {able.version} has no {missing} at this door"
     door = bench.door(key.door)
-    return door.lacks(able) if isinstance(door, Particular) else ""
+    return door.lacks(able) if isinstance(door, DoorRequirements) else ""
 
 
-def lacking_there(promise: Promise, bench: Bench, key: Key) -> str:
+def not_applicable_in_environment(promise: Promise, bench: ObservationCache, key: Key) -> str:
     """Why this cannot be asked there, as the environment says that it is; to be asked once something ran in it."""
     return why_not_there(promise, bench.facts(bench.cells[key.cell].environment)) if promise.requires else ""
 
 
-def missing_capability(promise: Promise, bench: Bench, key: Key) -> str:
+def missing_capability(promise: Promise, bench: ObservationCache, key: Key) -> str:
     """The first capability that the promise needs and the binary, by its own words, does not have."""
     capabilities = bench.subject(bench.cells[key.cell].subject).capabilities
     words = wanted_capabilities(promise, bench.door(key.door), key.policy)
@@ -227,7 +231,7 @@ def missing_capability(promise: Promise, bench: Bench, key: Key) -> str:
 def wanted_capabilities(promise: Promise, door: Door, policy: str) -> list[str]:
     """`full-access` is about what `codex sandbox` can be asked for: other doors were always asked for it."""
     words = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
-    needed = [*words, *door.needs] if isinstance(door, Particular) else words
+    needed = [*words, *door.needs] if isinstance(door, DoorRequirements) else words
     if door.name != SANDBOX:
         return [word for word in needed if word != FULL_ACCESS]
     return [*needed, FULL_ACCESS] if policy == "danger-full-access" else needed

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.model.act import PLACEHOLDERS, Given
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 
@@ -17,7 +17,7 @@ _OPEN: Final = re.compile(r"@([A-Z0-9_]+)(?=/|$)")  # its second @ is missing
 
 
 def check_run(argv: Sequence[Any], *, given: Any, looks: Any, stdin: Any, env: Any, timeout: Any) -> None:
-    """Raises WrongInput for the first thing that `run` cannot take."""
+    """Raises InputError for the first thing that `run` cannot take."""
     _check_argv(argv)
     _check_list("looks", looks, str, 'looks=["@WORKSPACE@/made"]')
     _check_list("given", given, Given, 'given=[Given(kind="file", path="@WORKSPACE@/made", content="x")]')
@@ -36,7 +36,7 @@ def check_run(argv: Sequence[Any], *, given: Any, looks: Any, stdin: Any, env: A
 
 
 def policies_of(args: Sequence[Any], kwargs: Mapping[str, Any], *, test: str) -> tuple[str, ...]:
-    """Returns the policies that the marker `codex` names; WrongInput for words that it does not take."""
+    """Returns the policies that the marker `codex` names; InputError for words that it does not take."""
     strange = next((name for name in kwargs if name != "policies"), "")
     named = args if args else kwargs.get(strange or "policies", (WORKSPACE_WRITE,))
     words = [str(word) for word in ([named] if isinstance(named, str) or not isinstance(named, Iterable) else named)]
@@ -55,19 +55,19 @@ def policies_of(args: Sequence[Any], kwargs: Mapping[str, Any], *, test: str) ->
         return tuple(words)
     meant = [next(iter(get_close_matches(word, POLICIES, n=1)), WORKSPACE_WRITE) for word in words or [WORKSPACE_WRITE]]
     typed = "".join(f'"{word}", ' for word in dict.fromkeys(meant))
-    raise WrongInput(
-        f"the marker `codex` {wrong}", where=test, why=known(unknown, POLICIES) if unknown else "",
+    raise InputError(
+        f"the marker `codex` {wrong}", where=test, why=did_you_mean(unknown, POLICIES) if unknown else "",
         next_step=f"@pytest.mark.codex(policies=({typed.rstrip() if len(meant) == 1 else typed.rstrip(', ')}))",
     )  # fmt: skip
 
 
 def check_look(path: str, looks: Iterable[str]) -> None:
-    """Raises WrongInput where the run did not look at `path`."""
+    """Raises InputError where the run did not look at `path`."""
     there = sorted(looks)
     if path in there:
         return
     near = get_close_matches(path, there, n=1)
-    raise WrongInput(
+    raise InputError(
         f"{path!r} was not looked at in this run", where="codex_sandbox.look()",
         why=f"this run looked at {', '.join(there) or 'nothing'}",
         next_step=f"look(seen, {near[0]!r})" if near else f"codex_sandbox.run(…, looks=[{path!r}])",
@@ -76,7 +76,7 @@ def check_look(path: str, looks: Iterable[str]) -> None:
 
 def _check_argv(argv: Sequence[Any]) -> None:
     if not argv:
-        raise WrongInput(f"{RUN} was given no command", next_step='codex_sandbox.run("true")')
+        raise InputError(f"{RUN} was given no command", next_step='codex_sandbox.run("true")')
     if len(argv) == 1 and isinstance(argv[0], list | tuple):
         typed = f"codex_sandbox.run({_quoted(map(str, argv[0]))})"
         raise _wrong("argv", "is one list; the words are separate arguments", next_step=typed)
@@ -133,12 +133,12 @@ def _check_paths(name: str, paths: Iterable[str]) -> None:
             raise _wrong(name, f"has a relative path: {path!r}", next_step=f"{name} with '@WORKSPACE@/{path}'")
 
 
-def _unknown(name: str, text: str, word: str) -> WrongInput:
+def _unknown(name: str, text: str, word: str) -> InputError:
     near = _near(word)
     typed = text.replace(f"@{word}@", f"@{near}@").replace(f"@{word}/", f"@{near}@/") if near else ""
-    return WrongInput(
+    return InputError(
         f"{RUN}: {name} has the unknown placeholder @{word}{'@' if f'@{word}@' in text else ''}: {text!r}",
-        why=known(word.upper(), PLACEHOLDERS, limit=len(PLACEHOLDERS)), next_step=repr(typed) if typed else "",
+        why=did_you_mean(word.upper(), PLACEHOLDERS, limit=len(PLACEHOLDERS)), next_step=repr(typed) if typed else "",
     )  # fmt: skip
 
 
@@ -146,8 +146,8 @@ def _near(word: str) -> str:
     return next(iter(get_close_matches(word.upper(), PLACEHOLDERS, n=1, cutoff=0.7)), "")
 
 
-def _wrong(name: str, what: str, *, next_step: str) -> WrongInput:
-    return WrongInput(f"{RUN}: {name} {what}", next_step=next_step)
+def _wrong(name: str, what: str, *, next_step: str) -> InputError:
+    return InputError(f"{RUN}: {name} {what}", next_step=next_step)
 
 
 def _members(env: Mapping[Any, Any]) -> list[Any]:

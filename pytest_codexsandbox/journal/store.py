@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import Contradiction, WrongInput
+from pytest_codexsandbox.errors import Contradiction, InputError
 from pytest_codexsandbox.model import contents, ledger
 from pytest_codexsandbox.model.journal_lines import (
     SCHEMA,
@@ -34,7 +34,7 @@ FILE: Final = "journal.ndjson"
 _AGAIN: Final = "give the journal.ndjson of a run, or run again: pytest --codex-matrix"
 
 
-class Journal:
+class JournalWriter:
     """The writer. Unbuffered, so that a killed process leaves every line that it wrote."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -47,14 +47,14 @@ class Journal:
         self._encoder = msgspec.json.Encoder(enc_hook=repr)
 
     @classmethod
-    def open(cls, folder: Path, run_line: RunLine) -> "Journal":
+    def open(cls, folder: Path, run_line: RunLine) -> "JournalWriter":
         """Start a new journal in `folder`, which must not have one."""
         path = folder / FILE
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise WrongInput(
+            raise InputError(
                 "the journal cannot be written",
                 where=str(path),
                 why=error.strerror or str(error),
@@ -126,8 +126,8 @@ class Journal:
             os.lseek(self._descriptor, self._size, os.SEEK_SET)
 
 
-def read(path: str | Path) -> ledger.Journal:
-    """The journal at `path` (or in the folder `path`), or WrongInput that says what is wrong in which line."""
+def read(path: str | Path) -> ledger.ReadJournal:
+    """The journal at `path` (or in the folder `path`), or InputError that says what is wrong in which line."""
     path = Path(path)
     path = path / FILE if path.is_dir() else path
     lines = _lines(path, _content(path))
@@ -191,14 +191,14 @@ class _Reader:
         self._planned: frozenset[Any] = frozenset()
         self._seen: dict[Any, int] = {}
 
-    def gather(self, lines: list[bytes]) -> ledger.Journal:
+    def gather(self, lines: list[bytes]) -> ledger.ReadJournal:
         for number, line in self._decoded(lines):
             if self.end is not None:
                 raise _contradicted(self.path, "the journal goes on after its end", "two journals in one file?", number)
             self._take(number, line)
         if self.run is None or self.plan is None:
             raise _wrong(self.path, "the journal has no plan", "the run ended before it had planned anything")
-        return ledger.Journal(
+        return ledger.ReadJournal(
             run=self.run, plan=self.plan, environments=tuple(self.environments), subjects=tuple(self.subjects),
             calls=tuple(self.calls), stories=contents.whole(self.stories), claims=tuple(self.claims),
             records=tuple(self.records), end=self.end, torn=self.torn,
@@ -283,6 +283,6 @@ def _contradicted(path: Path, what: str, why: str, number: int) -> Contradiction
     return Contradiction(what, where=f"{path}, line {number}", why=why, next_step=_AGAIN)
 
 
-def _wrong(path: Path, what: str, why: str, number: int = 0) -> WrongInput:
+def _wrong(path: Path, what: str, why: str, number: int = 0) -> InputError:
     where = f"{path}, line {number}" if number else str(path)
-    return WrongInput(what, where=where, why=why, next_step=_AGAIN)
+    return InputError(what, where=where, why=why, next_step=_AGAIN)

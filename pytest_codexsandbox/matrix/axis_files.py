@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import toml_files
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.model.container import BwrapSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.model.ids import is_value
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 DISTROS: Final = "distros"
 FOLDERS: Final = (DISTROS, "bwrap", "profiles", "users")
@@ -51,13 +51,13 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
 
     def _folders(self, axis: str) -> tuple[Path, ...]:
         own = () if self.beside is None else (self.beside / axis,)
-        return (shipped("matrix") / axis, *own)
+        return (data_folder("matrix") / axis, *own)
 
     def _read(self, axis: str, name: str, kind: Any) -> Any:
         """A name means one thing everywhere: else ids would not say what was measured."""
         path = _found(name, self._folders(axis))
         if path is None:
-            raise WrongInput(f"{axis}: there is no {name!r}", why=known(name, self.values(axis)))
+            raise InputError(f"{axis}: there is no {name!r}", why=did_you_mean(name, self.values(axis)))
         return _read(path, kind)
 
 
@@ -67,11 +67,11 @@ SHIPPED: Final = Catalogue()
 def of_reference(name: str, reference: str, *, where: str) -> ImageSpec:
     """`mine=registry.example/agent:1.2`: a user's own image as a distribution, taken as it is."""
     if not is_value(name):
-        raise WrongInput(f"images: {name!r} cannot be the value of an axis", where=where, why=_VALUE)
+        raise InputError(f"images: {name!r} cannot be the value of an axis", where=where, why=_VALUE)
     if name in SHIPPED.values(DISTROS):
-        raise WrongInput(f"images: {name!r} is shipped: give yours another name", where=where)
+        raise InputError(f"images: {name!r} is shipped: give yours another name", where=where)
     if not reference or len(reference) > _LONGEST or not set(reference) <= _REFERENCE or not reference[0].isalnum():
-        raise WrongInput(f"images: {reference!r} is not the name of an image", where=where, why=_AS_IN)
+        raise InputError(f"images: {reference!r} is not the name of an image", where=where, why=_AS_IN)
     return ImageSpec(name=name, reference=reference, pull=reference)
 
 
@@ -86,7 +86,7 @@ def _found(name: str, folders: tuple[Path, ...]) -> Path | None:
     paths = [folder / f"{name}.toml" for folder in folders]
     found = [path for path in paths if path.is_file()]
     if len(found) > 1:
-        raise WrongInput(f"{folders[0].name}: {name!r} is shipped: give yours another name", where=str(found[-1]))
+        raise InputError(f"{folders[0].name}: {name!r} is shipped: give yours another name", where=str(found[-1]))
     return found[0] if found else None
 
 
@@ -94,9 +94,9 @@ def _found(name: str, folders: tuple[Path, ...]) -> Path | None:
 def _read(path: Path, kind: Any) -> Any:
     file = toml_files.read(path)
     if "name" in file.data:
-        raise WrongInput("name is not written: it is the file's name", where=file.place("name"))
+        raise InputError("name is not written: it is the file's name", where=file.place("name"))
     if not is_value(path.stem):
-        raise WrongInput(f"{path.stem!r} cannot be the value of an axis", where=str(path), why=_VALUE)
+        raise InputError(f"{path.stem!r} cannot be the value of an axis", where=str(path), why=_VALUE)
     data = {**file.data, "name": path.stem}
     if str(data.get("seccomp", "")).startswith(_FILE):
         data["seccomp"] = _seccomp(file, str(data["seccomp"]).removeprefix(_FILE))
@@ -104,8 +104,8 @@ def _read(path: Path, kind: Any) -> Any:
 
 
 def _seccomp(file: toml_files.TomlFile, name: str) -> str:
-    folders = (file.path.parent / "seccomp", shipped("matrix") / "profiles" / "seccomp")
+    folders = (file.path.parent / "seccomp", data_folder("matrix") / "profiles" / "seccomp")
     path = next((folder / name for folder in folders if (folder / name).is_file()), None)
     if "/" in name or path is None:
-        raise WrongInput(f"there is no seccomp profile {name!r}", where=file.place("seccomp"), why=str(folders[0]))
+        raise InputError(f"there is no seccomp profile {name!r}", where=file.place("seccomp"), why=str(folders[0]))
     return path.read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from pytest_codexsandbox.matrix.axis_files import Catalogue
 from pytest_codexsandbox.matrix.exclusions import ENGINE
 from pytest_codexsandbox.matrix.where_clause import is_range, parse
 from pytest_codexsandbox.model.ids import cell_id
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 _FOLDERS: Final = {"distro": "distros", "bwrap": "bwrap", "profile": "profiles", "user": "users"}
 _CONTAINER: Final = ("distro", "bwrap", "profile", "user")
@@ -63,7 +63,9 @@ class AxisValues:
             found |= set(_releases())
         if axis == "generator":
             found |= {name for folder in self._folders for name in generator_files.files(folder)}
-            found |= {path.stem for path in (shipped("matrix") / "incidents" / generator_files.FOLDER).glob("*.toml")}
+            found |= {
+                path.stem for path in (data_folder("matrix") / "incidents" / generator_files.FOLDER).glob("*.toml")
+            }
         return tuple(sorted(filter(None, found)))
 
     def _is_a_machine(self, text: str) -> bool:
@@ -96,4 +98,4 @@ def _is_newer(text: str) -> bool:
 
 @cache
 def _releases() -> Collection[str]:
-    return tuple(toml_files.read(shipped("matrix") / "codex" / "releases.toml").data.get("releases", {}))
+    return tuple(toml_files.read(data_folder("matrix") / "codex" / "releases.toml").data.get("releases", {}))

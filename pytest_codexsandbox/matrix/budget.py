@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.coverage import Part, parts
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.model.plan_key import NotPlanned
 
 KIND: Final = "budget"
 
@@ -26,11 +26,11 @@ def within(plan: Plan, budget: Budget, *, seconds: Mapping[str, float], workers:
         return plan
     if not kept:
         least = min(seconds[cell.id] for cell in plan.cells)
-        raise WrongInput(
+        raise InputError(
             f"--codex-budget {budget.text} has no room for a single cell", why=f"the shortest takes about {least:.0f} s"
         )
     why = f"no room in --codex-budget {budget.text}"
-    gone = tuple(PlannedNothing(what=cell.id, why=why, kind=KIND) for cell in plan.cells if cell.id not in kept)
+    gone = tuple(NotPlanned(what=cell.id, why=why, kind=KIND) for cell in plan.cells if cell.id not in kept)
     keys = tuple(key for key in plan.keys if key.cell in kept)
     used, known = {key.promise for key in keys}, {str(key) for key in keys}
     return msgspec.structs.replace(

@@ -23,14 +23,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     broken: Callable[[Mapping[str, str]], str]  # the reason, or nothing
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True):
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """Values that cannot be together (one value: cannot be at all), as data: it travels to workers."""
 
     values: dict[str, str]
     why: str
 
 
-class Space(msgspec.Struct, frozen=True, kw_only=True):
+class CombinationSpace(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, tuple[str, ...]]  # by axis, in the order of AXES
     rules: tuple[Rule, ...] = ()
 
@@ -93,11 +93,11 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # ---- what cannot be had: from every environment's reason to the values that are to blame
-def narrowed(answers: Mapping[tuple[str, ...], str], axes: Sequence[str]) -> tuple[Left, ...]:
+def narrowed(answers: Mapping[tuple[str, ...], str], axes: Sequence[str]) -> tuple[LeftOut, ...]:
     """`answers`: for each combination that was asked about, why it cannot be had; "" where it can."""
     open_ = {row: why for row, why in answers.items() if why}
     reasons = dict(open_)
-    found: list[Left] = []
+    found: list[LeftOut] = []
     for size in range(1, len(axes) + 1):
         for places in combinations(range(len(axes)), size):
             if not open_:
@@ -109,13 +109,13 @@ def narrowed(answers: Mapping[tuple[str, ...], str], axes: Sequence[str]) -> tup
             for part in sorted(whole):
                 why = next(why for row, why in open_.items() if tuple(row[place] for place in places) == part)
                 found.append(
-                    Left(values={axes[place]: value for place, value in zip(places, part, strict=True)}, why=why)
+                    LeftOut(values={axes[place]: value for place, value in zip(places, part, strict=True)}, why=why)
                 )
             open_ = {row: why for row, why in open_.items() if tuple(row[place] for place in places) not in whole}
     return tuple(found)
 
 
-def left_out(found: Iterable[Left], kind: str) -> tuple[Rule, ...]:
+def left_out(found: Iterable[LeftOut], kind: str) -> tuple[Rule, ...]:
     """One rule for each set of axes."""
     by_axes: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
     for one in found:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import pairwise
 from pytest_codexsandbox.matrix.axis_files import Catalogue
-from pytest_codexsandbox.matrix.combinations import UNAVAILABLE, Left, Row, Space, narrowed
+from pytest_codexsandbox.matrix.combinations import UNAVAILABLE, CombinationSpace, LeftOut, Row, narrowed
 from pytest_codexsandbox.matrix.exclusions import ENGINE, rules
 from pytest_codexsandbox.matrix.load import Containers, MatrixFile
 from pytest_codexsandbox.matrix.stand_ins import stand_ins
@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.container import ContainerSpec
 from pytest_codexsandbox.model.coverage import AXES, Coverage
 from pytest_codexsandbox.model.ids import cell_id
-from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.model.plan_key import NotPlanned
 
 INSTALLED: Final = "installed"
 _MOST: Final = 20_000  # combinations without picking: more would not be planned in a minute
@@ -27,7 +27,7 @@ _NAMED: Final = 20  # cells that go away for one reason, before they are counted
 WhyNot = Callable[[EnvironmentSpec], str]
 
 
-class Picked(msgspec.Struct, frozen=True, kw_only=True):
+class PickedCells(msgspec.Struct, frozen=True, kw_only=True):
     """By pairs, in another process of the same run."""
 
     rows: tuple[Row, ...]
@@ -36,15 +36,15 @@ class Picked(msgspec.Struct, frozen=True, kw_only=True):
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[Cell, ...] = ()
-    not_planned: tuple[PlannedNothing, ...] = ()
-    picked: Picked | None = None
+    not_planned: tuple[NotPlanned, ...] = ()
+    picked: PickedCells | None = None
 
 
-class Choice:
+class CellChooser:
     """`left`: values that cannot be had here; `arch`: of the machine that the engine runs on."""
 
     def __init__(
-        self, matrix: MatrixFile, subjects: Sequence[SubjectSpec], *, arch: str, left: Sequence[Left] = ()
+        self, matrix: MatrixFile, subjects: Sequence[SubjectSpec], *, arch: str, left: Sequence[LeftOut] = ()
     ) -> None:
         assert matrix.containers is not None
         self._matrix, self._arch, self._left = matrix, arch, tuple(left)
@@ -52,15 +52,15 @@ class Choice:
         self._specs: dict[Row, EnvironmentSpec] = {}
         values = {**of_environments(matrix.containers), AXES[-1]: tuple(self._subjects)}
         made = rules(matrix, subjects, left=left, arch=arch, identify=_identified)
-        self.space = Space(values=values, rules=made)
+        self.space = CombinationSpace(values=values, rules=made)
 
-    def chosen(self, strength: int, picked: Picked | None = None) -> Chosen:
+    def chosen(self, strength: int, picked: PickedCells | None = None) -> Chosen:
         """`strength` 0: every combination."""
         if strength:
             picked = picked or self.picked(strength)
             return Chosen(cells=self._cells(picked.rows), not_planned=self._unavailable(), picked=picked)
         if self.combinations > _MOST:
-            raise WrongInput(
+            raise InputError(
                 f"{self._matrix.preset}: {self.combinations:,} cells are too many to plan",
                 next_step="pick some that hold every pair of values: --codex-pairs 2",
             )
@@ -72,10 +72,10 @@ class Choice:
         cells = self._cells([row for row, (_, why) in whys.items() if not why])
         return Chosen(cells=cells, not_planned=(*self._told(away), *self._unavailable()))
 
-    def picked(self, strength: int) -> Picked:
+    def picked(self, strength: int) -> PickedCells:
         locked = self.locked(strength)
         rows, coverage = pairwise.cover(self.space, strength, kept=(*locked, *stand_ins(self.space, locked)))
-        return Picked(rows=rows, coverage=coverage)
+        return PickedCells(rows=rows, coverage=coverage)
 
     @property
     def combinations(self) -> int:
@@ -108,15 +108,15 @@ class Choice:
             self._specs[names] = environment(self._matrix, names, arch=self._arch)
         return self._specs[names]
 
-    def _told(self, away: Mapping[tuple[str, str], Sequence[Row]]) -> Iterator[PlannedNothing]:
+    def _told(self, away: Mapping[tuple[str, str], Sequence[Row]]) -> Iterator[NotPlanned]:
         for (kind, why), rows in away.items():
             ids = [_cell_id(row) for row in rows]
             for name in ids if len(ids) <= _NAMED else [f"{len(ids):,} cells, the first {ids[0]}"]:
-                yield PlannedNothing(what=name, why=why, kind=kind)
+                yield NotPlanned(what=name, why=why, kind=kind)
 
-    def _unavailable(self) -> tuple[PlannedNothing, ...]:
+    def _unavailable(self) -> tuple[NotPlanned, ...]:
         return tuple(
-            PlannedNothing(what=" + ".join(one.values.values()), why=one.why, kind=UNAVAILABLE) for one in self._left
+            NotPlanned(what=" + ".join(one.values.values()), why=one.why, kind=UNAVAILABLE) for one in self._left
         )
 
 
@@ -153,12 +153,12 @@ def environments(matrix: MatrixFile, *, arch: str) -> dict[tuple[str, ...], Envi
         return {}
     values = of_environments(matrix.containers)
     known = [one for one in rules(matrix, (), left=(), arch=arch, identify=_identified) if "codex" not in one.axes]
-    space = Space(values=values, rules=tuple(known))
+    space = CombinationSpace(values=values, rules=tuple(known))
     asked = [names for names in product(*values.values()) if not space.why_not(names)[1]]
     return {names: environment(matrix, names, arch=arch) for names in asked}
 
 
-def cannot_be_had(asked: Mapping[tuple[str, ...], EnvironmentSpec], why_not: WhyNot) -> tuple[Left, ...]:
+def unavailable_values(asked: Mapping[tuple[str, ...], EnvironmentSpec], why_not: WhyNot) -> tuple[LeftOut, ...]:
     """The values that are to blame are named."""
     return narrowed({names: why_not(spec) for names, spec in asked.items()}, AXES[:-1])
 

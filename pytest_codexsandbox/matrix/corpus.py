@@ -13,12 +13,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import toml_files
 from pytest_codexsandbox.matrix.toml_files import TomlFile
-from pytest_codexsandbox.model.generator import Case, Platform, Wish
+from pytest_codexsandbox.model.generator import Case, Intent, Platform
 from pytest_codexsandbox.model.ids import is_value
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 GROUPS: Final = ("placement", "spelling", "bytes", "block", "together", "migration", "files", "inputs")
 Group = Literal["placement", "spelling", "bytes", "block", "together", "migration", "files", "inputs"]
@@ -37,12 +37,12 @@ class _Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     capabilities: dict[str, bool] = {}
     params: dict[str, str] = {}
 
-    def wish(self) -> Wish:
+    def wish(self) -> Intent:
         given = {name: getattr(self, name) for name in self.__struct_fields__}
-        return Wish(**{**given, "network": None if self.network == "unsaid" else self.network})
+        return Intent(**{**given, "network": None if self.network == "unsaid" else self.network})
 
 
-class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """case.toml."""
 
     group: Group
@@ -60,27 +60,27 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def shipped_cases() -> tuple[Case, ...]:
-    return cases(shipped("scenarios") / "generator" / "cases")
+    return cases(data_folder("scenarios") / "generator" / "cases")
 
 
 def cases(folder: Path) -> tuple[Case, ...]:
     """Every folder in `folder`, by name."""
     if not folder.is_dir():
-        raise WrongInput(f"there is no folder of cases: {folder}", next_step="one folder for each case below it")
+        raise InputError(f"there is no folder of cases: {folder}", next_step="one folder for each case below it")
     found = tuple(case(path) for path in sorted(folder.iterdir()) if path.is_dir())
     if not found:
-        raise WrongInput(f"no case lies in {folder}", next_step="one folder for each case below it")
+        raise InputError(f"no case lies in {folder}", next_step="one folder for each case below it")
     return found
 
 
 def case(folder: Path) -> Case:
     if not is_value(folder.name):
-        raise WrongInput(
+        raise InputError(
             f"{folder.name!r} cannot be the name of a case", where=str(folder),
             why="lower-case letters, digits and . + _ -",
         )  # fmt: skip
     file = toml_files.read(folder / "case.toml")
-    read = toml_files.convert(file, _File)
+    read = toml_files.convert(file, _CaseFile)
     files = {path: _bytes(folder, name, file) if name else b"" for path, name in read.files.items()}
     _nothing_else(folder, read, file)
     words: dict[str, Any] = {
@@ -93,37 +93,37 @@ def case(folder: Path) -> Case:
     )  # fmt: skip
 
 
-def _config(folder: Path, read: _File, file: TomlFile) -> bytes | None:
+def _config(folder: Path, read: _CaseFile, file: TomlFile) -> bytes | None:
     path = folder / "config.toml"
     if path.exists() and read.missing:
-        raise WrongInput("missing = true, and there is a config.toml", where=file.place("missing"))
+        raise InputError("missing = true, and there is a config.toml", where=file.place("missing"))
     if not path.exists() and not read.missing:
-        raise WrongInput("there is no config.toml", where=str(folder), next_step="missing = true, or write it")
+        raise InputError("there is no config.toml", where=str(folder), next_step="missing = true, or write it")
     return None if read.missing else path.read_bytes()
 
 
 def _bytes(folder: Path, name: str, file: TomlFile) -> bytes:
     path = folder / name
     if "/" in name or not path.is_file():
-        raise WrongInput(f"there is no {name!r} beside case.toml", where=file.place("files"))
+        raise InputError(f"there is no {name!r} beside case.toml", where=file.place("files"))
     return path.read_bytes()
 
 
-def _nothing_else(folder: Path, read: _File, file: TomlFile) -> None:
+def _nothing_else(folder: Path, read: _CaseFile, file: TomlFile) -> None:
     """A file that nobody names would not be laid, and nobody would notice."""
     known = {*_FILES, *read.files.values()}
     extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
     if extra:
-        raise WrongInput(f"{extra[0]!r} is not named in case.toml", where=str(folder), next_step="files = { … }")
+        raise InputError(f"{extra[0]!r} is not named in case.toml", where=str(folder), next_step="files = { … }")
 
 
 def _why(folder: Path) -> str:
     """The first paragraph below the title."""
     path = folder / "README.md"
     if not path.is_file():
-        raise WrongInput("there is no README.md that says why", where=str(folder))
+        raise InputError("there is no README.md that says why", where=str(folder))
     paragraphs = [one.strip() for one in path.read_text(encoding="utf-8").split("\n\n")]
     found = next((one for one in paragraphs if one and not one.startswith("#")), "")
     if not found:
-        raise WrongInput("README.md does not say why", where=str(path), next_step="a paragraph below the title")
+        raise InputError("README.md does not say why", where=str(path), next_step="a paragraph below the title")
     return " ".join(found.split())

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any, Final
 
 from pytest_codexsandbox.matrix.where_clause import in_range, is_range
-from pytest_codexsandbox.model.generator import ROW, Case, Declaration, Row, Wish
+from pytest_codexsandbox.model.generator import ROW, Case, DecisionRow, Declaration, Intent
 
 CAPABILITIES: Final = ("userns", "uid_map", "netns", "landlock", "seccomp")
 _NETWORK: Final = {"off": False, "on": True, "unsaid": None}
@@ -20,13 +20,13 @@ _ROOTS: Final = {"none": (), "some": ("@ROOT0@",)}
 _NO_VERSION: Final = ("", "unknown")
 
 
-def fit(when: Mapping[str, str], wish: Wish, version: str) -> bool:
+def matches(when: Mapping[str, str], wish: Intent, version: str) -> bool:
     """Whether a row speaks of what is asked. `version`: of the cell; what the wish says instead goes before it."""
     told = version if wish.version is None else wish.version
     return _facts_fit(when, wish) and ("version" not in when or _version_fits(when["version"], told))
 
 
-def _facts_fit(when: Mapping[str, str], wish: Wish) -> bool:
+def _facts_fit(when: Mapping[str, str], wish: Intent) -> bool:
     facts = {"platform": wish.platform, "network": _SAID[wish.network], "roots": "some" if wish.roots else "none"}
     for name, value in when.items():
         if name in facts:
@@ -44,14 +44,14 @@ def _version_fits(text: str, version: str) -> bool:
     return in_range(text if is_range(text) else f"=={text}", version)
 
 
-def row(declaration: Declaration, wish: Wish, version: str) -> Row | None:
+def row(declaration: Declaration, wish: Intent, version: str) -> DecisionRow | None:
     """The first row of the author's matrix that fits; None where none does."""
     place = _deciding(declaration.semantics, wish, version)
     return None if place is None else declaration.semantics[place]
 
 
-def _deciding(rows: Sequence[Row], wish: Wish, version: str) -> int | None:
-    return next((place for place, one in enumerate(rows) if fit(one.when, wish, version)), None)
+def _deciding(rows: Sequence[DecisionRow], wish: Intent, version: str) -> int | None:
+    return next((place for place, one in enumerate(rows) if matches(one.when, wish, version)), None)
 
 
 # ---- each of them as a case
@@ -70,7 +70,7 @@ def name_of(place: int) -> str:
     return f"{ROW}{place + 1:02d}"
 
 
-def wish_for(declaration: Declaration, place: int, version: str) -> Wish | None:
+def wish_for(declaration: Declaration, place: int, version: str) -> Intent | None:
     """What it is asked for, as ordinary as can be; None where this row never decides for this release."""
     asked = _wishes(declaration, declaration.semantics[place])
     return next((wish for wish in asked if _deciding(declaration.semantics, wish, version) == place), None)
@@ -100,13 +100,13 @@ def shadowed(declaration: Declaration, place: int) -> str:
     return ", ".join(map(str, sorted(found)))
 
 
-def _hides(earlier: Row, later: Row, wish: Wish) -> bool:
+def _hides(earlier: DecisionRow, later: DecisionRow, wish: Intent) -> bool:
     """Of two different ranges nobody says here what they have in common: a plan does, release by release."""
     version = earlier.when.get("version")
     return (version is None or version == later.when.get("version")) and _facts_fit(earlier.when, wish)
 
 
-def _wishes(declaration: Declaration, one: Row) -> Iterator[Wish]:
+def _wishes(declaration: Declaration, one: DecisionRow) -> Iterator[Intent]:
     """All that the row speaks of: what it is silent about first as ordinary as can be, then in every other way."""
     there = tuple(name for name in WORDS["platform"] if name in declaration.platforms) or WORDS["platform"][:1]
     known = {**WORDS, "platform": there}
@@ -117,9 +117,9 @@ def _wishes(declaration: Declaration, one: Row) -> Iterator[Wish]:
     yield from (_wish(known, chosen, version) for chosen in rest[1:])
 
 
-def _wish(names: Mapping[str, Any], chosen: Sequence[str], version: str | None) -> Wish:
+def _wish(names: Mapping[str, Any], chosen: Sequence[str], version: str | None) -> Intent:
     said: Any = dict(zip(names, chosen, strict=True))
-    return Wish(
+    return Intent(
         platform=said["platform"], network=_NETWORK[said["network"]], roots=_ROOTS[said["roots"]], version=version,
         capabilities={name: False for name in CAPABILITIES if said[name] == "no"},
     )  # fmt: skip

@@ -7,12 +7,12 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.matrix import toml_files
-from pytest_codexsandbox.matrix.combinations import EXCLUDED, IMPOSSIBLE, UNAVAILABLE, Left, Rule, left_out
+from pytest_codexsandbox.matrix.combinations import EXCLUDED, IMPOSSIBLE, UNAVAILABLE, LeftOut, Rule, left_out
 from pytest_codexsandbox.matrix.load import Containers, Exclude, MatrixFile
 from pytest_codexsandbox.matrix.where_clause import fits, in_range, parse
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.coverage import AXES
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 ENGINE: Final = "docker"
 _ENVIRONMENT: Final[tuple[str, ...]] = AXES[:-1]
@@ -24,7 +24,7 @@ class _Impossible(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def rules(
-    matrix: MatrixFile, subjects: Iterable[SubjectSpec], *, left: Iterable[Left], arch: str, identify: Identify
+    matrix: MatrixFile, subjects: Iterable[SubjectSpec], *, left: Iterable[LeftOut], arch: str, identify: Identify
 ) -> tuple[Rule, ...]:
     """In the order in which their reasons are told."""
     versions = {subject.label: placed(subject) for subject in subjects}
@@ -42,7 +42,7 @@ def placed(subject: SubjectSpec) -> str:
 
 @cache
 def impossible() -> tuple[Exclude, ...]:
-    return toml_files.convert(toml_files.read(shipped("matrix") / "impossible.toml"), _Impossible).impossible
+    return toml_files.convert(toml_files.read(data_folder("matrix") / "impossible.toml"), _Impossible).impossible
 
 
 def _written(

@@ -4,23 +4,23 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.combinations import EXCLUDED, Left
-from pytest_codexsandbox.matrix.container_cells import Choice, Chosen, Picked, spread
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.matrix.combinations import EXCLUDED, LeftOut
+from pytest_codexsandbox.matrix.container_cells import CellChooser, Chosen, PickedCells, spread
 from pytest_codexsandbox.matrix.exclusions import placed
 from pytest_codexsandbox.matrix.load import MatrixFile
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.matrix.where_clause import fits
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.ids import as_value, is_value
-from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.model.plan_key import NotPlanned
 
 
 class Expanded(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[Cell, ...]
-    not_planned: tuple[PlannedNothing, ...] = ()
-    picked: Picked | None = None
+    not_planned: tuple[NotPlanned, ...] = ()
+    picked: PickedCells | None = None
 
     @property
     def coverage(self) -> Coverage | None:
@@ -40,9 +40,9 @@ def expand(
     environments: Mapping[str, EnvironmentSpec],
     subjects: tuple[SubjectSpec, ...],
     pairs: int | None = None,
-    left: Sequence[Left] = (),
+    left: Sequence[LeftOut] = (),
     hosts: Sequence[str] = (),
-    picked: Picked | None = None,
+    picked: PickedCells | None = None,
     generators: Sequence[str] = (),
 ) -> Expanded:
     """`pairs`: other than the matrix file says; `left`: axis values that cannot be had here; `hosts`: of engines;
@@ -50,13 +50,13 @@ def expand(
     _labels(subjects)
     started = [Cell(environment=spec, subject=one) for spec in _specs(matrix, environments) for one in subjects]
     reasons = {cell.id: _excluded(matrix, cell) for cell in started}
-    away = [PlannedNothing(what=cell, why=why, kind=EXCLUDED) for cell, why in reasons.items() if why]
+    away = [NotPlanned(what=cell, why=why, kind=EXCLUDED) for cell, why in reasons.items() if why]
     contained = _contained(matrix, environments, subjects, pairs=pairs, left=left, picked=picked)
     kept = [*(cell for cell in started if not reasons[cell.id]), *contained.cells]
     away += contained.not_planned
     if not kept:
         why = "; ".join(dict.fromkeys(f"{one.what}: {one.why}" for one in away[:3])) or "no Codex to measure"
-        raise WrongInput(f"{matrix.preset}: no cell is left", why=why)
+        raise InputError(f"{matrix.preset}: no cell is left", why=why)
     spread_out = spread(_with_generators(kept, generators), hosts)
     return Expanded(cells=spread_out, not_planned=tuple(away), picked=contained.picked)
 
@@ -74,7 +74,7 @@ def _specs(matrix: MatrixFile, environments: Mapping[str, EnvironmentSpec]) -> l
     specs = []
     for name in matrix.environments:
         if name not in environments:
-            raise WrongInput(f"there is no environment {name!r} here", why=known(name, list(environments)))
+            raise InputError(f"there is no environment {name!r} here", why=did_you_mean(name, list(environments)))
         specs.append(environments[name])
     return specs
 
@@ -85,12 +85,12 @@ def _contained(
     subjects: Sequence[SubjectSpec],
     *,
     pairs: int | None,
-    left: Sequence[Left],
-    picked: Picked | None,
+    left: Sequence[LeftOut],
+    picked: PickedCells | None,
 ) -> Chosen:
     if matrix.containers is None or not subjects:
         return Chosen()
-    choice = Choice(matrix, subjects, arch=arch_of(environments), left=left)
+    choice = CellChooser(matrix, subjects, arch=arch_of(environments), left=left)
     return choice.chosen(matrix.containers.pairs if pairs is None else pairs, picked)
 
 
@@ -103,12 +103,12 @@ def _labels(subjects: tuple[SubjectSpec, ...]) -> None:
     seen: set[str] = set()
     for subject in subjects:
         if not is_value(subject.label):
-            raise WrongInput(
+            raise InputError(
                 f"{subject.label!r} cannot be the name of a column", why="lower-case letters, digits and . + _ -",
                 next_step=f"--codex-bin {as_value(subject.label)}=…",
             )  # fmt: skip
         if subject.label in seen:
-            raise WrongInput(
+            raise InputError(
                 f"two Codex binaries are called {subject.label!r}: their results could not be told apart",
                 next_step="name each: --codex-bin before=PATH --codex-bin after=PATH",
             )

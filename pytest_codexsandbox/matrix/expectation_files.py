@@ -34,10 +34,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import toml_files
 from pytest_codexsandbox.matrix.axis_values import AxisValues
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where_clause import AXES, range_fault, values
 from pytest_codexsandbox.model.policy import POLICIES
@@ -88,7 +88,7 @@ def load(
                 check.values(axes)
             place = check.place("id")
             if deviation.id in first:
-                raise WrongInput(
+                raise InputError(
                     f"two deviations are called {deviation.id!r}", where=f"{first[deviation.id]} and {place}"
                 )
             first[deviation.id] = place
@@ -140,7 +140,7 @@ class _Check:
             for value in values(self._deviation.where, name):
                 if not axes.knows(name, value):
                     self._refuse(
-                        "where", f"where: there is no {name} {value!r}", why=known(value, axes.of(name)),
+                        "where", f"where: there is no {name} {value!r}", why=did_you_mean(value, axes.of(name)),
                         next_step=_LABEL if name in ("codex", "generator") else "",
                     )  # fmt: skip
 
@@ -156,11 +156,11 @@ class _Check:
 
     def _known(self, key: str, value: str, exist: Collection[str]) -> None:
         if value not in exist:
-            self._refuse(key, f"{key}: there is no {value!r}", why=known(value, exist))
+            self._refuse(key, f"{key}: there is no {value!r}", why=did_you_mean(value, exist))
 
     def _refuse(self, key: str, what: str, *, why: str = "", next_step: str = "") -> None:
         label = self._deviation.id or "without id"
-        raise WrongInput(f"deviation {label}: {what}", where=self.place(key), why=why, next_step=next_step)
+        raise InputError(f"deviation {label}: {what}", where=self.place(key), why=why, next_step=next_step)
 
 
 def _doors() -> tuple[str, ...]:

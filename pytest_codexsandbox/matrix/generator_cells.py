@@ -12,11 +12,11 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.matrix import decision_table, generator_files, generator_specs
-from pytest_codexsandbox.matrix.plan import OWN_CALL, Side, Sides, rides
+from pytest_codexsandbox.matrix.plan import OWN_CALL, DoorPolicies, Side, rides
 from pytest_codexsandbox.matrix.request_channels import UNTOLD, is_told
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected, is_row
+from pytest_codexsandbox.model.generator import Case, DecisionRow, Declaration, ExpectedPolicy, Intent, expected, is_row
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.journal_lines import CaseRow, GeneratorRow
 from pytest_codexsandbox.model.plan import Plan
@@ -40,12 +40,12 @@ OURS: Final = (  # generators.writers has them: what else may write the same fil
     "loses-end",
     "loses-marks",
 )
-WISHES: Final[dict[str, Wish]] = {
-    "plain": Wish(), "roots": Wish(roots=("@ROOT0@",)), "network": Wish(network=True),
+WISHES: Final[dict[str, Intent]] = {
+    "plain": Intent(), "roots": Intent(roots=("@ROOT0@",)), "network": Intent(network=True),
 }  # fmt: skip
 
 
-class Writers(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratorSet(msgspec.Struct, frozen=True, kw_only=True):
     """All that a plan knows of generators."""
 
     generators: Mapping[str, Generator]  # by name
@@ -59,17 +59,17 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
     def declaration(self, cell: Cell) -> Declaration:
         return self.generator(cell).declaration
 
-    def row(self, cell: Cell, wish: Wish, version: str = "") -> Row | None:
+    def row(self, cell: Cell, wish: Intent, version: str = "") -> DecisionRow | None:
         """Of its decision matrix, the one that decides. `version`: as that Codex says it; "" as a plan knows it."""
         found = decision_table.row(self.declaration(cell), wish, version or release_of(cell))
         return found if found is not None or self.generator(cell).told else UNTOLD
 
-    def expected(self, cell: Cell, wish: Wish, version: str = "") -> Expect:
+    def expected(self, cell: Cell, wish: Intent, version: str = "") -> ExpectedPolicy:
         return expected(self.declaration(cell), wish, self.row(cell, wish, version))
 
-    def wishes(self, cell: Cell) -> dict[str, Wish]:
+    def wishes(self, cell: Cell) -> dict[str, Intent]:
         """Policy → the wish that leads to it, the first one where several do."""
-        found: dict[str, Wish] = {}
+        found: dict[str, Intent] = {}
         for wish in WISHES.values():
             policy = policy_of(self.expected(cell, wish))
             if policy:
@@ -85,7 +85,7 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
         return decision_table.ruled_out(self.declaration(cell), case, version)
 
 
-def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers:
+def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> GeneratorSet:
     """Those that were asked for, and all that is declared: chains, older shapes and other writers name them."""
     from pytest_codexsandbox.matrix.corpus import (
         shipped_cases,  # two hundred folders: read where a generator is asked for
@@ -94,13 +94,13 @@ def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Writers
     asked = generator_specs.asked([text for text in texts if text.strip() != NONE], beside=beside, base=base)
     there = {name: generator_specs.of_declaration(name, beside) for name in generator_files.files(beside)}
     named = {one.name: msgspec.structs.replace(one, told=is_told(one)) for one in asked}
-    return Writers(
+    return GeneratorSet(
         generators={**there, **named}, asked=tuple(named), cases=shipped_cases(),
         others=(*OURS, *(name for name, one in there.items() if one.declaration.second_writer)),
     )  # fmt: skip
 
 
-def axis(texts: Sequence[str], known: Writers) -> tuple[str, ...]:
+def axis(texts: Sequence[str], known: GeneratorSet) -> tuple[str, ...]:
     """The values of the axis: "" for the cell without a generator."""
     without = ("",) if any(text.strip() == NONE for text in texts) else ()
     return (*without, *known.asked)
@@ -111,14 +111,14 @@ def release_of(cell: Cell) -> str:
     return cell.subject.as_version or cell.subject.release
 
 
-def policy_of(expect: Expect) -> str:
+def policy_of(expect: ExpectedPolicy) -> str:
     """The policy of ours that stands for what must be in force; "" where none does, or nothing must be."""
     if expect.refuses or "sandbox" in expect.kept:
         return ""
     return next((policy.id for policy in POLICIES.values() if _stands_for(policy, expect)), "")
 
 
-def _stands_for(policy: Policy, expect: Expect) -> bool:
+def _stands_for(policy: Policy, expect: ExpectedPolicy) -> bool:
     if policy.mode != expect.sandbox or policy.exclude_slash_tmp or policy.exclude_tmpdir:
         return False
     if policy.mode != "workspace-write":
@@ -126,7 +126,7 @@ def _stands_for(policy: Policy, expect: Expect) -> bool:
     return policy.network == bool(expect.network) and policy.roots == tuple(expect.roots or ())
 
 
-def tools(plan: Plan, writers: Writers) -> tuple[Generator, ...]:
+def tools(plan: Plan, writers: GeneratorSet) -> tuple[Generator, ...]:
     """Those of a plan that a registry has: they must be brought before they can be asked anything."""
     others = {promise.id for promise in plan.promises if promise.over in ("writers", "shapes")}
     named = [cell.subject.generator for cell in plan.cells]
@@ -136,7 +136,7 @@ def tools(plan: Plan, writers: Writers) -> tuple[Generator, ...]:
     return tuple({one.name: one for one in whole if one.declaration.install}.values())
 
 
-def with_corpus(plan: Plan, writers: Writers, promises: Iterable[Promise]) -> Plan:
+def add_cases(plan: Plan, writers: GeneratorSet, promises: Iterable[Promise]) -> Plan:
     """With what a reader of its journal must know of generators and of the corpus. `promises`: all that there are."""
     asked = tuple(_row(writers.generators[name]) for name in writers.asked)
     cases = tuple(CaseRow(id=case.id, group=case.group, why=case.why) for case in writers.cases)
@@ -157,7 +157,7 @@ def _row(generator: Generator) -> GeneratorRow:
     )
 
 
-def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) -> Sides:
+def sides(writers: GeneratorSet, *, doors: Sequence[str], policies: Sequence[str]) -> DoorPolicies:
     """`doors` and `policies` as the matrix file has them."""
     plain = tuple((door, policy) for door in doors for policy in policies)
     through = MEASURED_BY if tuple(doors) == UNASKED else tuple(doors)
@@ -168,7 +168,7 @@ def sides(writers: Writers, *, doors: Sequence[str], policies: Sequence[str]) ->
         led_to = [policy for policy in policies if policy in writers.wishes(cell)]
         return (*((door, policy) for door in through for policy in led_to), (DOOR, AS_ASKED))
 
-    return Sides(of=of, cases=_Cases(writers).of, asked=_asked, ruled_out=_Cases(writers).ruled_out)
+    return DoorPolicies(of=of, cases=_Cases(writers).of, asked=_asked, ruled_out=_Cases(writers).ruled_out)
 
 
 def _asked(promise: Promise, cell: Cell, door: str) -> str:
@@ -180,7 +180,7 @@ def _asked(promise: Promise, cell: Cell, door: str) -> str:
 class _Cases:
     """What a promise about generators is asked for, cell by cell."""
 
-    def __init__(self, writers: Writers) -> None:
+    def __init__(self, writers: GeneratorSet) -> None:
         self._writers = writers
 
     def of(self, promise: Promise, cell: Cell) -> Sequence[str]:

@@ -10,15 +10,15 @@ from typing import Final
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import decision_table, toml_files
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where_clause import is_range
-from pytest_codexsandbox.model.generator import Declaration, Expect, Row
+from pytest_codexsandbox.model.generator import DecisionRow, Declaration, ExpectedPolicy
 from pytest_codexsandbox.model.generator_spec import FOLDERS
 from pytest_codexsandbox.model.ids import is_value
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 FOLDER: Final = "generators"
 _ROOTS: Final = tuple(f"@{name}@" for name in FOLDERS)
@@ -27,10 +27,10 @@ _ROOTS: Final = tuple(f"@{name}@" for name in FOLDERS)
 def files(beside: Path | None = None) -> dict[str, Path]:
     """Name → file: what is shipped, then the folder beside a user's matrix file. A name means one thing."""
     found: dict[str, Path] = {}
-    for folder in (shipped("matrix") / FOLDER, *(() if beside is None else (beside / FOLDER,))):
+    for folder in (data_folder("matrix") / FOLDER, *(() if beside is None else (beside / FOLDER,))):
         for path in sorted(folder.glob("*.toml")):
             if path.stem in found and found[path.stem].resolve() != path.resolve():
-                raise WrongInput(f"{FOLDER}: {path.stem!r} is shipped: give yours another name", where=str(path))
+                raise InputError(f"{FOLDER}: {path.stem!r} is shipped: give yours another name", where=str(path))
             found[path.stem] = path
     return found
 
@@ -38,7 +38,7 @@ def files(beside: Path | None = None) -> dict[str, Path]:
 def declared(name: str, beside: Path | None = None) -> Declaration:
     there = files(beside)
     if name not in there:
-        raise WrongInput(f"{FOLDER}: there is no {name!r}", why=known(name, there))
+        raise InputError(f"{FOLDER}: there is no {name!r}", why=did_you_mean(name, there))
     return load(there[name])
 
 
@@ -51,9 +51,9 @@ def real(beside: Path | None = None) -> tuple[str, ...]:
 def load(path: Path) -> Declaration:
     file = toml_files.read(path)
     if "name" in file.data:
-        raise WrongInput("name is not written: it is the file's name", where=file.place("name"))
+        raise InputError("name is not written: it is the file's name", where=file.place("name"))
     if not is_value(path.stem):
-        raise WrongInput(
+        raise InputError(
             f"{path.stem!r} cannot be the value of an axis", where=str(path),
             why="lower-case letters, digits and . + _ -",
         )  # fmt: skip
@@ -64,44 +64,44 @@ def load(path: Path) -> Declaration:
 
 def _check(file: TomlFile, found: Declaration) -> None:
     if not found.run:
-        raise WrongInput("run is not written: it says how the generator is started", where=file.place("run"),
+        raise InputError("run is not written: it says how the generator is started", where=file.place("run"),
                          next_step='run = "cmd:mytool render --out @CONFIG@"')  # fmt: skip
     if not found.timeout > 0:
-        raise WrongInput(f"timeout is {found.timeout}: it is in seconds, above zero", where=file.place("timeout"))
+        raise InputError(f"timeout is {found.timeout}: it is in seconds, above zero", where=file.place("timeout"))
     for marker in found.markers:
         if not marker.begin.strip():
-            raise WrongInput("a marker is empty", where=file.place("markers"))
+            raise InputError("a marker is empty", where=file.place("markers"))
     for index, row in enumerate(found.semantics):
         _check_row(file, index, row)
     for index in range(len(found.semantics)):
         _check_decides(file, index, found)
 
 
-def _check_row(file: TomlFile, index: int, row: Row) -> None:
+def _check_row(file: TomlFile, index: int, row: DecisionRow) -> None:
     place = file.place("when", table="semantics", index=index)
     for name, value in row.when.items():
         if name == "version":
             _check_range(value, place)
         elif name not in decision_table.WORDS:
-            raise WrongInput(f"when: {name!r} is nothing that can be asked for", where=place,
-                             why=known(name, ("version", *decision_table.WORDS)))  # fmt: skip
+            raise InputError(f"when: {name!r} is nothing that can be asked for", where=place,
+                             why=did_you_mean(name, ("version", *decision_table.WORDS)))  # fmt: skip
         elif value not in decision_table.WORDS[name]:
-            raise WrongInput(
-                f"when: {name} is never {value!r}", where=place, why=known(value, decision_table.WORDS[name])
+            raise InputError(
+                f"when: {name} is never {value!r}", where=place, why=did_you_mean(value, decision_table.WORDS[name])
             )
     _check_kept(row.expect, file.place("expect", table="semantics", index=index))
     for root in row.expect.roots or ():
         name, _, _ = root.partition("/")
         if root and root[0] != "/" and name not in _ROOTS:
-            raise WrongInput(f"expect: a root cannot be {root!r}", where=file.place("expect", table="semantics",
-                             index=index), why=known(name, _ROOTS))  # fmt: skip
+            raise InputError(f"expect: a root cannot be {root!r}", where=file.place("expect", table="semantics",
+                             index=index), why=did_you_mean(name, _ROOTS))  # fmt: skip
 
 
-def _check_kept(expect: Expect, place: str) -> None:
+def _check_kept(expect: ExpectedPolicy, place: str) -> None:
     for part in expect.kept:
         said = getattr(expect, part)
         if said not in ("", None):
-            raise WrongInput(f"expect: {part} is kept as it was, and is to be {said!r}", where=place,
+            raise InputError(f"expect: {part} is kept as it was, and is to be {said!r}", where=place,
                              why="keeps = true keeps all parts of a policy; a list names some of them",
                              next_step=f"take {part} away from one of the two")  # fmt: skip
 
@@ -110,7 +110,7 @@ def _check_decides(file: TomlFile, index: int, found: Declaration) -> None:
     """A row that nothing leads to would be asked for and never tell."""
     earlier = decision_table.shadowed(found, index)
     if earlier:
-        raise WrongInput(
+        raise InputError(
             f"row {index + 1} never decides: row {earlier} takes all that it speaks of",
             where=file.place("when", table="semantics", index=index),
             why="the first that fits decides", next_step="put it before, or take it away",
@@ -123,4 +123,4 @@ def _check_range(text: str, place: str) -> None:
     try:
         SpecifierSet(text if is_range(text) else f"=={text}")
     except InvalidSpecifier as error:
-        raise WrongInput(f"when: version = {text!r} is not a version range", where=place, why=str(error)) from error
+        raise InputError(f"when: version = {text!r} is not a version range", where=place, why=str(error)) from error

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import generator_files
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.model.generator_spec import FOLDERS, PLACEHOLDERS, SCHEMES, Generator, Scheme, Spec
 from pytest_codexsandbox.model.ids import as_value, is_value
@@ -39,7 +39,7 @@ def asked(
     for text in texts:
         for one in _all(text, found, beside=beside, base=base, where=where):
             if one.name in found and found[one.name] != one:
-                raise WrongInput(f"two generators are called {one.name!r}", where=f"{where} {text}",
+                raise InputError(f"two generators are called {one.name!r}", where=f"{where} {text}",
                                  next_step=f"name one of them: {_FORM}")  # fmt: skip
             found[one.name] = one
     return tuple(found.values())
@@ -68,7 +68,7 @@ def _declared(text: str, beside: Path | None, base: Path) -> Generator | None:
     if text.endswith(".toml") and not re.search(r"\s", text):
         path = base / Path(text).expanduser()
         if not path.is_file():
-            raise WrongInput(f"there is no declaration {text}", where=str(path))
+            raise InputError(f"there is no declaration {text}", where=str(path))
         return of_file(path)
     return None
 
@@ -100,9 +100,9 @@ def parse(
     if scheme == "chain":
         return Spec(scheme=scheme, text=rest, parts=_parts(rest, before or {}, beside, where))
     if scheme == "py" and not _PYTHON.fullmatch(rest):
-        raise WrongInput(f"{rest!r} names no function", where=where, next_step="py:package.module:function")
+        raise InputError(f"{rest!r} names no function", where=where, next_step="py:package.module:function")
     if scheme == "ep" and not re.fullmatch(r"\S+", rest):
-        raise WrongInput(f"{rest!r} names no entry point", where=where, next_step="ep:NAME")
+        raise InputError(f"{rest!r} names no entry point", where=where, next_step="ep:NAME")
     if scheme in ("py", "ep"):
         return Spec(scheme=scheme, text=rest)
     return Spec(scheme=scheme, text=rest, words=_words(rest, where))
@@ -113,7 +113,7 @@ def _split_name(text: str, where: str) -> tuple[str, str]:
     if found is None:
         return "", text
     if not is_value(found["name"]):
-        raise WrongInput(
+        raise InputError(
             f"{found['name']!r} cannot be the name of a generator", where=f"{where} {text}",
             why="it becomes part of cell ids: lower-case letters, digits, `.`, `+`, `_` and `-`", next_step=_FORM,
         )  # fmt: skip
@@ -127,7 +127,7 @@ def _split_scheme(text: str, base: Path, where: str) -> tuple[Scheme, str]:
     for scheme in SCHEMES:
         if scheme == found["scheme"]:
             return scheme, found["rest"].strip()
-    raise WrongInput(f"there is no scheme {found['scheme']!r}", where=where, why=known(found["scheme"], SCHEMES),
+    raise InputError(f"there is no scheme {found['scheme']!r}", where=where, why=did_you_mean(found["scheme"], SCHEMES),
                      next_step=f"a program whose name has a colon in it: cmd:{text}")  # fmt: skip
 
 
@@ -135,10 +135,10 @@ def _words(text: str, where: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise WrongInput("the command cannot be split into words", where=where, why=str(error),
+        raise InputError("the command cannot be split into words", where=where, why=str(error),
                          next_step="close the quote") from error  # fmt: skip
     if not words or not words[0]:
-        raise WrongInput("no command was given", where=where, next_step=_FORM)
+        raise InputError("no command was given", where=where, next_step=_FORM)
     for word in words:
         check_placeholders(word, where)
     return words
@@ -147,18 +147,18 @@ def _words(text: str, where: str) -> tuple[str, ...]:
 def check_placeholders(text: str, where: str) -> None:
     for found in _PLACEHOLDER.finditer(text):
         if found[1] not in _KNOWN:
-            near = known(found[1], PLACEHOLDERS, limit=len(PLACEHOLDERS))
-            raise WrongInput(f"there is no placeholder @{found[1]}@", where=where, why=near)
+            near = did_you_mean(found[1], PLACEHOLDERS, limit=len(PLACEHOLDERS))
+            raise InputError(f"there is no placeholder @{found[1]}@", where=where, why=near)
 
 
 def _parts(text: str, before: Mapping[str, Generator], beside: Path | None, where: str) -> tuple[Generator, ...]:
     names = [name.strip() for name in text.split(",")]
     if len(names) < 2 or not all(names):
-        raise WrongInput("a chain names two generators or more", where=where, next_step="chain:one,other,one")
+        raise InputError("a chain names two generators or more", where=where, next_step="chain:one,other,one")
     every = {*before, *generator_files.files(beside)}
     for name in names:
         if name not in every:
-            raise WrongInput(f"chain: there is no generator {name!r}", where=where, why=known(name, every),
+            raise InputError(f"chain: there is no generator {name!r}", where=where, why=did_you_mean(name, every),
                              next_step=f"name it before the chain: {OPTION} {name}=…")  # fmt: skip
     return tuple(_part(name, before, beside, where) for name in names)
 
@@ -169,7 +169,7 @@ def _part(name: str, before: Mapping[str, Generator], beside: Path | None, where
         named.spec.scheme == "chain" if named else generator_files.declared(name, beside).run.startswith("chain:")
     )
     if is_chain:  # asked before it is taken apart: it may name itself
-        raise WrongInput(f"chain: {name} is a chain itself", where=where, next_step="name its generators instead")
+        raise InputError(f"chain: {name} is a chain itself", where=where, next_step="name its generators instead")
     return named or of_declaration(name, beside)
 
 

@@ -9,16 +9,16 @@ from typing import Final
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import axis_files, lockfile, toml_files
 from pytest_codexsandbox.matrix.axis_files import Catalogue
 from pytest_codexsandbox.matrix.lockfile import Lock
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where_clause import AXES, range_fault, values
 from pytest_codexsandbox.model.coverage import WORDS
 from pytest_codexsandbox.model.policy import POLICIES
-from pytest_codexsandbox.registry import CONTROLS, names, shipped
+from pytest_codexsandbox.registry import CONTROLS, data_folder, names
 
 ENVIRONMENTS: Final = ("local",)
 INSTALLED: Final = "installed"
@@ -104,12 +104,12 @@ def load(name_or_path: str) -> MatrixFile:
 
 
 def _folder() -> Path:
-    return shipped("matrix") / "presets"
+    return data_folder("matrix") / "presets"
 
 
 def _incidents_folder() -> Path:
     """What an incident alone needs (its generators) lies beside it, as beside a user's own matrix file."""
-    return shipped("matrix") / "incidents"
+    return data_folder("matrix") / "incidents"
 
 
 def _find(name_or_path: str) -> Path:
@@ -121,9 +121,9 @@ def _find(name_or_path: str) -> Path:
     if path.is_file():
         return path
     if "/" in name_or_path or path.suffix == ".toml":
-        raise WrongInput(f"there is no matrix file {name_or_path}", why=f"presets: {', '.join(offered())}")
-    raise WrongInput(
-        f"there is no preset {name_or_path!r}", why=known(name_or_path, offered()),
+        raise InputError(f"there is no matrix file {name_or_path}", why=f"presets: {', '.join(offered())}")
+    raise InputError(
+        f"there is no preset {name_or_path!r}", why=did_you_mean(name_or_path, offered()),
         next_step="a matrix file of your own is given by its path: --codex-matrix=./mine.toml",
     )  # fmt: skip
 
@@ -141,7 +141,7 @@ def _catalogue(file: TomlFile, asked: Containers | None) -> Catalogue:
 def _halves(file: TomlFile, text: str) -> tuple[str, str]:
     name, sign, reference = text.partition("=")
     if not sign:
-        raise WrongInput(
+        raise InputError(
             f"images: {text!r} is no NAME=IMAGE",
             where=file.place("images"),
             why='as in "mine=registry.example/agent:1.2"',
@@ -183,18 +183,18 @@ def _containers(file: TomlFile, asked: Containers, catalogue: Catalogue) -> None
         for name in getattr(asked, key):
             read(name)  # what is wrong in its file is said now
     if asked.pairs not in (0, *WORDS):
-        raise WrongInput(f"pairs is {asked.pairs}", where=file.place("pairs"), why=_PAIRS)
+        raise InputError(f"pairs is {asked.pairs}", where=file.place("pairs"), why=_PAIRS)
 
 
 def _axis(file: TomlFile, key: str, asked: tuple[str, ...], exist: tuple[str, ...] | None) -> None:
     """At least one value, each one known, none twice."""
     if not asked:
-        raise WrongInput(f"{key} is empty: nothing would be measured", where=file.place(key))
+        raise InputError(f"{key} is empty: nothing would be measured", where=file.place(key))
     for position, value in enumerate(asked):
         if value in asked[:position]:
-            raise WrongInput(f"{key} names {value!r} twice", where=file.place(key))
+            raise InputError(f"{key} names {value!r} twice", where=file.place(key))
         if exist is not None and value not in exist:
-            raise WrongInput(f"{key}: there is no {value!r}", where=file.place(key), why=known(value, exist))
+            raise InputError(f"{key}: there is no {value!r}", where=file.place(key), why=did_you_mean(value, exist))
 
 
 def _release(file: TomlFile, release: str) -> None:
@@ -203,7 +203,7 @@ def _release(file: TomlFile, release: str) -> None:
     try:
         Version(release)
     except InvalidVersion as error:
-        raise WrongInput(
+        raise InputError(
             f"releases: {release!r} is not a Codex release", where=file.place("releases"),
             why=f'a release is a version like "0.163.0", or "{INSTALLED}"',
         ) from error  # fmt: skip
@@ -212,11 +212,11 @@ def _release(file: TomlFile, release: str) -> None:
 def _exclude(file: TomlFile, index: int, exclude: Exclude) -> None:
     where = file.place("where", table="exclude", index=index)
     if not exclude.where:
-        raise WrongInput("exclude: where is empty: every cell would be excluded", where=where)
+        raise InputError("exclude: where is empty: every cell would be excluded", where=where)
     for name in exclude.where:
         if name not in AXES:
-            raise WrongInput(f"exclude: there is no axis {name!r}", where=where, why=known(name, AXES))
+            raise InputError(f"exclude: there is no axis {name!r}", where=where, why=did_you_mean(name, AXES))
     if fault := range_fault(values(exclude.where, "codex")):
-        raise WrongInput(f"exclude: {fault}", where=where)
+        raise InputError(f"exclude: {fault}", where=where)
     if not exclude.why.strip():
-        raise WrongInput("exclude: why is empty", where=file.place("why", table="exclude", index=index))
+        raise InputError("exclude: why is empty", where=file.place("why", table="exclude", index=index))

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import toml_files
 from pytest_codexsandbox.model.coverage import AXES, WORDS
 
@@ -34,10 +34,10 @@ def read(path: Path) -> Lock | None:
     file = toml_files.read(path)
     lock = toml_files.convert(file, Lock)
     if lock.pairs not in WORDS:
-        raise WrongInput("pairs is 2 or 3", where=file.place("pairs"))
+        raise InputError("pairs is 2 or 3", where=file.place("pairs"))
     for row in lock.cells:
         if len(row) != len(AXES):
-            raise WrongInput(
+            raise InputError(
                 f"cells: {', '.join(row)} has {len(row)} values", where=file.place("cells"), why=f"each has {_NAMES}",
                 next_step="codexsandbox plan PRESET|FILE --update-lock",
             )  # fmt: skip
@@ -51,7 +51,7 @@ def write(path: Path, pairs: int, rows: Iterable[Row]) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as fault:
-        raise WrongInput(
+        raise InputError(
             "the lock file cannot be written", where=str(path), why=fault.strerror or str(fault)
         ) from fault
 

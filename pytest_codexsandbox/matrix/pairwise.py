@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from pytest_codexsandbox.matrix.combinations import Row, Rule, Space
+from pytest_codexsandbox.matrix.combinations import CombinationSpace, Row, Rule
 from pytest_codexsandbox.model.coverage import AXES, Coverage, Part, parts
 
 STRENGTHS: Final = (2, 3)
 
 
-def cover(space: Space, strength: int, *, kept: Iterable[Row] = ()) -> tuple[tuple[Row, ...], Coverage]:
+def cover(space: CombinationSpace, strength: int, *, kept: Iterable[Row] = ()) -> tuple[tuple[Row, ...], Coverage]:
     """The rows of `kept` that can be here, and as few more as hold what these do not; in the order of the values."""
     coverage, can = space.coverage(strength)
     rows = valid(space, kept)
@@ -29,7 +29,7 @@ def cover(space: Space, strength: int, *, kept: Iterable[Row] = ()) -> tuple[tup
     return tuple(sorted(rows, key=space.place)), coverage
 
 
-def valid(space: Space, rows: Iterable[Row]) -> list[Row]:
+def valid(space: CombinationSpace, rows: Iterable[Row]) -> list[Row]:
     """Those whose values are all asked for and that break no rule, each once."""
     known = {axis: frozenset(values) for axis, values in space.values.items()}
     there = [
@@ -45,7 +45,7 @@ def _missing(can: Sequence[Part], rows: Iterable[Row], strength: int) -> list[Pa
     return [part for part in can if part not in held]
 
 
-def _balanced(space: Space, strength: int, rows: Sequence[Row], *, fixed: int) -> list[Row]:
+def _balanced(space: CombinationSpace, strength: int, rows: Sequence[Row], *, fixed: int) -> list[Row]:
     """Where a value in a new row is needed for nothing, the one that is rarest elsewhere takes its place: else the
     first of each axis would be in half of all cells."""
     made = list(rows)
@@ -77,7 +77,7 @@ def _parts(row: Row, strength: int) -> tuple[Part, ...]:
     return tuple(parts(dict(zip(AXES, row, strict=True)), strength))
 
 
-def _array(space: Space, strength: int, kept: Sequence[Row]) -> list[Row]:
+def _array(space: CombinationSpace, strength: int, kept: Sequence[Row]) -> list[Row]:
     from covertable import make_async  # dear to import, and most runs pick nothing
 
     presets = [dict(zip(AXES, row, strict=True)) for row in kept]

@@ -7,14 +7,14 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import requirements
-from pytest_codexsandbox.matrix.select import Names, Selection, Sieve, check, is_standing
+from pytest_codexsandbox.matrix.select import Names, Selection, Selector, check, is_standing
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
+from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.policy import NAMED, POLICIES
 from pytest_codexsandbox.model.promise import Promise
 
@@ -25,7 +25,7 @@ Side = tuple[str, str]
 """A door and a policy."""
 
 
-class Sides(msgspec.Struct, frozen=True, kw_only=True):
+class DoorPolicies(msgspec.Struct, frozen=True, kw_only=True):
     """Through which doors and under which policies a cell is measured, and what each promise is asked for there."""
 
     of: Callable[[Cell], Sequence[Side]]
@@ -34,10 +34,12 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
     ruled_out: Callable[[Key, Promise, Cell], str] = lambda key, promise, cell: ""  # n/a, and why
 
 
-def product(doors: Sequence[str], policies: Sequence[str]) -> Sides:
+def product(doors: Sequence[str], policies: Sequence[str]) -> DoorPolicies:
     """Every policy through every door."""
     sides = tuple((door, policy) for door in doors for policy in policies)
-    return Sides(of=lambda cell: sides, asked=lambda promise, cell, door: "" if rides(promise, door) else OWN_CALL)
+    return DoorPolicies(
+        of=lambda cell: sides, asked=lambda promise, cell, door: "" if rides(promise, door) else OWN_CALL
+    )
 
 
 def make(
@@ -48,8 +50,8 @@ def make(
     doors: Sequence[str] = ("sandbox",),
     selection: Selection = EVERYTHING,
     policies: Sequence[str] = tuple(POLICIES),
-    sides: Sides | None = None,
-    not_planned: tuple[PlannedNothing, ...] = (),
+    sides: DoorPolicies | None = None,
+    not_planned: tuple[NotPlanned, ...] = (),
     coverage: Coverage | None = None,
     platform: str = sys.platform,
 ) -> Plan:
@@ -60,10 +62,10 @@ def make(
     measured = sides or product(doors, ordered)
     names = _names(cells, promises, measured, ordered)
     check(selection, names)
-    steps = _Steps(Sieve(selection, names), promises, measured)
+    steps = _Steps(Selector(selection, names), promises, measured)
     keys = tuple(key for cell in cells for door, policy in measured.of(cell) for key in steps.of(cell, door, policy))
     if not keys:
-        raise WrongInput(
+        raise InputError(
             "nothing is left to run", why="; ".join(sorted(set(steps.reasons.values()))[:3]),
             next_step="globs of one kind are a union, and promises, policies, cells and doors narrow each other",
         )  # fmt: skip
@@ -76,7 +78,7 @@ def make(
     )  # fmt: skip
 
 
-def _names(cells: Sequence[Cell], promises: Sequence[Promise], sides: Sides, ordered: Sequence[str]) -> Names:
+def _names(cells: Sequence[Cell], promises: Sequence[Promise], sides: DoorPolicies, ordered: Sequence[str]) -> Names:
     found = {policy for cell in cells for _, policy in sides.of(cell)} - set(ordered)
     return Names(
         cells=tuple(cell.id for cell in cells), promises=tuple(one.id for one in promises),
@@ -90,13 +92,13 @@ def rides(promise: Promise, door: str) -> bool:
     return promise.call is None or door == WHOLE
 
 
-def _not_by(doors: Sequence[str], keys: Iterable[Key], promises: Sequence[Promise]) -> Iterator[PlannedNothing]:
+def _not_by(doors: Sequence[str], keys: Iterable[Key], promises: Sequence[Promise]) -> Iterator[NotPlanned]:
     """What other doors are not asked, of what some door is."""
     planned = {key.promise for key in keys}
     for door in doors:
         for promise in promises:
             if promise.id in planned and not rides(promise, door):
-                yield PlannedNothing(what=f"{promise.id} by {door}", why=OWN_CALL)
+                yield NotPlanned(what=f"{promise.id} by {door}", why=OWN_CALL)
 
 
 def digest(plan: Plan) -> str:
@@ -134,7 +136,7 @@ def as_line(plan: Plan) -> PlanLine:
 class _Steps:
     """The keys of one (cell, door, policy), in the promises' order; the reasons of those that are not wanted."""
 
-    def __init__(self, sieve: Sieve, promises: Sequence[Promise], sides: Sides) -> None:
+    def __init__(self, sieve: Selector, promises: Sequence[Promise], sides: DoorPolicies) -> None:
         self._sieve, self._promises, self._sides = sieve, promises, sides
         self.reasons: dict[tuple[str, str, str, str], str] = {}  # (cell, door, policy, promise) → why not
 
@@ -165,16 +167,16 @@ def _refuse_twins(cells: Sequence[Cell], promises: Sequence[Promise]) -> None:
     for what, ids in (("cell", [cell.id for cell in cells]), ("promise", [promise.id for promise in promises])):
         twins = sorted({one for one in ids if ids.count(one) > 1}) if len(set(ids)) < len(ids) else []
         if twins:
-            raise WrongInput(f"two {what}s are called {twins[0]!r}: their results could not be told apart")
+            raise InputError(f"two {what}s are called {twins[0]!r}: their results could not be told apart")
     for promise in promises:
         requirements.check(promise)
         for policy in promise.policies:
             if policy not in NAMED:
-                raise WrongInput(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(NAMED)}")
+                raise InputError(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(NAMED)}")
 
 
 def _not_applicable(
-    cells: Sequence[Cell], promises: Sequence[Promise], keys: Iterable[Key], sides: Sides, platform: str
+    cells: Sequence[Cell], promises: Sequence[Promise], keys: Iterable[Key], sides: DoorPolicies, platform: str
 ) -> dict[str, str]:
     by_cell, by_promise = {cell.id: cell for cell in cells}, {promise.id: promise for promise in promises}
     reasons = {
@@ -191,7 +193,7 @@ def _not_applicable(
 
 def _left_out(
     names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise], doors: Sequence[str]
-) -> tuple[PlannedNothing, ...]:
+) -> tuple[NotPlanned, ...]:
     """Cells, policies and promises without any key, each with the reason; of a partly taken one nothing is said."""
     by_name: dict[str, str] = {}
     for names_of_step, why in steps.reasons.items():
@@ -201,10 +203,8 @@ def _left_out(
     elsewhere = {promise.id: f"only for {', '.join(promise.policies) or 'no policy'}" for promise in promises}
     elsewhere |= {promise.id: OWN_CALL for promise in promises if not any(rides(promise, door) for door in doors)}
     unasked = tuple(policy for policy in POLICIES if policy not in names.policies)
-    missing = [PlannedNothing(what=policy, why="not among the matrix file's policies") for policy in unasked]
+    missing = [NotPlanned(what=policy, why="not among the matrix file's policies") for policy in unasked]
     for name in (*names.cells, *names.doors, *names.policies, *names.promises):
         if name not in planned:
-            missing.append(
-                PlannedNothing(what=name, why=by_name.get(name) or elsewhere.get(name, "no promise asks it"))
-            )
+            missing.append(NotPlanned(what=name, why=by_name.get(name) or elsewhere.get(name, "no promise asks it")))
     return tuple(missing)

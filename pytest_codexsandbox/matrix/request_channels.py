@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.model.generator import Expect, Row
+from pytest_codexsandbox.model.generator import DecisionRow, ExpectedPolicy
 from pytest_codexsandbox.model.generator_spec import Generator
 
-UNTOLD: Final = Row(
-    expect=Expect(keeps=True),
+UNTOLD: Final = DecisionRow(
+    expect=ExpectedPolicy(keeps=True),
     why="nothing tells this generator which roots and network are asked for, so the policy in force must stay",
 )
 _PLACEHOLDERS: Final = ("@ROOTS_JSON@", "@ROOT0@", "@NETWORK@", "@REQUEST@")

@@ -6,8 +6,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.promise import Promise
 
@@ -23,9 +23,9 @@ NEEDS_LINUX: Final = (
 def check(promise: Promise) -> None:
     for word in promise.requires:
         if word not in WORDS and not word.startswith(AT_RUN_TIME):
-            raise WrongInput(
+            raise InputError(
                 f"{promise.id} requires {word!r}, and nobody knows what that is",
-                why=known(word, (*WORDS, f"{AT_RUN_TIME}NAME")),
+                why=did_you_mean(word, (*WORDS, f"{AT_RUN_TIME}NAME")),
             )
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from pytest_codexsandbox.api import declared
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, InputError
 from pytest_codexsandbox.model.ids import as_value
 from pytest_codexsandbox.model.promise import Promise
 
@@ -21,13 +21,13 @@ Declared = tuple[Promise, Callable[..., Any]]
 def promises(folder: Path) -> tuple[Declared, ...]:
     """Every promise below `folder`: files sorted by path, within a file as written."""
     if not folder.is_dir():
-        raise WrongInput(f"there is no folder of scenarios {folder}")
+        raise InputError(f"there is no folder of scenarios {folder}")
     found: list[Declared] = []
     places: dict[str, Path] = {}
     for file in sorted(folder.rglob(FILES)):
         for promise, function in of_module(load(file)):
             if promise.id in places:
-                raise WrongInput(
+                raise InputError(
                     f"two scenarios promise {promise.id}", where=f"{places[promise.id]} and {file}",
                     why="their results could not be told apart",
                 )  # fmt: skip
@@ -49,7 +49,7 @@ def load(file: Path) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise WrongInput(f"cannot import the scenario file {file}")
+        raise InputError(f"cannot import the scenario file {file}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -66,17 +66,17 @@ def _module_name(file: Path) -> str:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise WrongInput(f"cannot read the scenario file {file}", why=str(error)) from error
+        raise InputError(f"cannot read the scenario file {file}", why=str(error)) from error
     digest = hashlib.sha256(str(file.resolve()).encode() + b"\0" + content).hexdigest()[:12]
     return f"codexsandbox_scenario_{as_value(file.stem).replace('-', '_').replace('.', '_')}_{digest}"
 
 
-def _fault(file: Path, error: BaseException) -> WrongInput:
+def _fault(file: Path, error: BaseException) -> InputError:
     """Where in the file, in the words of the error itself."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         where = f"{file}:{error.lineno}:{error.offset or 1}"
-        return WrongInput("a scenario file has a syntax error", where=where, why=str(error.msg))
+        return InputError("a scenario file has a syntax error", where=where, why=str(error.msg))
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     where = f"{file}:{lines[-1]}" if lines else str(file)
     why = error.what if isinstance(error, CodexSandboxError) else f"{type(error).__name__}: {error}"
-    return WrongInput("a scenario file cannot be imported", where=where, why=why)
+    return InputError("a scenario file cannot be imported", where=where, why=why)

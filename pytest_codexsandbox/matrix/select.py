@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 
 STANDING: Final = ("start", "trust")  # topics that are in every plan
 _FILE: Final = "the matrix file's skip"
@@ -67,9 +67,9 @@ def check(selection: Selection, names: Names) -> None:
     for option, globs in written:
         for glob in globs:
             if not any(fnmatchcase(name, glob) for name in names.all):
-                raise WrongInput(
+                raise InputError(
                     f"{option} {glob!r} matches no cell, no promise, no policy and no door",
-                    why=known(glob, names.all), next_step="codexsandbox plan -v   (lists them all)",
+                    why=did_you_mean(glob, names.all), next_step="codexsandbox plan -v   (lists them all)",
                 )  # fmt: skip
     for option, globs in written[1:]:
         for glob in globs:
@@ -79,7 +79,7 @@ def check(selection: Selection, names: Names) -> None:
 def _refuse_standing(option: str, glob: str, names: Names) -> None:
     matched = [name for name in names.all if fnmatchcase(name, glob)]
     if all(is_standing(name) and name in names.promises for name in matched):
-        raise WrongInput(
+        raise InputError(
             f"{option} {glob!r} would skip only {', '.join(matched[:3])}, which are in every plan",
             why="without the start check and the canaries, a green result says nothing",
             next_step="leave it out; they cost one call per cell and policy",
@@ -98,14 +98,14 @@ def check_user(selection: Selection, promises: Iterable[str]) -> None:
     for option, globs in zip(("--codex-only", "--codex-skip"), _both(selection), strict=True):
         for glob in globs:
             if glob.startswith(USER) and not any(fnmatchcase(name, glob) for name in known_ids):
-                raise WrongInput(f"{option} {glob!r} matches no test of yours", why=known(glob, known_ids))
+                raise InputError(f"{option} {glob!r} matches no test of yours", why=did_you_mean(glob, known_ids))
 
 
 def _both(selection: Selection) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return selection.only_globs, selection.skip_globs
 
 
-class Sieve:
+class Selector:
     """Says why a key is not wanted. Each name is matched once, for plans have many thousand keys."""
 
     def __init__(self, selection: Selection, names: Names) -> None:

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Final
 
-from pytest_codexsandbox.matrix.combinations import UNAVAILABLE, Row, Space
+from pytest_codexsandbox.matrix.combinations import UNAVAILABLE, CombinationSpace, Row
 from pytest_codexsandbox.model.coverage import AXES
 
 _MOST: Final = 3  # values of one row that are replaced; pairs.cover fills what that leaves open
 
 
-def stand_ins(space: Space, locked: Sequence[Row]) -> list[Row]:
+def stand_ins(space: CombinationSpace, locked: Sequence[Row]) -> list[Row]:
     """Returns rows for each locked row that cannot run here: together they hold every pair of it that can."""
     rows = [row for row in locked if _is_asked_for(space, row)]
     known = {
@@ -26,11 +26,11 @@ def stand_ins(space: Space, locked: Sequence[Row]) -> list[Row]:
     return list(dict.fromkeys(other for row in lost for other in _stand_ins_of(space, row, known)))
 
 
-def _is_asked_for(space: Space, row: Row) -> bool:
+def _is_asked_for(space: CombinationSpace, row: Row) -> bool:
     return len(row) == len(AXES) and all(value in space.values[axis] for axis, value in zip(AXES, row, strict=True))
 
 
-def _stand_ins_of(space: Space, row: Row, known: Mapping[str, tuple[str, ...]]) -> list[Row]:
+def _stand_ins_of(space: CombinationSpace, row: Row, known: Mapping[str, tuple[str, ...]]) -> list[Row]:
     """Returns one row for each set of values whose replacement helps, where no part of the set helps by itself."""
     made: dict[tuple[int, ...], Row] = {}
     places = _blamed(space, row, known)
@@ -42,13 +42,13 @@ def _stand_ins_of(space: Space, row: Row, known: Mapping[str, tuple[str, ...]]) 
     return list(made.values())
 
 
-def _best(space: Space, row: Row, places: Sequence[int], known: Mapping[str, tuple[str, ...]]) -> Row | None:
+def _best(space: CombinationSpace, row: Row, places: Sequence[int], known: Mapping[str, tuple[str, ...]]) -> Row | None:
     """Chooses among the valid rows by a hash, so that the values spread whichever others there are."""
     valid = [other for other in _replaced(row, places, known) if not space.why_not(other)[1]]
     return max(valid, key=lambda other: (zlib.crc32("\0".join((*row, *other)).encode()), other), default=None)
 
 
-def _blamed(space: Space, row: Row, known: Mapping[str, tuple[str, ...]]) -> tuple[int, ...]:
+def _blamed(space: CombinationSpace, row: Row, known: Mapping[str, tuple[str, ...]]) -> tuple[int, ...]:
     """Returns the places of the axes whose rules the row breaks, or breaks once one of them is replaced."""
     lacking = [rule for rule in space.rules if rule.kind == UNAVAILABLE]
     places: tuple[int, ...] = ()

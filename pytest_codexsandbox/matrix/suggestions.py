@@ -7,7 +7,7 @@ from typing import Final
 LIMIT: Final = 12
 
 
-def known(wrong: str, names: Collection[str], *, limit: int = LIMIT) -> str:
+def did_you_mean(wrong: str, names: Collection[str], *, limit: int = LIMIT) -> str:
     """`did you mean 'local'? known: local, releases`."""
     ordered = sorted(set(names))
     near = get_close_matches(wrong, ordered, n=3, cutoff=0.5) or _of_near_topic(wrong, ordered)

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.matrix.suggestions import known
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 
 T = TypeVar("T")
 _PARSER_PLACE = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
@@ -46,14 +46,14 @@ def read(path: Path) -> TomlFile:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise WrongInput(f"cannot read {path}", why=str(error)) from error
+        raise InputError(f"cannot read {path}", why=str(error)) from error
     try:
         return TomlFile(path=path, text=text, data=tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise _broken(path, text, str(error)) from error
 
 
-def _broken(path: Path, text: str, message: str) -> WrongInput:
+def _broken(path: Path, text: str, message: str) -> InputError:
     found = _PARSER_PLACE.search(message)
     lines = text.splitlines() or [""]
     line = int(found["line"]) if found and found["line"] else len(lines)
@@ -61,7 +61,7 @@ def _broken(path: Path, text: str, message: str) -> WrongInput:
     key = _key_at(lines, line)
     where = f"{path}:{line}:{column}" + (f" (key {key})" if key else "")
     why = message[: found.start()] if found else message
-    return WrongInput("the TOML is broken", where=where, why=why, next_step=f"look at: {lines[line - 1].strip()[:80]}")
+    return InputError("the TOML is broken", where=where, why=why, next_step=f"look at: {lines[line - 1].strip()[:80]}")
 
 
 def _key_at(lines: list[str], line: int) -> str:
@@ -80,7 +80,7 @@ def convert(file: TomlFile, kind: type[T]) -> T:
         raise _misfit(file, kind, str(error)) from error
 
 
-def _misfit(file: TomlFile, kind: type[Any], message: str) -> WrongInput:
+def _misfit(file: TomlFile, kind: type[Any], message: str) -> InputError:
     found = _VALIDATOR_PLACE.search(message)
     steps = list(_STEP.finditer(found["path"])) if found else []
     keys = [step["key"] for step in steps if step["key"]]
@@ -93,8 +93,8 @@ def _misfit(file: TomlFile, kind: type[Any], message: str) -> WrongInput:
     where = file.place(key, table=table, index=indices[0] if indices else 0)
     why = "the file was read strictly: no unknown keys, no other types"
     if field and not missing:
-        why = known(field["field"], _keys(kind, [step["key"] or "" for step in steps]))
-    return WrongInput(_lower(what), where=where, why=why)
+        why = did_you_mean(field["field"], _keys(kind, [step["key"] or "" for step in steps]))
+    return InputError(_lower(what), where=where, why=why)
 
 
 def _keys(kind: type[Any], steps: Sequence[str]) -> tuple[str, ...]:

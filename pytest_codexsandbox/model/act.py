@@ -52,7 +52,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     copies: int = 1  # started at once
 
 
-class DoneAct(msgspec.Struct, frozen=True, kw_only=True):
+class ActResult(msgspec.Struct, frozen=True, kw_only=True):
     """What the probe says that it did: errno and object, never prose."""
 
     act: str
@@ -64,7 +64,7 @@ class DoneAct(msgspec.Struct, frozen=True, kw_only=True):
     ms: float = 0.0
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
+class PathState(msgspec.Struct, frozen=True, kw_only=True):
     """What a path is, seen from outside without following links."""
 
     path: str  # the placeholder form: the same text in every run
@@ -78,5 +78,5 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()  # of a folder: at most 200, sorted
     error: str = ""
 
-    def same_as(self, other: "Look") -> bool:
+    def same_as(self, other: "PathState") -> bool:
         return (self.kind, self.size, self.sha256, self.link) == (other.kind, other.size, other.sha256, other.link)

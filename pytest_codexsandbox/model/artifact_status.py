@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Stock(msgspec.Struct, frozen=True, kw_only=True):
+class ArtifactStatus(msgspec.Struct, frozen=True, kw_only=True):
     kind: str  # `image`, `bubblewrap`
     name: str
     ready: bool

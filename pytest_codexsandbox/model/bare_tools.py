@@ -8,7 +8,7 @@ DIRECTLY: Final = "Asked directly, this environment "  # how the sentence begins
 HELD: Final = "ok"  # what stands in a fact where the program ended as it should
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class ToolAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """One command, and the cause that its words are known by."""
 
     name: str
@@ -23,6 +23,6 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
         return self.said == HELD
 
 
-class Alone(msgspec.Struct, frozen=True, kw_only=True):
-    tried: tuple[Tried, ...]
+class BareToolResults(msgspec.Struct, frozen=True, kw_only=True):
+    tried: tuple[ToolAttempt, ...]
     asked: str = ""  # one sentence: what it refused when it was asked directly; "" where nobody asked

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.model.observation import Link, Reading
+from pytest_codexsandbox.model.observation import Link, ProcReading
 
 BLOCKED_BY: Final = "bwrap-as-asked"  # what `blocked_by` of a record says where another one was used
 _SHELLS: Final = ("sh", "bash", "dash", "ash", "zsh")
@@ -41,13 +41,13 @@ class BwrapUsed(msgspec.Struct, frozen=True, kw_only=True):
                 return "none"
 
 
-def links_of(readings: Sequence[Reading]) -> tuple[Link, ...]:
+def links_of(readings: Sequence[ProcReading]) -> tuple[Link, ...]:
     """The bubblewraps between Codex and the probe, in their order."""
     links = (link for reading in readings for link in reading.chain)
     return tuple(link for link in links if link.name == "bwrap" or link.exe.rpartition("/")[2] == "bwrap")
 
 
-def strangers_of(readings: Sequence[Reading]) -> tuple[Link, ...]:
+def strangers_of(readings: Sequence[ProcReading]) -> tuple[Link, ...]:
     """Where a sandbox has mounts of its own: what stands between Codex and the command and is no part of Codex. It
     is a bubblewrap by whatever name (a wrapper's `bwrap.real`), and none that Codex has compiled in."""
     return tuple(link for reading in readings if _has_own_mounts(reading) for link in _strangers(reading.chain))
@@ -65,7 +65,7 @@ def _is_codex(link: Link) -> bool:
     return link.name.startswith("codex") or link.exe.rpartition("/")[2].startswith("codex")
 
 
-def used(readings: Sequence[Reading], facts: Mapping[str, Any] | None = None) -> BwrapUsed | None:
+def used(readings: Sequence[ProcReading], facts: Mapping[str, Any] | None = None) -> BwrapUsed | None:
     """None where nobody could look. `facts`: of the environment, for the version."""
     if not readings:
         return None
@@ -85,7 +85,7 @@ def used(readings: Sequence[Reading], facts: Mapping[str, Any] | None = None) ->
     )  # fmt: skip
 
 
-def another(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
+def unexpected_bwrap(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
     """`asked for 0.4.1, used …` where the sandbox was set up by another one than asked for; else ""."""
     asked = facts.get("bwrap_asked") or {}
     if found is None or found.kind == "none" or not asked or asked.get("free"):
@@ -97,7 +97,7 @@ def another(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
     return "" if as_asked else f"asked for {_name(asked)}, used {found.told}"
 
 
-def without_say(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
+def bwrap_not_used(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
     """Why a release of bubblewrap that was asked for means nothing to this Codex; else ""."""
     asked = facts.get("bwrap_asked") or {}
     if found is None or found.kind != "none" or asked.get("source") not in ("static", "wheel"):
@@ -110,6 +110,6 @@ def _name(asked: Mapping[str, Any]) -> str:
     return f"{name} ({version})" if asked.get("source") == "distro" and version else f"bubblewrap {name}"
 
 
-def _has_own_mounts(reading: Reading) -> bool:
+def _has_own_mounts(reading: ProcReading) -> bool:
     inside, outside = reading.namespaces.get("mnt", ""), reading.hand_namespaces.get("mnt", "")
     return bool(inside and outside) and inside != outside

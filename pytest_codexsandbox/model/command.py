@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from pytest_codexsandbox.model.observation import Reading
+from pytest_codexsandbox.model.observation import ProcReading
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""  # said in the error when it takes too long: "the battery of workspace-write"
 
 
-class Finished(msgspec.Struct, frozen=True, kw_only=True):
+class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     ended: Literal["exit", "signal", "timeout", "not-started", "lost"]
     exit: int = 0  # the code, when ended == "exit"
     signal: int = 0
@@ -31,7 +31,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     stdout_total: int = 0  # bytes printed, also past the limit
     seconds: float = 0.0
     error: str = ""  # why it was not started or lost
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ProcReading, ...] = ()
     oom_kills: int = 0  # processes that the kernel ended meanwhile because the environment's memory was full
     refused_processes: int = 0  # and those that it did not let begin, because there may be no more
     room: int = -1  # bytes free where it ran or in /tmp, the less of both, when it had ended; -1: not known

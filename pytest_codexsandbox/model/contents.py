@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.model.journal_lines import Line, StoryLine
-from pytest_codexsandbox.model.story_log import Told, ToldFile, ToldRun
+from pytest_codexsandbox.model.story_log import LoggedFile, LoggedRun, Told
 
 PLACES: Final = ("@CODEX_HOME@", "@WORKSPACE@/.codex", "@HOME@/.codex")
 OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0"  # links to itself that Codex makes at a call: no tool's work, no litter
@@ -42,7 +42,7 @@ class Writer:
         runs = tuple(self._run(run, texts, lists) for run in line.runs)
         return msgspec.structs.replace(line, before=before, runs=runs, texts=texts, lists=lists)
 
-    def _run(self, run: ToldRun, texts: dict[str, str], lists: dict[str, Told]) -> ToldRun:
+    def _run(self, run: LoggedRun, texts: dict[str, str], lists: dict[str, Told]) -> LoggedRun:
         changed = self._taken(run.changed, texts)
         others = {path: file for path, file in changed.items() if not is_configuration(path)}
         if len(others) <= LISTED:
@@ -69,7 +69,7 @@ class Writer:
     def _taken(self, files: Told, texts: dict[str, str]) -> Told:
         return {path: self._without(path, file, texts) for path, file in files.items()}
 
-    def _without(self, path: str, file: ToldFile, texts: dict[str, str]) -> ToldFile:
+    def _without(self, path: str, file: LoggedFile, texts: dict[str, str]) -> LoggedFile:
         if not file.sha256 or not file.text:
             return file
         text = file.text if is_configuration(path) else file.text[: min(EACH, MOST - self._texts)]
@@ -95,9 +95,9 @@ def whole(stories: Iterable[StoryLine]) -> tuple[StoryLine, ...]:
     texts: dict[str, str] = {}
     for digest, text in (pair for line in every for pair in line.texts.items()):
         texts[digest] = max(texts.get(digest, ""), text, key=len)  # one worker may have written less of it
-    files: dict[ToldFile, ToldFile] = {}
+    files: dict[LoggedFile, LoggedFile] = {}
 
-    def filled(file: ToldFile) -> ToldFile:
+    def filled(file: LoggedFile) -> LoggedFile:
         if file.text or file.sha256 not in texts:
             return file
         return files.setdefault(file, msgspec.structs.replace(file, text=texts[file.sha256]))
@@ -106,8 +106,8 @@ def whole(stories: Iterable[StoryLine]) -> tuple[StoryLine, ...]:
     return tuple(_whole(line, lists, filled) for line in every)
 
 
-def _whole(line: StoryLine, lists: Mapping[str, Told], filled: Callable[[ToldFile], ToldFile]) -> StoryLine:
-    def run(one: ToldRun) -> ToldRun:
+def _whole(line: StoryLine, lists: Mapping[str, Told], filled: Callable[[LoggedFile], LoggedFile]) -> StoryLine:
+    def run(one: LoggedRun) -> LoggedRun:
         told = {**_of_all(one.changed, filled), **lists.get(one.listed, {})}
         left = "" if one.listed in lists else one.listed  # the line that carried it may be lost
         return msgspec.structs.replace(one, changed=dict(sorted(told.items())), listed=left)
@@ -116,5 +116,5 @@ def _whole(line: StoryLine, lists: Mapping[str, Told], filled: Callable[[ToldFil
     return msgspec.structs.replace(line, before=_of_all(line.before, filled), runs=runs, texts={}, lists={})
 
 
-def _of_all(told: Told, filled: Callable[[ToldFile], ToldFile]) -> Told:
+def _of_all(told: Told, filled: Callable[[LoggedFile], LoggedFile]) -> Told:
     return {path: filled(file) for path, file in told.items()}

@@ -16,7 +16,7 @@ PARTS: Final[tuple[Part, ...]] = get_args(Part)  # of a policy, that a generator
 ROW: Final = "row-"  # how the cases of a declaration's own decision matrix are called
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """What a generator is asked for, before there is any folder: the part of a request that a plan knows."""
 
     roots: tuple[str, ...] = ()  # beside the workspace, as placeholders
@@ -49,7 +49,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, str] = {}
 
 
-class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExpectedPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The policy that shall be in force afterwards. What is left out is what was wished for."""
 
     sandbox: Mode = ""
@@ -66,12 +66,12 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.keeps if isinstance(self.keeps, tuple) else PARTS if self.keeps else ()
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DecisionRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A row of the author's decision matrix. `when`: platform, version (a range), network (on|off|unsaid), roots
     (some|none), and capabilities by name (yes|no). The first row that fits decides."""
 
     when: dict[str, str] = {}
-    expect: Expect = Expect()
+    expect: ExpectedPolicy = ExpectedPolicy()
     why: str = ""
 
 
@@ -102,7 +102,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     env: dict[str, str] = {}  # added to its environment; placeholders are filled
     setup: dict[str, str] = {}  # files that it needs: placeholder path → text
     installed: tuple[str, ...] = ()  # folders of the tool's own, bound read-only
-    semantics: tuple[Row, ...] = ()
+    semantics: tuple[DecisionRow, ...] = ()
     migrates_from: tuple[str, ...] = ()  # names of generators whose files it takes over
     offline: bool = True  # whether it can be run without a network at all
     keeps: tuple[str, ...] = ()  # files of its own beside the configuration: placeholder paths, with * and **
@@ -134,7 +134,7 @@ Files = dict[str, FileState]
 """Placeholder path → what is there. Folders are in it, the private folders themselves are not."""
 
 
-class Launch(msgspec.Struct, frozen=True, kw_only=True):
+class CodexLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """How a generator started `codex`, as a stub first on PATH recorded it."""
 
     argv: tuple[str, ...]  # without the program itself
@@ -143,7 +143,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     work: bool | None = None  # False: it asked or changed something, and the real Codex answered; None: not recorded
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratorRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a generator."""
 
     ended: Literal["exit", "signal", "timeout", "not-started"]
@@ -159,7 +159,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     unset: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     told: bool = False  # it gave a result of its own; else all of this is derived
-    launches: tuple[Launch, ...] = ()
+    launches: tuple[CodexLaunch, ...] = ()
     files: Files = {}  # after the run
     strayed: tuple[str, ...] = ()  # what it tried to write or reach outside its folders, and did not
     survivors: tuple[str, ...] = ()  # its processes that outlived it and were ended
@@ -180,28 +180,30 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     folder_mode: int = 0o755  # of CODEX_HOME
     link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"] = ""
     files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile; `…/` is a folder
-    wish: Wish | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
+    wish: Intent | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
     ordinary: bool = False  # as everybody has one: a generator that declines here declines its work
     voids: str = ""  # why the user's own words may keep a policy from being in force, "" where they cannot
     notes: str = ""
 
 
-class Story(msgspec.Struct, frozen=True, kw_only=True):
+class CaseRun(msgspec.Struct, frozen=True, kw_only=True):
     """A generator and a case: all that happened, in order, on the same files."""
 
     generator: str
     case: Case
-    wish: Wish
+    wish: Intent
     before: Files
-    runs: tuple[Outcome, ...]  # three of them, unless one did not end, or a published tool's second one changed nothing
+    runs: tuple[
+        GeneratorRun, ...
+    ]  # three of them, unless one did not end, or a published tool's second one changed nothing
     world: dict[str, str] = {}  # placeholder name → real path
     confined: str = ""  # by what; "" it was not
     alone: bytes | None = None  # what it writes for this wish where there is no file; None: nobody has looked
-    row: Row | None = None  # of its decision matrix, that fits; None: what was wished for is what must be
+    row: DecisionRow | None = None  # of its decision matrix, that fits; None: what was wished for is what must be
     installed: tuple[str, ...] = ()  # names that are there after a run where there was nothing; folders end in `/`
 
     @property
-    def first(self) -> Outcome:
+    def first(self) -> GeneratorRun:
         return self.runs[0]
 
 
@@ -238,14 +240,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = True  # a process that was started after the file was written
 
 
-def expected(declaration: Declaration, wish: Wish, row: Row | None) -> Expect:
+def expected(declaration: Declaration, wish: Intent, row: DecisionRow | None) -> ExpectedPolicy:
     """What shall be in force: the row's word, and where it is silent the wish's. Of a part that is kept it is what
     holds without a file of the user's."""
-    asked = row.expect if row else Expect()
+    asked = row.expect if row else ExpectedPolicy()
     wish = msgspec.structs.replace(wish, **{part: value for part, value in _UNSAID.items() if part in asked.kept})
     sandbox: Mode = asked.sandbox or "workspace-write"
     writes = sandbox == "workspace-write"
-    return Expect(
+    return ExpectedPolicy(
         sandbox=sandbox,
         network=asked.network if asked.network is not None else True if sandbox == FREE else wish.network,
         roots=asked.roots if asked.roots is not None else (wish.roots if writes else ()),
@@ -262,30 +264,30 @@ def is_row(case: str) -> bool:
     return case.startswith(ROW) and case.removeprefix(ROW).isdecimal()
 
 
-def is_silent(declaration: Declaration, wish: Wish, row: Row | None) -> bool:
+def is_silent(declaration: Declaration, wish: Intent, row: DecisionRow | None) -> bool:
     """Whether nothing is promised for this platform: a declaration that names none speaks of this one alone, unless a
     row does."""
     named = declaration.platforms != Declaration().platforms or (row is not None and row.expect.refuses)
     return not named and _is_elsewhere(declaration, wish, row)
 
 
-def _is_elsewhere(declaration: Declaration, wish: Wish, row: Row | None) -> bool:
+def _is_elsewhere(declaration: Declaration, wish: Intent, row: DecisionRow | None) -> bool:
     """A row that names the platform says itself what is to be there."""
     return wish.platform not in declaration.platforms and not (row and "platform" in row.when)
 
 
-class Laid(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that was written by a generator, to be laid into the world of a call."""
 
     content: bytes
     mode: int = 0o644
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratedConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a door is given instead of a policy's own overrides. Paths are those of the call's world everywhere but in
     the keys of `files`."""
 
-    files: dict[str, Laid] = {}  # placeholder path → what lies there before Codex starts
+    files: dict[str, GeneratedFile] = {}  # placeholder path → what lies there before Codex starts
     argv: tuple[str, ...] = ()  # behind the subcommand
     env: dict[str, str] = {}
     unset: tuple[str, ...] = ()

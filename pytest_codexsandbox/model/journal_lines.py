@@ -10,12 +10,12 @@ import msgspec
 
 from pytest_codexsandbox.model.bwrap_used import BwrapUsed
 from pytest_codexsandbox.model.coverage import Coverage
-from pytest_codexsandbox.model.generator import Claim, Wish
+from pytest_codexsandbox.model.generator import Claim, Intent
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
+from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.promise import Kind, Severity
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.story_log import Told, ToldRun
+from pytest_codexsandbox.model.story_log import LoggedRun, Told
 
 SCHEMA: Final = 1
 
@@ -82,7 +82,7 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     promises: tuple[PromiseRow, ...]
     keys: tuple[Key, ...]
     not_applicable: dict[str, str] = {}  # str(key) → why data rules it out
-    not_planned: tuple[PlannedNothing, ...] = ()
+    not_planned: tuple[NotPlanned, ...] = ()
     coverage: Coverage | None = None  # where cells were picked by pairs
     cases: tuple[CaseRow, ...] = ()  # the whole corpus, whatever of it the keys ask for
     generators: tuple[GeneratorRow, ...] = ()
@@ -130,9 +130,9 @@ class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag
     cell: str
     generator: str
     case: str
-    wish: Wish
+    wish: Intent
     before: Told
-    runs: tuple[ToldRun, ...]
+    runs: tuple[LoggedRun, ...]
     confined: str = ""  # by what; "" it was not
     texts: dict[str, str] = {}  # sha256 → text, of files that no earlier line of this worker has (model.contents)
     lists: dict[str, Told] = {}  # digest → files, of lists that no earlier line has

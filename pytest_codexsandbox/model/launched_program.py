@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from pytest_codexsandbox.model.observation import Reading
+from pytest_codexsandbox.model.observation import ProcReading
 
 
-def program_of(readings: Sequence[Reading]) -> tuple[str, int] | None:
+def program_of(readings: Sequence[ProcReading]) -> tuple[str, int] | None:
     """Path and inode of the outermost Codex between the call and its probe; None where nobody saw one. What only has
     its name (a script runs as its interpreter) is none."""
     links = (link for reading in readings for link in reading.chain)

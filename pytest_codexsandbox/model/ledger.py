@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.bare_tools import Alone
+from pytest_codexsandbox.model.bare_tools import BareToolResults
 from pytest_codexsandbox.model.journal_lines import (
     CallLine,
     ClaimLine,
@@ -32,7 +32,7 @@ STRICT_WORDS: Final = {
 }
 
 
-class Journal(msgspec.Struct, frozen=True, kw_only=True):
+class ReadJournal(msgspec.Struct, frozen=True, kw_only=True):
     run: RunLine
     plan: PlanLine
     environments: tuple[EnvironmentLine, ...] = ()
@@ -43,7 +43,9 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[Record, ...] = ()  # every attempt, in the order written
     end: EndLine | None = None
     torn: str = ""  # what was wrong with the last line, when the run died while it wrote
-    alone: dict[str, Alone] = {}  # EnvironmentSpec.id → what it is without Codex; no line: made of the facts (explain)
+    alone: dict[
+        str, BareToolResults
+    ] = {}  # EnvironmentSpec.id → what it is without Codex; no line: made of the facts (explain)
 
     def states(self) -> dict[Key, Record]:
         """One record for each planned key: the worst attempt; without any, what data knew of it, else `broken`."""

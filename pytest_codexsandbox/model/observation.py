@@ -4,14 +4,14 @@ from typing import Literal
 
 import msgspec
 
-from pytest_codexsandbox.model.act import DoneAct, Given, Look
+from pytest_codexsandbox.model.act import ActResult, Given, PathState
 from pytest_codexsandbox.model.world import World
 
 
-class Survey(msgspec.Struct, frozen=True, kw_only=True):
+class OutsideView(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to be seen after a call, from outside."""
 
-    looks: dict[str, Look]
+    looks: dict[str, PathState]
     arrivals: dict[str, tuple[str, ...]]  # token → the rigs that it reached
     litter: tuple[str, ...]
 
@@ -27,7 +27,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     inode: int = 0
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class ProcReading(msgspec.Struct, frozen=True, kw_only=True):
     """The probe as the kernel shows it to the hand, while the probe waits; and the hand itself, at that moment."""
 
     pid: int
@@ -66,11 +66,11 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     lacked: str = ""  # what the environment ran out of (memory, disk): how such a call ended is no finding
     ready: bool = False  # the probe said that it runs
     finished: bool = False  # the probe said that it did all that it was asked
-    rows: dict[str, DoneAct] = {}
-    before: dict[str, Look] = {}
-    after: dict[str, Look] = {}
+    rows: dict[str, ActResult] = {}
+    before: dict[str, PathState] = {}
+    after: dict[str, PathState] = {}
     arrivals: tuple[str, ...] = ()  # what reached the rigs outside
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ProcReading, ...] = ()
     survivors: tuple[str, ...] = ()
     litter: tuple[str, ...] = ()  # new names in workspace, roots, outside, home and /tmp that no act explains
     searched: tuple[str, ...] = ()  # of base.SEARCHED the places where the search for it found what was put there

@@ -5,7 +5,7 @@ import msgspec
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.journal_lines import CaseRow, GeneratorRow
-from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
+from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.promise import Promise
 
 
@@ -15,7 +15,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     promises: tuple[Promise, ...]
     keys: tuple[Key, ...]  # sorted as they will run: cell, door, policy, then the scenario's order
     not_applicable: dict[str, str] = {}  # str(key) → reason, known from data before anything starts
-    not_planned: tuple[PlannedNothing, ...] = ()
+    not_planned: tuple[NotPlanned, ...] = ()
     coverage: Coverage | None = None  # where cells were picked by pairs
     cases: tuple[CaseRow, ...] = ()  # of the corpus, and
     generators: tuple[GeneratorRow, ...] = ()  # what was asked for: both told to whoever reads the journal

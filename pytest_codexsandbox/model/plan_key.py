@@ -15,7 +15,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, order=True):
         return f"{self.promise}{case} · {self.cell} · {self.door} · {self.policy}"
 
 
-class PlannedNothing(msgspec.Struct, frozen=True, kw_only=True):
+class NotPlanned(msgspec.Struct, frozen=True, kw_only=True):
     """A name that was asked for and is not in the plan, and why."""
 
     what: str

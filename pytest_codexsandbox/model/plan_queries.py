@@ -8,7 +8,7 @@ Kind = Literal["engine", "registry", "image", "archive", "sources"]
 Yes = Literal["yes", "no", "unknown"]
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class PlanQuery(msgspec.Struct, frozen=True, kw_only=True):
     """`unknown`: nobody answered who would know."""
 
     kind: Kind

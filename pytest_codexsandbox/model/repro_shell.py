@@ -8,7 +8,7 @@ FILES: Final = "@FILES@"  # in a word: the folder that the files were written to
 NETWORK: Final = "@NETWORK@"  # a word: the name of a network without a way out, made for this one visit
 
 
-class Entrance(msgspec.Struct, frozen=True, kw_only=True):
+class ReproShell(msgspec.Struct, frozen=True, kw_only=True):
     """A container: what `docker create` is told, and what must be there before and after it."""
 
     image: str

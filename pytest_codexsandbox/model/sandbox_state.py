@@ -8,7 +8,7 @@ from pytest_codexsandbox.model.bwrap_used import BwrapUsed
 from pytest_codexsandbox.model.record import Diagnosis
 
 
-class Started(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxState(msgspec.Struct, frozen=True, kw_only=True):
     """`on` needs a refusal in behaviour AND a mark of the kernel that the hand does not carry, at the same moment."""
 
     state: Literal["on", "off", "failed", "unknown"]

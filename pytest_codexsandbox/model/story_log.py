@@ -7,14 +7,14 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from pytest_codexsandbox.model.generator import Files, FileState, Launch, Outcome, Story
+from pytest_codexsandbox.model.generator import CaseRun, CodexLaunch, Files, FileState, GeneratorRun
 
 T = TypeVar("T", bound=msgspec.Struct)
 SHOWN: Final = 16 * 1024  # characters of a file
 SAID: Final = 4 * 1024  # characters of a stream
 
 
-class ToldFile(msgspec.Struct, frozen=True, kw_only=True):
+class LoggedFile(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     size: int = 0
     sha256: str = ""
@@ -24,11 +24,11 @@ class ToldFile(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""  # latin-1, bounded
 
 
-Told = dict[str, ToldFile]
+Told = dict[str, LoggedFile]
 """Placeholder path → what is there."""
 
 
-class ToldRun(msgspec.Struct, frozen=True, kw_only=True):
+class LoggedRun(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     code: int
     seconds: float
@@ -41,7 +41,7 @@ class ToldRun(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     unset: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    launches: tuple[Launch, ...] = ()
+    launches: tuple[CodexLaunch, ...] = ()
     strayed: tuple[str, ...] = ()
     survivors: tuple[str, ...] = ()
     changed: Told = {}  # against what was there before this run
@@ -72,20 +72,20 @@ def without_paths(value: Any, world: Mapping[str, str]) -> Any:
     return told(value)
 
 
-def told_files(files: Files) -> dict[str, ToldFile]:
+def told_files(files: Files) -> dict[str, LoggedFile]:
     return {path: _file(state) for path, state in files.items() if state.kind != "dir"}
 
 
-def told_runs(story: Story) -> tuple[ToldRun, ...]:
+def told_runs(story: CaseRun) -> tuple[LoggedRun, ...]:
     befores = (story.before, *(run.files for run in story.runs))
     return tuple(_run(run, before) for run, before in zip(story.runs, befores, strict=False))
 
 
-def _run(run: Outcome, before: Files) -> ToldRun:
+def _run(run: GeneratorRun, before: Files) -> LoggedRun:
     paths = sorted({*run.files, *before})
     missing = FileState(kind="missing")
     changed = {path: run.files.get(path, missing) for path in paths if run.files.get(path) != before.get(path)}
-    return ToldRun(
+    return LoggedRun(
         ended=run.ended, code=run.code, seconds=run.seconds, stdout=run.stdout[:SAID], stderr=run.stderr[:SAID],
         error=run.error, refused=run.refused, reason=run.reason, argv=run.argv, env=run.env, unset=run.unset,
         warnings=run.warnings, launches=run.launches, strayed=run.strayed, survivors=run.survivors,
@@ -93,8 +93,8 @@ def _run(run: Outcome, before: Files) -> ToldRun:
     )  # fmt: skip
 
 
-def _file(state: FileState) -> ToldFile:
-    return ToldFile(
+def _file(state: FileState) -> LoggedFile:
+    return LoggedFile(
         kind=state.kind, size=state.size, mode=state.mode, links=state.links, target=state.target,
         sha256=state.sha256 or (hashlib.sha256(state.content).hexdigest() if state.kind == "file" else ""),
         text=state.content[:SHOWN].decode("latin-1"),

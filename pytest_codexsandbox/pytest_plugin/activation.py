@@ -6,13 +6,13 @@ from typing import Any, Final
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.pytest_plugin.collection import Collection
+from pytest_codexsandbox.pytest_plugin.collection import Collector
 from pytest_codexsandbox.pytest_plugin.controller import Controller
-from pytest_codexsandbox.pytest_plugin.prefetch import Changing
-from pytest_codexsandbox.pytest_plugin.recorder import Recording
-from pytest_codexsandbox.pytest_plugin.run import of
-from pytest_codexsandbox.pytest_plugin.terminal_filter import Quiet
-from pytest_codexsandbox.system.signals import end_politely
+from pytest_codexsandbox.pytest_plugin.prefetch import Prefetcher
+from pytest_codexsandbox.pytest_plugin.recorder import Recorder
+from pytest_codexsandbox.pytest_plugin.run import get_run
+from pytest_codexsandbox.pytest_plugin.terminal_filter import TerminalFilter
+from pytest_codexsandbox.system.signals import sigterm_as_interrupt
 
 CONTROLLER: Final = "codexsandbox-controller"
 QUIET: Final = "codexsandbox-quiet"
@@ -23,7 +23,7 @@ EXIT_STATUS: Final = "codexsandbox-exit-status"
 
 def activate(config: pytest.Config, collection: str) -> None:
     try:
-        run = of(config)
+        run = get_run(config)
     except CodexSandboxError as fault:
         raise pytest.UsageError(str(fault)) from None
     manager = config.pluginmanager
@@ -41,17 +41,17 @@ def activate(config: pytest.Config, collection: str) -> None:
         _select_as_typed(config)
     if not run.is_worker:
         _register(manager, Controller(config), CONTROLLER)
-        _register(manager, Quiet(), QUIET)
-        end_politely()
+        _register(manager, TerminalFilter(), QUIET)
+        sigterm_as_interrupt()
     if run.is_worker or not _distributes(config):
-        _register(manager, Collection(config), collection)
-        _register(manager, Recording(config), RECORDING)
-        _register(manager, Changing(config), CHANGING)
+        _register(manager, Collector(config), collection)
+        _register(manager, Recorder(config), RECORDING)
+        _register(manager, Prefetcher(config), CHANGING)
 
 
 def activate_late(node: Any, folder: Path, collection: str) -> None:
     """The first worker has collected tests that ask for our fixtures: from here on somebody keeps the journal."""
-    of(node.config).adopt(folder)
+    get_run(node.config).adopt(folder)
     activate(node.config, collection)
     controller: Any = node.config.pluginmanager.getplugin(CONTROLLER)
     controller.pytest_xdist_node_collection_finished(node)  # it was not there when this word went round

@@ -10,23 +10,23 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.api import declared
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness.baseline_checks import STANDING
 from pytest_codexsandbox.harness.user_arguments import policies_of
 from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.matrix.scenario_index import FILES, load
-from pytest_codexsandbox.matrix.select import USER, Names, Sieve, check_user, is_standing
+from pytest_codexsandbox.matrix.select import USER, Names, Selector, check_user, is_standing
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
+from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.policy import NAMED, WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import nameable
 from pytest_codexsandbox.pytest_plugin import deferred_errors
 from pytest_codexsandbox.pytest_plugin.deselection import Deselection
-from pytest_codexsandbox.pytest_plugin.fixture_owner import is_ours, keep_ours
-from pytest_codexsandbox.pytest_plugin.run import Run, of, usage_errors
+from pytest_codexsandbox.pytest_plugin.fixture_owner import is_ours, use_only_our_fixture
+from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run, usage_errors
 from pytest_codexsandbox.pytest_plugin.worker_files import write_plan
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 KEY: Final = pytest.StashKey[Key]()
 ROOT: Final = "codex-scenarios"
@@ -51,12 +51,12 @@ class ScenarioModule(pytest.Module):
         return False
 
 
-class Collection:
+class Collector:
     """Registered in every process that collects."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.run: Run = of(config)
+        self.run: PytestRun = get_run(config)
         self._ours: list[pytest.Item] = []
         self._standing: list[pytest.Item] = []
         self._deselection = Deselection(config)
@@ -74,10 +74,10 @@ class Collection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         found = declared(metafunc.function)
-        with deferred_errors.remembering(self.config):
+        with deferred_errors.deferring(self.config):
             asked = next((name for name in (TRIAL, WRITING) if name in metafunc.fixturenames), "")
             if found is not None and asked and is_shipped(metafunc):
-                keep_ours(metafunc, asked)
+                use_only_our_fixture(metafunc, asked)
                 parametrize(metafunc, asked, self.run.keys_of(found))
             elif TRIAL in metafunc.fixturenames and is_ours(metafunc, TRIAL):
                 raise _not_yours(metafunc.definition.nodeid)
@@ -88,16 +88,16 @@ class Collection:
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> Iterator[None]:
         for item in items:
             mark(item)
-        self._standing = [item for item in items if standing(item)]
+        self._standing = [item for item in items if is_baseline(item)]
         result = yield
-        with deferred_errors.remembering(self.config):
+        with deferred_errors.deferring(self.config):
             self._settle(session, items)
         return result
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Before any plugin can drop it."""
         mark(item)
-        if not standing(item):  # those come and go with the results that they stand for
+        if not is_baseline(item):  # those come and go with the results that they stand for
             self._deselection.see(keys_of([item]))
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
@@ -106,9 +106,9 @@ class Collection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """The last word: what another plugin dropped (`--lf`, a shuffle, a slice) of the standing items comes back."""
-        with deferred_errors.remembering(self.config):
+        with deferred_errors.deferring(self.config):
             self._conclude(session)
-        deferred_errors.say(self.config, session.items)
+        deferred_errors.raise_deferred(self.config, session.items)
 
     # ---- inside
     def _conclude(self, session: pytest.Session) -> None:
@@ -126,7 +126,7 @@ class Collection:
                 write_plan(self.run.folder, self.run.worker, self.run.plan)
 
     def _settle(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        ours = [item for item in items if KEY in item.stash and not standing(item)]
+        ours = [item for item in items if KEY in item.stash and not is_baseline(item)]
         rest = [item for item in items if KEY not in item.stash]
         active = self.run.settings.active
         chosen = [not unwanted(item) and (not active or marked(item)) for item in rest]
@@ -134,11 +134,11 @@ class Collection:
         left_out = [item for item, one in zip(rest, chosen, strict=True) if not one]
         if left_out and not self._ours:
             self.config.hook.pytest_deselected(items=left_out)
-        wanted = {place(item.stash[KEY]) for item in ours}
+        wanted = {key_location(item.stash[KEY]) for item in ours}
         if not ours:  # e.g. -k start: the standing items are what is left
-            wanted = {place(item.stash[KEY]) for item in items if standing(item)}
+            wanted = {key_location(item.stash[KEY]) for item in items if is_baseline(item)}
         self._standing += self._missing(session, wanted)
-        kept = [item for item in self._standing if place(item.stash[KEY]) in wanted]
+        kept = [item for item in self._standing if key_location(item.stash[KEY]) in wanted]
         order = self.run.order()
         self._ours = sorted([*kept, *ours], key=lambda item: order(item.stash[KEY]))
         items[:] = [*self._ours, *others]
@@ -146,14 +146,14 @@ class Collection:
 
     def _missing(self, session: pytest.Session, wanted: set[tuple[str, str, str]]) -> list[pytest.Item]:
         """Standing items that the paths which were given do not hold, or hold in part only."""
-        planned = {key for key in self.run.base_plan().keys if is_standing(key.promise) and place(key) in wanted}
+        planned = {key for key in self.run.base_plan().keys if is_standing(key.promise) and key_location(key) in wanted}
         missing = planned - {item.stash[KEY] for item in self._standing}
         if not missing:
             return []
         # A standing promise without a key in this plan is one item that stands for none (see `parametrize`).
         return [item for item in standing_items(session, self.run.files) if item.stash.get(KEY, None) in missing]
 
-    def _missing_from(self, keys: Iterable[Key]) -> Iterator[PlannedNothing]:
+    def _missing_from(self, keys: Iterable[Key]) -> Iterator[NotPlanned]:
         """With a path, pytest collects what lies there: only that was asked for."""
         wanted = self.run.base_plan().keys if self.run.only_shipped else ()
         return self._deselection.missing(wanted, keys)
@@ -173,7 +173,7 @@ class Collection:
         return why_not_applicable(own, place, platform=sys.platform)
 
     def _plan(self, ours: list[pytest.Item]) -> Plan:
-        keys = tuple(once(item.stash[KEY] for item in ours))
+        keys = tuple(drop_repeated_keys(item.stash[KEY] for item in ours))
         base = self.run.base_plan()
         chosen = {key.promise for key in keys}
         cells = {key.cell for key in keys}
@@ -200,7 +200,7 @@ def scenario_modules(
     session: pytest.Session, topics: tuple[str, ...] = (), *, files: Set[str]
 ) -> Iterator[ScenarioModule]:
     """`files`: those that promise anything in this run."""
-    root = shipped("scenarios")
+    root = data_folder("scenarios")
     for path in sorted(root.rglob(FILES)):
         name = path.relative_to(root).as_posix()
         if str(path) in files and (not topics or name.split("/")[0] in topics):
@@ -242,11 +242,11 @@ def marked(item: pytest.Item) -> bool:
     return item.get_closest_marker(MARKER) is not None
 
 
-def standing(item: pytest.Item) -> bool:
+def is_baseline(item: pytest.Item) -> bool:
     return KEY in item.stash and item.stash[KEY].promise.partition(".")[0] in STANDING
 
 
-def once(keys: Iterable[Key]) -> Iterator[Key]:
+def drop_repeated_keys(keys: Iterable[Key]) -> Iterator[Key]:
     """A shipped scenario that another plugin repeats is one key, and each time an attempt. Two tests of the user's own
     under one key stay an error: nobody knows that they are the same."""
     seen: set[Key] = set()
@@ -256,7 +256,7 @@ def once(keys: Iterable[Key]) -> Iterator[Key]:
         seen.add(key)
 
 
-def place(key: Key) -> tuple[str, str, str]:
+def key_location(key: Key) -> tuple[str, str, str]:
     return key.cell, key.door, key.policy
 
 
@@ -267,12 +267,12 @@ def parametrize(metafunc: pytest.Metafunc, name: str, keys: list[Key]) -> None:
 
 
 def is_shipped(metafunc: pytest.Metafunc) -> bool:
-    return metafunc.definition.path.resolve().is_relative_to(shipped("scenarios").resolve())
+    return metafunc.definition.path.resolve().is_relative_to(data_folder("scenarios").resolve())
 
 
-def _not_yours(test: str) -> WrongInput:
+def _not_yours(test: str) -> InputError:
     """Whatever it declares, be it the id of a shipped promise: it is none of those that are planned."""
-    return WrongInput(
+    return InputError(
         "`trial` is for the promises that are shipped", where=test, why="what your own test declares is in no plan",
         next_step="take `codex_sandbox`: it runs your commands",
     )  # fmt: skip
@@ -286,7 +286,7 @@ def key_id(key: Key) -> str:
     return "-".join(word for word in (key.cell, key.door, key.policy, key.case) if word)
 
 
-def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
+def user_keys(run: PytestRun, metafunc: pytest.Metafunc) -> Iterable[Key]:
     """A user's own test: a promise named by its node id, under the policies that its marker names."""
     marker = next(iter(metafunc.definition.iter_markers(MARKER)), None)
     policies = (
@@ -299,7 +299,7 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
     )  # fmt: skip
     twin = run.user_promises.setdefault(promise.id, promise)
     if twin.source != promise.source:
-        raise WrongInput(
+        raise InputError(
             f"two tests of yours would both be called {promise.id}", where=f"{twin.source} and {promise.source}",
             why="their results could not be told apart", next_step="give one of them another name",
         )  # fmt: skip
@@ -307,7 +307,7 @@ def user_keys(run: Run, metafunc: pytest.Metafunc) -> Iterable[Key]:
         cells=tuple(cell.id for cell in run.cells), promises=(*run.promises, promise.id), policies=tuple(NAMED),
         doors=tuple(dict.fromkeys((*run.matrix.doors, DOOR))),
     )  # fmt: skip
-    sieve = Sieve(run.selection, names)
+    sieve = Selector(run.selection, names)
     for cell in run.cells:
         for door, policy in run.sides_of(cell, DOOR, policies):
             if not sieve.why_not(cell=cell.id, door=door, policy=policy, promise=promise.id):

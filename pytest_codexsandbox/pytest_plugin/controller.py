@@ -15,17 +15,16 @@ import pytest
 from pytest_codexsandbox import __version__
 from pytest_codexsandbox.environments.host_facts import boot_id
 from pytest_codexsandbox.environments.run_dirs import claim, remove_owned
-from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
+from pytest_codexsandbox.errors import HarnessError, InputError, Unavailable
 from pytest_codexsandbox.harness import exit_code, feasibility
-from pytest_codexsandbox.harness.durations import Times
-from pytest_codexsandbox.journal.store import Journal
+from pytest_codexsandbox.harness.durations import CellTimer
+from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.combinations import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.plan import as_line
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.journal_lines import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
-from pytest_codexsandbox.model.ledger import Journal as ReadJournal
-from pytest_codexsandbox.model.ledger import count, settle
+from pytest_codexsandbox.model.ledger import ReadJournal, count, settle
 from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
@@ -33,16 +32,16 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED
 from pytest_codexsandbox.pytest_plugin import preparation, report_payload
 from pytest_codexsandbox.pytest_plugin.deselection import DESELECTED
-from pytest_codexsandbox.pytest_plugin.hook_calls import Onlookers
+from pytest_codexsandbox.pytest_plugin.hook_calls import RecordHook
 from pytest_codexsandbox.pytest_plugin.journal_readback import read_back, result_files
-from pytest_codexsandbox.pytest_plugin.run import FOLDER, KNOWN, of, usage_errors
+from pytest_codexsandbox.pytest_plugin.run import FOLDER, KNOWN, get_run, usage_errors
 from pytest_codexsandbox.pytest_plugin.terminal_filter import count_as_failed
-from pytest_codexsandbox.pytest_plugin.terminal_messages import tell, tell_last
-from pytest_codexsandbox.pytest_plugin.work_units import Owners
+from pytest_codexsandbox.pytest_plugin.terminal_messages import notify, tell_last
+from pytest_codexsandbox.pytest_plugin.work_units import WorkUnitIndex
 from pytest_codexsandbox.pytest_plugin.worker_files import read_leaks, read_plan, remove_stop, write_stop
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
-from pytest_codexsandbox.reports.writer import Written, reports
+from pytest_codexsandbox.reports.writer import WrittenReport, reports
 from pytest_codexsandbox.system.signals import undisturbed
 
 if TYPE_CHECKING:
@@ -53,9 +52,9 @@ _NOTHING: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 class Controller:
     def __init__(self, config: pytest.Config) -> None:
-        self.config, self.run = config, of(config)
+        self.config, self.run = config, get_run(config)
         self.began = time.monotonic()
-        self.journal: Journal | None = None
+        self.journal: JournalWriter | None = None
         self.plan: Plan | None = None
         self.records: list[Record] = []
         self.nodeids: dict[Key, str] = {}
@@ -73,11 +72,11 @@ class Controller:
         self.seconds = 0.0
         self.fault = ""  # what is wrong with the journal, in the end
         self.done: ReadJournal | None = None  # as it was read back
-        self.written: tuple[Written, ...] = ()
+        self.written: tuple[WrittenReport, ...] = ()
         self.unwritten: dict[str, None] = {}  # names of reports that could not be written, in order
         self.in_codex = 0.0
-        self.times = Times()
-        self.onlookers = Onlookers(config)
+        self.times = CellTimer()
+        self.onlookers = RecordHook(config)
 
     # ---- before the first effect
     @pytest.hookimpl(tryfirst=True)
@@ -106,7 +105,7 @@ class Controller:
         _ = self.run.deviations, self.run.worlds  # what is wrong with either is said before the first effect
         asked = self.run.settings
         words = tuple(str(word) for word in self.config.invocation_params.args)
-        self.journal = Journal.open(
+        self.journal = JournalWriter.open(
             self.run.folder,
             RunLine(
                 id=self.run.folder.name, started=_now(), product=f"codexsandbox {__version__}", preset=plan.preset,
@@ -120,18 +119,18 @@ class Controller:
         claim(self.run.worlds)
         for one in plan.not_planned:
             if one.required:
-                tell(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
+                notify(self.config, f"not measured, and the run goes on without: {one.what}: {one.why}")
         self._have_subjects(plan)
         if self.run.generators:
             preparation.have_tools(self.config, plan, self.run.writers)
         preparation.have_images(self.config, plan)
 
-    def _need_whole(self, journal: Journal) -> None:
+    def _need_whole(self, journal: JournalWriter) -> None:
         """Without a plan on the disk there is no ledger, so nothing is measured."""
         if journal.fault:
             journal.close()
             self.journal = None
-            raise WrongInput(
+            raise InputError(
                 "the journal cannot be written", where=str(journal.path), why=journal.fault,
                 next_step="give a folder that has room: --codex-report-dir DIR",
             )  # fmt: skip
@@ -140,18 +139,18 @@ class Controller:
         """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all, and so
         does a run for which no Codex at all can be had."""
         specs = tuple(dict.fromkeys(cell.subject for cell in plan.cells))
-        faults: dict[SubjectSpec, NotHad] = {}
+        faults: dict[SubjectSpec, Unavailable] = {}
         with preparation.on_screen(self.config):
             for spec in specs:
                 try:
-                    with suppress(MachineFault):
+                    with suppress(HarnessError):
                         self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
-                except NotHad as fault:
+                except Unavailable as fault:
                     faults[spec] = fault
         if faults and len(faults) == len(specs) and len(plan.not_applicable) < len(plan.keys):
             self._give_up(plan, faults)
 
-    def _give_up(self, plan: Plan, faults: Mapping[SubjectSpec, NotHad]) -> None:
+    def _give_up(self, plan: Plan, faults: Mapping[SubjectSpec, Unavailable]) -> None:
         if self.journal is not None:
             self._clean_up()
             self.journal.close()
@@ -172,7 +171,7 @@ class Controller:
         from pytest_codexsandbox.pytest_plugin.scheduler import EnvironmentScheduler
 
         keys = self.run.base_plan().keys if self.run.generators else ()
-        return EnvironmentScheduler(config, log, share=Owners(self.run.cells, keys).share)
+        return EnvironmentScheduler(config, log, share=WorkUnitIndex(self.run.cells, keys).share)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_xdist_node_collection_finished(self, node: Any) -> None:
@@ -259,7 +258,7 @@ class Controller:
         if self.journal is not None:
             self.journal.close()
 
-    def _settle(self, journal: Journal, plan: Plan, exitstatus: int) -> int:
+    def _settle(self, journal: JournalWriter, plan: Plan, exitstatus: int) -> int:
         self.leaks, self.ended = self._clean_up(), exitstatus
         self.applied = self._apply(journal, plan)
         self.seconds = time.monotonic() - self.began
@@ -273,7 +272,7 @@ class Controller:
                 self.code = self._conclude(journal, last)
         return self.code
 
-    def _conclude(self, journal: Journal, outcome: exit_code.Outcome) -> int:
+    def _conclude(self, journal: JournalWriter, outcome: exit_code.ExitResult) -> int:
         """Writes the journal's last line, again if there is one, and then the reports that are made of the journal."""
         assert self.plan is not None and self.applied is not None
         records = self.applied.records
@@ -291,14 +290,14 @@ class Controller:
         self.unwritten |= {one.path.name: None for one in self.written if one.fault}
         return outcome.code
 
-    def _write_reports(self) -> tuple[Written, ...]:
+    def _write_reports(self) -> tuple[WrittenReport, ...]:
         asked, folder = self.run.settings, self.run.folder
         completed = result_files(self.config).complete(folder.name, self.done, self.reasons)
         if self.done is None:
             return tuple(completed)
         return (*reports(asked.reports, self.done, folder, shown=self._near(folder)), *completed)
 
-    def _outcome(self, *, incomplete: str, overruled: bool = False) -> exit_code.Outcome:
+    def _outcome(self, *, incomplete: str, overruled: bool = False) -> exit_code.ExitResult:
         assert self.plan is not None and self.applied is not None
         plan, applied, ended = self.plan, self.applied, self.ended
         return exit_code.exit_code(
@@ -317,7 +316,7 @@ class Controller:
         found = changes(self.environments)
         return tuple(f"{spec}: {'; '.join(told)}" for spec, told in found.items())
 
-    def _apply(self, journal: Journal, plan: Plan) -> Applied:
+    def _apply(self, journal: JournalWriter, plan: Plan) -> Applied:
         """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
         states = settle(plan.keys, tuple(self.records), plan.not_applicable)
         applied = exit_code.settle(

@@ -15,7 +15,7 @@ _REFUSED: Final = pytest.StashKey[str]()
 
 
 @contextmanager
-def remembering(config: pytest.Config) -> Iterator[None]:
+def deferring(config: pytest.Config) -> Iterator[None]:
     """Errors of ours and usage errors end the block; the first of all is kept."""
     try:
         yield
@@ -27,7 +27,7 @@ def remembering(config: pytest.Config) -> Iterator[None]:
         config.stash.setdefault(_REFUSED, str(fault))
 
 
-def say(config: pytest.Config, items: list[pytest.Item]) -> None:
+def raise_deferred(config: pytest.Config, items: list[pytest.Item]) -> None:
     """UsageError for what was remembered; a worker is left with nothing to run."""
     words = config.stash.get(_REFUSED, "")
     if not words:
@@ -39,7 +39,7 @@ def say(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.clear()
 
 
-def of_worker(node: Any) -> None:
+def raise_from_worker(node: Any) -> None:
     """The controller's part, when a worker has ended; one that died brought nothing home."""
     words = getattr(node, "workeroutput", {}).get(_SAID)
     if words:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_codexsandbox.matrix.select import is_standing
-from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
+from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 
 DESELECTED: Final = "deselected"
 _HOOK: Final = "pytest_collection_modifyitems"
@@ -39,7 +39,7 @@ class Deselection:
         for key in keys:
             self._by.setdefault(key, who)
 
-    def missing(self, wanted: Iterable[Key], planned: Iterable[Key]) -> Iterator[PlannedNothing]:
+    def missing(self, wanted: Iterable[Key], planned: Iterable[Key]) -> Iterator[NotPlanned]:
         """Yields promises of which results are missing, by reason. `wanted`: what the options ask for."""
         there = set(planned)
         every = dict.fromkeys([*wanted, *self._seen])
@@ -48,7 +48,7 @@ class Deselection:
             results = "1 result" if len(keys) == 1 else f"{len(keys):,} results"
             for promise, count in _counted(keys).items():
                 part = "" if count == asked[promise] else f" ({count:,} of {asked[promise]:,})"
-                yield PlannedNothing(what=f"{promise}{part}", why=f"{results} dropped by {who}", kind=DESELECTED)
+                yield NotPlanned(what=f"{promise}{part}", why=f"{results} dropped by {who}", kind=DESELECTED)
 
     # ---- who
     def _reasons(self, gone: Iterable[Key]) -> dict[str, list[Key]]:

@@ -18,7 +18,7 @@ def is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
     return False
 
 
-def keep_ours(metafunc: pytest.Metafunc, name: str) -> None:
+def use_only_our_fixture(metafunc: pytest.Metafunc, name: str) -> None:
     """A shipped scenario asks for `name` and for nothing else: no `autouse` of the user's conftest, no `usefixtures` of
     the ini, no fixture of the user's that is called so. They are about the user's own tests, and would fail or multiply
     these."""

@@ -8,15 +8,21 @@ from typing import Any, Final, NoReturn
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, Lost
+from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost
 from pytest_codexsandbox.harness.act_effects import ending, look_of
 from pytest_codexsandbox.harness.baseline_checks import control_words, control_worked
-from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
 from pytest_codexsandbox.harness.trial import RealTrial
-from pytest_codexsandbox.harness.trial_runner import has, lacking, lacking_there, make_trial, missing_capability
+from pytest_codexsandbox.harness.trial_runner import (
+    has,
+    make_trial,
+    missing_capability,
+    not_applicable_in_environment,
+    not_applicable_reason,
+)
 from pytest_codexsandbox.harness.user_arguments import check_look, check_run
 from pytest_codexsandbox.harness.user_command import ACT, by_itself, compared
-from pytest_codexsandbox.model.act import Act, Call, Given, Look
+from pytest_codexsandbox.model.act import Act, Call, Given, PathState
 from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
@@ -25,7 +31,7 @@ from pytest_codexsandbox.model.printed_text import text_of
 from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.redact import redact, redact_bytes
-from pytest_codexsandbox.pytest_plugin.run import Run, of
+from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
 from pytest_codexsandbox.releases.known_releases import capabilities, newest_before
 
 TRIAL = pytest.StashKey[RealTrial]()
@@ -41,7 +47,7 @@ _FOUND_TOO_LATE: Final = (
 
 def open_trial(request: pytest.FixtureRequest) -> RealTrial:
     """The trial of the item's key; what the plan or a probe rules out is skipped, recorded as n/a with why."""
-    run, key = of(request.config), _key(request)
+    run, key = get_run(request.config), _key(request)
     reason = _ruled_out(run, key)
     lost = _lost(run, key) if reason else ""
     if lost:
@@ -53,7 +59,7 @@ def open_trial(request: pytest.FixtureRequest) -> RealTrial:
         del request.node.stash[FAULT]  # of an attempt before
     try:
         trial = make_trial(run.bench, key, canaries=run.canaries)
-        missing = lacking_there(run.bench.promises[key.promise], run.bench, key)
+        missing = not_applicable_in_environment(run.bench.promises[key.promise], run.bench, key)
     except CodexSandboxError as fault:
         # pytest would parse our files for a traceback that nobody is shown: 20 ms for each of ten thousand items.
         request.node.stash[FAULT] = fault
@@ -77,21 +83,21 @@ def _key(request: pytest.FixtureRequest) -> Key:
     return key
 
 
-def _ruled_out(run: Run, key: Key) -> str:
+def _ruled_out(run: PytestRun, key: Key) -> str:
     if run.plan is None:
         return ""
     planned = run.plan.not_applicable.get(str(key), "")
-    return planned or lacking(run.bench.promises[key.promise], run.bench, key)
+    return planned or not_applicable_reason(run.bench.promises[key.promise], run.bench, key)
 
 
-def _lost(run: Run, key: Key) -> str:
+def _lost(run: PytestRun, key: Key) -> str:
     """A build of the user's own that cannot do what the newest release before it could."""
     if run.plan is None or str(key) in run.plan.not_applicable:
         return ""
     return _lost_one(run, key, missing_capability(run.bench.promises[key.promise], run.bench, key))
 
 
-def _lost_one(run: Run, key: Key, missing: str) -> str:
+def _lost_one(run: PytestRun, key: Key, missing: str) -> str:
     spec = run.bench.cells[key.cell].subject
     release = newest_before(spec.as_version) if spec.path and missing else ""
     if not release or not has(capabilities()[release], missing):
@@ -108,7 +114,7 @@ class CodexSandbox:
         assert codex_sandbox.look(seen, "@WORKSPACE@/made").kind == "file"
     """
 
-    def __init__(self, run: Run, trial: RealTrial) -> None:
+    def __init__(self, run: PytestRun, trial: RealTrial) -> None:
         self._run, self._trial = run, trial
         self.policy = trial.policy
         self.cell = trial.key.cell
@@ -144,9 +150,9 @@ class CodexSandbox:
             seen = bench.door_of(cell, key.door, key.policy).observe(
                 environment, subject, POLICIES[key.policy], acts, call
             )[0]
-        except Lost as fault:
-            raise bench.lost(cell.environment, fault.why or fault.what) from None
-        bench.need_same(cell, (seen,))
+        except EnvironmentLost as fault:
+            raise bench.mark_lost(cell.environment, fault.why or fault.what) from None
+        bench.check_binary_unchanged(cell, (seen,))
         told = redact_bytes(stdin)  # for the journal, and for whoever shows the call again
         self._run.pending.append(
             CallLine(
@@ -155,7 +161,7 @@ class CodexSandbox:
             )
         )  # fmt: skip
         if seen.ended == "lost":
-            raise bench.lost(cell.environment, seen.error)
+            raise bench.mark_lost(cell.environment, seen.error)
         outside = bench.outside(cell, acts, call, of=f"{key.promise} {key.case}") if control else None
         command = redact(shlex.join(argv))[:100]
         self._trial.outside[seen.id] = compared(seen, outside)
@@ -207,12 +213,12 @@ def open_sandbox(request: pytest.FixtureRequest) -> Iterator[CodexSandbox]:
     trial = open_trial(request)
     if trial.started.state in ("failed", "unknown"):
         pytest.skip(f"blocked: {trial.started.why}")
-    yield CodexSandbox(of(request.config), trial)
+    yield CodexSandbox(get_run(request.config), trial)
 
 
-def open_writing(request: pytest.FixtureRequest) -> RealWriting:
+def open_writing(request: pytest.FixtureRequest) -> RealGeneratorTrial:
     """Of the item's key: nothing is told yet; every method of it tells what it needs."""
-    run, key = of(request.config), _key(request)
+    run, key = get_run(request.config), _key(request)
     reason = run.plan.not_applicable.get(str(key), "") if run.plan is not None else ""
     if reason:
         _not_applicable(request, reason)
@@ -223,12 +229,12 @@ def open_writing(request: pytest.FixtureRequest) -> RealWriting:
     if lost:
         request.node.stash[LOST] = lost
         pytest.fail(lost, pytrace=False)
-    made = RealWriting(key, promise, cell=cell, workshop=run.workshop)
+    made = RealGeneratorTrial(key, promise, cell=cell, workshop=run.workshop)
     request.node.stash[TRIAL] = made
     return made
 
 
-def _as_utf8(found: Look) -> str:
+def _as_utf8(found: PathState) -> str:
     """A look keeps bytes as Latin-1; a test compares them with the words that it gave."""
     try:
         data = found.text.encode("latin-1")

@@ -9,11 +9,11 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.combinations import EXCLUDED
 from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
-from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.model.plan_key import NotPlanned
 from pytest_codexsandbox.model.record import Record
 
 CELLS: Final = "pytest_codexsandbox_cells"
@@ -22,14 +22,14 @@ FINGERPRINTS: Final = "pytest_codexsandbox_fingerprints"
 _WHY: Final = f"left out by a hook ({CELLS})"
 
 
-def changed(config: pytest.Config, found: Expanded) -> Expanded:
+def call_cells_hook(config: pytest.Config, found: Expanded) -> Expanded:
     """The cells as others want them; who is left out is told as everything is that is not planned."""
     cells = list(found.cells)
     with _theirs(config, CELLS):
         config.hook.pytest_codexsandbox_cells(config=config, cells=cells)
     _check(cells, found.cells)
     kept = {cell.id for cell in cells}
-    gone = (PlannedNothing(what=cell.id, why=_WHY, kind=EXCLUDED) for cell in found.cells if cell.id not in kept)
+    gone = (NotPlanned(what=cell.id, why=_WHY, kind=EXCLUDED) for cell in found.cells if cell.id not in kept)
     return msgspec.structs.replace(found, cells=tuple(cells), not_planned=(*found.not_planned, *gone))
 
 
@@ -40,7 +40,7 @@ def fingerprint_folders(config: pytest.Config) -> tuple[Path, ...]:
         return tuple(dict.fromkeys(config.rootpath / folder for folders in listed for folder in folders))
 
 
-class Onlookers:
+class RecordHook:
     """Those who see each record. One that fails is a fault of the run and does not end it."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -51,7 +51,7 @@ class Onlookers:
         try:
             with _theirs(self._config, RECORD):
                 self._config.hook.pytest_codexsandbox_record(config=self._config, record=record)
-        except WrongInput as fault:
+        except InputError as fault:
             if not self.faults:
                 self.faults.append(f"{fault.where}: {fault.why}")
 
@@ -65,7 +65,7 @@ def _theirs(config: pytest.Config, hook: str) -> Iterator[None]:
         file = Path(last.filename)
         near = file.relative_to(config.rootpath) if file.is_relative_to(config.rootpath) else file
         why = f"{type(fault).__name__}: {fault} ({near}:{last.lineno})"
-        raise WrongInput("a hook that is not ours failed", where=hook, why=why) from fault
+        raise InputError("a hook that is not ours failed", where=hook, why=why) from fault
 
 
 def _program(cell: Cell) -> SubjectSpec:
@@ -93,5 +93,5 @@ def _check(cells: Iterable[object], before: Iterable[Cell]) -> None:
         raise _wrong("no cell is left")
 
 
-def _wrong(why: str) -> WrongInput:
-    return WrongInput("a hook changed the cells into what cannot be", where=CELLS, why=why)
+def _wrong(why: str) -> InputError:
+    return InputError("a hook changed the cells into what cannot be", where=CELLS, why=why)

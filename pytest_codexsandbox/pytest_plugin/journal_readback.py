@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.diagnosis.explain import with_alone
+from pytest_codexsandbox.diagnosis.explain import with_bare_tools
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.harness.exit_code import without_plan
 from pytest_codexsandbox.journal.store import read
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.reports.path_masking import private
@@ -19,10 +19,10 @@ from pytest_codexsandbox.reports.result_files import ResultFiles
 
 def read_back(
     path: Path, records: Mapping[Key, Record], fingerprints: Sequence[Fingerprint]
-) -> tuple[Journal | None, str]:
+) -> tuple[ReadJournal | None, str]:
     """Returns the journal, and why it does not say what the run found ("" where it does)."""
     try:
-        done = with_alone(private(read(path)), fingerprints=fingerprints)
+        done = with_bare_tools(private(read(path)), fingerprints=fingerprints)
     except CodexSandboxError as fault:
         return None, f"{fault.what}: {fault.why} ({fault.where})"
     states = done.states()

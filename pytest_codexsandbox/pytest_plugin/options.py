@@ -131,10 +131,10 @@ def refuse_unknown_ini(config: pytest.Config) -> None:
     held: Any = vars(config).get("_inicfg")
     for key in config.inicfg if held is None else held:  # the public name is deprecated from 9.0 on
         if known and str(key).startswith(_OURS) and key not in known:
-            from pytest_codexsandbox.matrix.suggestions import known as nearest  # only on the way to an error
+            from pytest_codexsandbox.matrix.suggestions import did_you_mean  # only on the way to an error
 
             names = [dest(name) for name, *_ in _OPTIONS]
-            raise pytest.UsageError(f"{config.inipath}: there is no option {key!r}: {nearest(str(key), names)}")
+            raise pytest.UsageError(f"{config.inipath}: there is no option {key!r}: {did_you_mean(str(key), names)}")
 
 
 def report_dir(config: pytest.Config) -> Path:

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.harness.baseline_checks import TRUST
-from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.model.private_paths import CACHE, HOME, RUN, PrivatePaths
 from pytest_codexsandbox.registry import cache_folder, home_folder
 
-Trial = RealTrial | RealWriting | None
+Trial = RealTrial | RealGeneratorTrial | None
 _OF_GENERATOR: Final = "of a generator"
 
 
@@ -34,7 +34,7 @@ class Masks:
         """
         seen = (*trial.seen, *trial.control) if trial is not None else ()
         worlds = {one.world.id: one.world for one in seen if one.world is not None}
-        of_generator = isinstance(trial, RealWriting) and trial.promise.topic != TRUST
+        of_generator = isinstance(trial, RealGeneratorTrial) and trial.promise.topic != TRUST
         key = (_OF_GENERATOR if of_generator else "", *worlds)
         if key not in self._made:
             places = {path: word for path, word in self._places.items() if not (of_generator and word == HOME)}

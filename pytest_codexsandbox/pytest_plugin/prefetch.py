@@ -9,25 +9,25 @@ from typing import Final
 
 import pytest
 
-from pytest_codexsandbox.harness.trial_runner import foresee
+from pytest_codexsandbox.harness.trial_runner import prefetch
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.pytest_plugin.collection import KEY
-from pytest_codexsandbox.pytest_plugin.run import Run, of
-from pytest_codexsandbox.pytest_plugin.work_units import Share, share_of
+from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
+from pytest_codexsandbox.pytest_plugin.work_units import WorkUnit, share_of
 
 _TURN: Final = 0.0005  # seconds
 
 
-class Changing:
+class Prefetcher:
     """Registered in every process that runs items."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._run: Run = of(config)
+        self._run: PytestRun = get_run(config)
         self._next: dict[str, EnvironmentSpec] = {}
         self._cells: dict[str, Cell] = {}
         self._items: list[pytest.Item] = []
         self._places: dict[pytest.Item, int] = {}
-        self._here: Share | None = None
+        self._here: WorkUnit | None = None
         self._foreseen = 0  # items before this one need no call, of the share that runs
 
     @pytest.hookimpl(wrapper=True)
@@ -55,14 +55,14 @@ class Changing:
         self._foreseen = at
         return done
 
-    def _next_call(self, item: pytest.Item, here: Share) -> bool:
+    def _next_call(self, item: pytest.Item, here: WorkUnit) -> bool:
         """Begin it; or whether the item needs none, so that the one behind it is the next."""
         coming = self._share(item)
         if coming is None or coming.environment != here.environment:
             return False
         if self._run.is_worker and coming != here:  # perhaps another worker's
             return False
-        return foresee(self._run.bench, item.stash[KEY])
+        return prefetch(self._run.bench, item.stash[KEY])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(
@@ -73,12 +73,12 @@ class Changing:
         if here is None:
             return (yield)
         if coming is not None and coming.id != here.id:
-            self._run.bench.ahead(coming)
+            self._run.bench.prefetch_environment(coming)
         done = yield
         if here.id in self._next:
-            self._run.bench.ahead(self._next.pop(here.id))
+            self._run.bench.prefetch_environment(self._next.pop(here.id))
         if coming is None or coming.id != here.id:
-            self._run.bench.done(here)
+            self._run.bench.end_environment(here)
         return done
 
     def _cell(self, item: pytest.Item | None) -> Cell | None:
@@ -89,7 +89,7 @@ class Changing:
         cell = self._cell(item)
         return cell.environment if cell is not None else None
 
-    def _share(self, item: pytest.Item) -> Share | None:
+    def _share(self, item: pytest.Item) -> WorkUnit | None:
         cell = self._cell(item)
         return share_of(item.stash[KEY], cell) if cell is not None else None
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault, NotHad
-from pytest_codexsandbox.matrix.generator_cells import Writers, tools
+from pytest_codexsandbox.errors import HarnessError, Unavailable
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, tools
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
@@ -27,17 +27,17 @@ def on_screen(config: pytest.Config) -> Iterator[None]:
         yield
 
 
-def have_tools(config: pytest.Config, plan: Plan, writers: Writers) -> None:
+def have_tools(config: pytest.Config, plan: Plan, writers: GeneratorSet) -> None:
     """Installs generators that a registry has."""
     asked = tools(plan, writers)
     if not asked:
         return
-    from pytest_codexsandbox.harness.generators.case_runner import brought  # dear, and only for generators
+    from pytest_codexsandbox.harness.generators.case_runner import installed  # dear, and only for generators
 
     with on_screen(config):
         for one in asked:
-            with suppress(NotHad, MachineFault):
-                brought(one, cache_folder(), progress=progress_on(sys.stderr))
+            with suppress(Unavailable, HarnessError):
+                installed(one, cache_folder(), progress=progress_on(sys.stderr))
 
 
 def have_images(config: pytest.Config, plan: Plan) -> None:

@@ -12,12 +12,12 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.explain import diagnose
 from pytest_codexsandbox.doors.repro.script import repro_script
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, InputError
 from pytest_codexsandbox.harness.batteries import act_id
 from pytest_codexsandbox.harness.generators.single_case import OVER
-from pytest_codexsandbox.harness.generators.trial import RealWriting
+from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
 from pytest_codexsandbox.harness.trial import RealTrial
-from pytest_codexsandbox.harness.trial_runner import judged
+from pytest_codexsandbox.harness.trial_runner import judge_trial
 from pytest_codexsandbox.harness.user_command import FAILS_OUTSIDE, failed_by_itself, never_ran, wrong_test
 from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
 from pytest_codexsandbox.model.plan_key import Key
@@ -26,7 +26,7 @@ from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.pytest_plugin import report_payload
 from pytest_codexsandbox.pytest_plugin.collection import KEY
 from pytest_codexsandbox.pytest_plugin.fixtures import FAULT, LOST, NOT_APPLICABLE, TRIAL
-from pytest_codexsandbox.pytest_plugin.run import Run, of
+from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
 from pytest_codexsandbox.pytest_plugin.terminal_filter import TOLD
 from pytest_codexsandbox.pytest_plugin.worker_files import is_stopped
 from pytest_codexsandbox.reports.outcomes import properties
@@ -39,11 +39,11 @@ RECORD: Final = pytest.StashKey[Record]()
 MACHINE_FAULTS: Final = (CodexSandboxError, OSError, MemoryError, TimeoutError)
 
 
-class Recording:
+class Recorder:
     """Registered in every process that runs items."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.config, self.run = config, of(config)
+        self.config, self.run = config, get_run(config)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -109,7 +109,7 @@ class Recording:
             if trial is None:
                 return Record(key=key, verdict=Verdict.BROKEN, reason="the test ran without the harness's own fixture")
             fault = call.excinfo.value if call.excinfo else None
-            if isinstance(fault, WrongInput) and _suite(key) == USER:
+            if isinstance(fault, InputError) and _suite(key) == USER:
                 why = f"; {fault.why}" if fault.why else ""
                 return wrong_test(key, f"{_line_of(item, call)}: {fault.what}{why}", fault.next_step)
             if isinstance(fault, MACHINE_FAULTS):
@@ -123,10 +123,10 @@ class Recording:
             return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
         return None
 
-    def _judge(self, trial: RealTrial | RealWriting, key: Key, outcome: str, message: str) -> Record:
-        if isinstance(trial, RealWriting) and (found := trial.unasked(outcome)):
+    def _judge(self, trial: RealTrial | RealGeneratorTrial, key: Key, outcome: str, message: str) -> Record:
+        if isinstance(trial, RealGeneratorTrial) and (found := trial.unasked(outcome)):
             return found
-        result = judged(trial, outcome=outcome, message=message)
+        result = judge_trial(trial, outcome=outcome, message=message)
         blocked = result.verdict is Verdict.BLOCKED
         return Record(
             key=key, verdict=result.verdict, direction=result.direction, reason=result.reason,
@@ -163,10 +163,10 @@ class Recording:
             record = msgspec.structs.replace(record, repro=self._write_repro(trial, record))
         return record
 
-    def _write_repro(self, trial: RealTrial | RealWriting, record: Record) -> str:
+    def _write_repro(self, trial: RealTrial | RealGeneratorTrial, record: Record) -> str:
         """A script for the first row that did not hold; a folder that cannot be written costs the script alone."""
-        if isinstance(trial, RealWriting):
-            return self._put_repro(record, again_by_hand(self.run, trial, self.config.invocation_params.args))
+        if isinstance(trial, RealGeneratorTrial):
+            return self._put_repro(record, repro_command(self.run, trial, self.config.invocation_params.args))
         bad = next((row for row in record.evidence if not row.held), None)
         seen = next((seen for seen in trial.seen if bad is None or seen.id == bad.call), trial.seen[0])
         promise = trial.promise
@@ -215,7 +215,7 @@ def lost_capability(key: Key, reason: str) -> Record:
     return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
 
 
-def again_by_hand(run: Run, trial: RealWriting, invocation: Sequence[object]) -> str:
+def repro_command(run: PytestRun, trial: RealGeneratorTrial, invocation: Sequence[object]) -> str:
     """A script that shows a generator's case again, in private folders and confined as here; what needs other writers,
     strace or an older shape is shown by the run alone, narrowed to this promise."""
     subject, asked, generator = trial.cell.subject, run.settings, run.writers.generator(trial.cell)
@@ -243,7 +243,7 @@ def show(report: pytest.TestReport, record: Record) -> None:
     """pytest's own outcome says what the record says; it never says more."""
     if record.verdict in RED:
         report.outcome = "failed"
-        report.longrepr = words(record)
+        report.longrepr = record_text(record)
     elif record.verdict is Verdict.EXPECTED:
         report.outcome = "skipped"
         report.wasxfail = f"known deviation {record.deviation}"
@@ -255,7 +255,7 @@ def show(report: pytest.TestReport, record: Record) -> None:
         report.longrepr = None
 
 
-def words(record: Record) -> str:
+def record_text(record: Record) -> str:
     lines = [f"{record.verdict.value}{f' ({record.direction})' if record.direction else ''}: {record.reason}"]
     for row in record.evidence:
         if not (row.held and row.control_held):
@@ -295,11 +295,11 @@ def _suite(key: Key) -> str:
     return USER if key.promise.startswith("user.") else "shipped"
 
 
-def _why(run: Run, trial: RealTrial, record: Record) -> Diagnosis | None:
+def _why(run: PytestRun, trial: RealTrial, record: Record) -> Diagnosis | None:
     return diagnose(record, trial.seen, _facts(run, trial), fingerprints=run.fingerprints)
 
 
-def _facts(run: Run, trial: RealTrial) -> dict[str, Any]:
+def _facts(run: PytestRun, trial: RealTrial) -> dict[str, Any]:
     cell = run.bench.cells[trial.key.cell]
     version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
     try:

@@ -15,24 +15,24 @@ import pytest
 from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.generators.required_paths import need_programs
 from pytest_codexsandbox.harness import option_conflicts, planner
 from pytest_codexsandbox.harness.baseline_checks import STANDING
 from pytest_codexsandbox.harness.canaries import Canaries
-from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
-from pytest_codexsandbox.harness.planner import Known
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
+from pytest_codexsandbox.harness.planner import PlanningFacts
 from pytest_codexsandbox.matrix import expectations
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.expand import Expanded
-from pytest_codexsandbox.matrix.generator_cells import DOOR, Writers, axis, sides, with_corpus, writers
+from pytest_codexsandbox.matrix.generator_cells import DOOR, GeneratorSet, add_cases, axis, sides, writers
 from pytest_codexsandbox.matrix.load import MatrixFile, load
-from pytest_codexsandbox.matrix.plan import Sides, make
-from pytest_codexsandbox.matrix.scenario_index import promises as survey
+from pytest_codexsandbox.matrix.plan import DoorPolicies, make
+from pytest_codexsandbox.matrix.scenario_index import promises as shipped_promises
 from pytest_codexsandbox.matrix.select import Selection, shipped_part
-from pytest_codexsandbox.matrix.suggestions import known as known_names
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.contents import Writer as ContentsWriter
 from pytest_codexsandbox.model.journal_lines import Line
 from pytest_codexsandbox.model.plan import Plan
@@ -44,10 +44,10 @@ from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.pytest_plugin import hook_calls, run_folder
 from pytest_codexsandbox.pytest_plugin.options import base, typed
 from pytest_codexsandbox.pytest_plugin.path_masking import Masks, places_of
-from pytest_codexsandbox.pytest_plugin.settings import Settings, need_none, settings, workers
-from pytest_codexsandbox.pytest_plugin.terminal_messages import tell
+from pytest_codexsandbox.pytest_plugin.settings import Settings, reject_generator_options, settings, workers
+from pytest_codexsandbox.pytest_plugin.terminal_messages import notify
 from pytest_codexsandbox.pytest_plugin.worker_files import write_leaks
-from pytest_codexsandbox.registry import cache_folder, names, shipped
+from pytest_codexsandbox.registry import cache_folder, data_folder, names
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.user_binaries import candidate
@@ -55,16 +55,16 @@ from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import Progress
 
 if TYPE_CHECKING:
-    from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop
-    from pytest_codexsandbox.protocols import Write
+    from pytest_codexsandbox.harness.generators.case_cache import CaseCache
+    from pytest_codexsandbox.protocols import WriteConfig
 
-RUN: Final = pytest.StashKey["Run"]()
+RUN: Final = pytest.StashKey["PytestRun"]()
 FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
 KNOWN: Final = "codexsandbox_known"  # what planning depends on, likewise
 _INSTALL: Final = "pip install 'pytest-codexsandbox[codex]', or name one: --codex-release 0.163.0, --codex-bin PATH"
 
 
-class Run:
+class PytestRun:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.settings: Settings = settings(config)
@@ -75,8 +75,8 @@ class Run:
         self._contents = ContentsWriter()
         self.pending: list[Line] = []  # lines since the last report; they ride on the next one
         self.attempts: dict[Key, int] = {}
-        self._bench: Bench | None = None
-        self._not_had: dict[SubjectSpec, NotHad] = {}
+        self._bench: ObservationCache | None = None
+        self._not_had: dict[SubjectSpec, Unavailable] = {}
 
     @property
     def is_worker(self) -> bool:
@@ -90,7 +90,9 @@ class Run:
     @cached_property
     def pairs(self) -> tuple[tuple[Promise, Callable[..., object]], ...]:
         """The shipped promises; those that everything leans on come first. Of generators only where there is one."""
-        there = [pair for pair in survey(shipped("scenarios")) if self.generators or not pair[0].of_generators]
+        there = [
+            pair for pair in shipped_promises(data_folder("scenarios")) if self.generators or not pair[0].of_generators
+        ]
         return tuple(sorted(there, key=lambda pair: pair[0].topic not in STANDING))
 
     @cached_property
@@ -98,7 +100,7 @@ class Run:
         """As they were asked for: on the command line, else in the matrix file."""
         found = self.settings.generators or self.matrix.generators
         if not found:
-            need_none(self.config)
+            reject_generator_options(self.config)
         return found
 
     @cached_property
@@ -106,7 +108,7 @@ class Run:
         return {promise.id: promise for promise, _ in self.pairs}
 
     @cached_property
-    def writers(self) -> Writers:
+    def writers(self) -> GeneratorSet:
         found = writers(self.generators, beside=self.matrix.catalogue.beside, base=base(self.config, "generator"))
         if not self.settings.generator_in:
             need_programs(found)
@@ -128,19 +130,19 @@ class Run:
         return self.settings.budget if self.only_shipped else None
 
     @cached_property
-    def circumstances(self) -> Known:
+    def circumstances(self) -> PlanningFacts:
         """Looked up by the process that the user started, told to its workers."""
         told = getattr(self.config, "workerinput", {}).get(KNOWN)
         if told:
-            return msgspec.json.decode(told, type=Known)
+            return msgspec.json.decode(told, type=PlanningFacts)
         asked = self.settings
         try:
-            known = planner.look(
+            known = planner.gather_facts(
                 self.matrix, asked.report_dir, subjects=self.subjects, workers=workers(self.config),
                 hosts=asked.docker_hosts, scale=asked.timeout_scale,
             )  # fmt: skip
         except KeyboardInterrupt:  # pytest ends its collection all the same: nobody is asked a second time
-            self.__dict__["circumstances"] = Known()
+            self.__dict__["circumstances"] = PlanningFacts()
             raise
         return planner.for_listing(known) if self.config.getoption("collectonly") else known
 
@@ -156,11 +158,11 @@ class Run:
         )
         option_conflicts.refuse_beside_paths(words, paths=not self.only_shipped)
         option_conflicts.refuse_twice_free(words)
-        found = planner.expanded(
+        found = planner.expand_cells(
             self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts,
             generators=axis(self.generators, self.writers) if self.generators else (),
         )  # fmt: skip
-        return hook_calls.changed(self.config, found)
+        return hook_calls.call_cells_hook(self.config, found)
 
     @cached_property
     def fingerprints(self) -> tuple[Fingerprint, ...]:
@@ -179,7 +181,7 @@ class Run:
             return SubjectSpec(label=name, release=name)
         found = installed()
         if found is None:
-            raise WrongInput(
+            raise InputError(
                 "no Codex is installed beside pytest", where=f"preset {self.matrix.name}", next_step=_INSTALL
             )
         return found
@@ -207,8 +209,8 @@ class Run:
             policies=self.matrix.policies, not_planned=found.not_planned, coverage=found.coverage,
             sides=self._sides,
         )  # fmt: skip
-        plan = with_corpus(plan, self.writers, self.promises.values()) if self.generators else plan
-        return planner.trimmed(plan, self._budget, self.circumstances)
+        plan = add_cases(plan, self.writers, self.promises.values()) if self.generators else plan
+        return planner.apply_budget(plan, self._budget, self.circumstances)
 
     def sides_of(self, cell: Cell, door: str, policies: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Where a test of the user's own is asked: beside a generator, where a file counts, under what it leads to."""
@@ -217,7 +219,7 @@ class Run:
         return [side for side in self._sides.of(cell) if side[1] in policies]
 
     @cached_property
-    def _sides(self) -> Sides | None:
+    def _sides(self) -> DoorPolicies | None:
         if not self.generators:
             return None
         self._inside()  # a wrong word is said before anything starts
@@ -248,7 +250,7 @@ class Run:
 
     @cached_property
     def deviations(self) -> tuple[expectations.Deviation, ...]:
-        paths = (shipped("matrix") / "expectations" / "known.toml", *self.settings.expectations)
+        paths = (data_folder("matrix") / "expectations" / "known.toml", *self.settings.expectations)
         names = (*self.promises, *self.user_promises)
         causes = (*(one.id for one in self.fingerprints), *(one.fingerprint for one in DERIVED))
         cells = [cell.axes for cell in self.expanded.cells]
@@ -300,30 +302,30 @@ class Run:
 
     # ---- effects
     @property
-    def bench(self) -> Bench:
+    def bench(self) -> ObservationCache:
         if self._bench is None:
             if self.plan is None:
                 raise CodexSandboxError(
                     "nothing was planned yet", why="a fixture was asked for before collection ended"
                 )
             inside = self._inside()
-            options = BenchOptions(
+            options = ObservationCacheOptions(
                 generators_in=inside.id if inside else "",
                 folder=self.worlds / (self.worker or "main"), cache=cache_folder(),
                 timeout_scale=self.settings.timeout_scale, worker=self.worker, fingerprints=self.fingerprints,
             )  # fmt: skip
-            say = partial(tell, self.config)
-            self._bench = Bench(
+            say = partial(notify, self.config)
+            self._bench = ObservationCache(
                 self.plan, options, emit=self.pending.append, resolve=self.resolve, say=say, writer=self._writer
             )
             self.canaries = Canaries(self._bench, tuple(p for p in self.pairs if p[0].id in self._bench.promises))
         return self._bench
 
-    def _writer(self, cell: Cell, policy: str) -> "Write":
+    def _writer(self, cell: Cell, policy: str) -> "WriteConfig":
         return self.workshop.writer(cell, policy)
 
     @cached_property
-    def workshop(self) -> "RealWorkshop":
+    def workshop(self) -> "CaseCache":
         """Of generators: none runs before it is proved that they are confined, or said that they need not be."""
         from pytest_codexsandbox.harness.generators.factory import open_workshop  # dear, and only for generators
 
@@ -344,8 +346,8 @@ class Run:
         named = specs | {cell.id: cell.environment for cell in self.cells}
         if name and (name not in named or named[name].backend == "local"):
             there = [one for one, spec in specs.items() if spec.backend != "local"]
-            why = known_names(name, there) if there else "no cell of this run is in a container"
-            raise WrongInput(f"generators cannot run in {name!r}", where="--codex-generator-in", why=why)
+            why = did_you_mean(name, there) if there else "no cell of this run is in a container"
+            raise InputError(f"generators cannot run in {name!r}", where="--codex-generator-in", why=why)
         return named[name] if name else None
 
     def resolve(self, spec: SubjectSpec, *, cache: Path, progress: Progress | None = None) -> Subject:
@@ -356,12 +358,12 @@ class Run:
             raise self._not_had[spec].with_traceback(None)
         scale = self.settings.timeout_scale
 
-        def run(command: Command) -> Finished:
+        def run(command: Command) -> CommandResult:
             return process.run(msgspec.structs.replace(command, timeout=command.timeout * scale))
 
         try:
             return resolve(spec, cache=cache, progress=progress, run=run)
-        except NotHad as problem:
+        except Unavailable as problem:
             self._not_had[spec] = problem
             raise
 
@@ -386,10 +388,10 @@ class Run:
         return lines
 
 
-def of(config: pytest.Config) -> Run:
+def get_run(config: pytest.Config) -> PytestRun:
     """The run of this process, made when it is first needed."""
     if RUN not in config.stash:
-        config.stash[RUN] = Run(config)
+        config.stash[RUN] = PytestRun(config)
     return config.stash[RUN]
 
 

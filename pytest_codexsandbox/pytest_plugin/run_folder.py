@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(-\d+)?")
 
@@ -29,8 +29,8 @@ def fresh(parent: Path) -> Path:
     raise none(parent, "it is not a folder")
 
 
-def none(parent: Path, why: str) -> WrongInput:
-    return WrongInput(f"no report folder can be made in {parent}", why=why, next_step="--codex-report-dir DIR")
+def none(parent: Path, why: str) -> InputError:
+    return InputError(f"no report folder can be made in {parent}", why=why, next_step="--codex-report-dir DIR")
 
 
 def pass_over(parent: Path) -> None:

@@ -13,8 +13,8 @@ from xdist import workermanage
 from xdist.remote import Producer
 from xdist.report import report_collection_diff
 
-from pytest_codexsandbox.pytest_plugin.work_queue import Deck
-from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, Share
+from pytest_codexsandbox.pytest_plugin.work_queue import WorkQueue
+from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, WorkUnit
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -26,14 +26,14 @@ _tx_specs: Final = getattr(workermanage, "parse_tx_spec_config", None) or worker
 class EnvironmentScheduler:
     """Implements xdist's Scheduling protocol."""
 
-    def __init__(self, config: pytest.Config, log: Producer, *, share: Callable[[str], Share]) -> None:
+    def __init__(self, config: pytest.Config, log: Producer, *, share: Callable[[str], WorkUnit]) -> None:
         self.config, self.log, self._share = config, log.environments, share
         self.numnodes = len(_tx_specs(config))
         self.collection: list[str] | None = None
         self._collections: dict[WorkerController, list[str]] = {}
         self._pending: OrderedDict[WorkerController, list[int]] = OrderedDict()
-        self._last: dict[WorkerController, Share] = {}
-        self._deck = Deck((), share)
+        self._last: dict[WorkerController, WorkUnit] = {}
+        self._deck = WorkQueue((), share)
 
     # ---- what xdist asks
     @property
@@ -94,7 +94,7 @@ class EnvironmentScheduler:
                 self._differ()
                 return
             self.collection = collections[0]
-            self._deck = Deck(self.collection, self._share)
+            self._deck = WorkQueue(self.collection, self._share)
         for node in self._pending:
             self._feed(node)
 

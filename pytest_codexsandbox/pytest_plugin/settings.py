@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness import option_values
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.pytest_plugin.options import FLAG, NO, YES, base, dest, ini, preset_of_ini, report_dir
@@ -43,7 +43,7 @@ def settings(config: pytest.Config) -> Settings:
     reports = _words(config, "report")
     unknown = [name for name in reports if name not in FORMATS]
     if unknown:
-        raise WrongInput(
+        raise InputError(
             f"there is no report format {unknown[0]!r}", where="--codex-report", why=f"known: {', '.join(FORMATS)}"
         )
     return Settings(
@@ -67,11 +67,11 @@ def settings(config: pytest.Config) -> Settings:
     )
 
 
-def need_none(config: pytest.Config) -> None:
+def reject_generator_options(config: pytest.Config) -> None:
     """How generators run is said of none; an ini says it for the runs that have some."""
     for name in ("generator-in", "generator-unconfined"):
         if config.getoption(dest(name)):
-            raise WrongInput(
+            raise InputError(
                 f"--codex-{name} says how generators run, and none was asked for",
                 next_step="name one: --codex-generator SPEC",
             )
@@ -87,7 +87,7 @@ def _switch(config: pytest.Config, name: str) -> bool:
     value = _either(config, name)
     word = str(False if value is None else value).strip().lower()
     if word not in (*YES, *NO):
-        raise WrongInput(
+        raise InputError(
             f"{value!r} is neither yes nor no", where=dest(name), why=f"as in {', '.join((*YES[1:], *NO))}"
         )
     return word in YES
@@ -100,7 +100,7 @@ def _scale(config: pytest.Config) -> float:
     except (TypeError, ValueError):
         scale = 0.0
     if not 0.1 <= scale <= 1000:
-        raise WrongInput(f"{given!r} is no factor", where="--codex-timeout-scale", why="a number from 0.1 to 1000")
+        raise InputError(f"{given!r} is no factor", where="--codex-timeout-scale", why="a number from 0.1 to 1000")
     return scale
 
 
@@ -117,7 +117,7 @@ def _lines(config: pytest.Config, name: str) -> tuple[str, ...]:
 def _words(config: pytest.Config, name: str) -> tuple[str, ...]:
     split = [word.strip() for line in _lines(config, name) for word in line.split(",")]
     if "" in split:
-        raise WrongInput(
+        raise InputError(
             f"an empty name in --codex-{name}", why="two commas, or one at an end", next_step=f"pytest {FLAG} --help"
         )
     return tuple(dict.fromkeys(split))

@@ -15,7 +15,7 @@ TOLD: Final = "codexsandbox_told"  # of a report whose record the closing screen
 _KINDS: Final = ("failed", "error", "skipped", "xfailed")
 
 
-class Quiet:
+class TerminalFilter:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: "TerminalReporter") -> Generator[None, Any, Any]:
         stats = terminalreporter.stats

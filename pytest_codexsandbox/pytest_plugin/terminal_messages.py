@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 
 
-def tell(config: pytest.Config, line: str) -> None:
+def notify(config: pytest.Config, line: str) -> None:
     capture = config.pluginmanager.getplugin("capturemanager")
     # A worker of xdist has a terminal that nobody sees; its stderr is that of the run, in the middle of a line of dots.
     terminal = None if hasattr(config, "workerinput") else config.pluginmanager.getplugin("terminalreporter")

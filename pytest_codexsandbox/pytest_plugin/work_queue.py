@@ -8,18 +8,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, Share
+from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, WorkUnit
 
 CHUNK: Final = 20  # of items that are not ours: how many go to a worker at once
-Dealt = tuple[Share, list[int]]
+Dealt = tuple[WorkUnit, list[int]]
 
 
-class Deck:
+class WorkQueue:
     """All that nobody has yet."""
 
-    def __init__(self, names: Sequence[str], share: Callable[[str], Share]) -> None:
+    def __init__(self, names: Sequence[str], share: Callable[[str], WorkUnit]) -> None:
         self._back: list[Dealt] = []  # of a worker that died
-        self._families: OrderedDict[str, OrderedDict[Share, list[int]]] = OrderedDict()
+        self._families: OrderedDict[str, OrderedDict[WorkUnit, list[int]]] = OrderedDict()
         self._begun: set[str] = set()
         others: list[int] = []
         for index, name in enumerate(names):
@@ -33,10 +33,10 @@ class Deck:
     def __bool__(self) -> bool:
         return bool(self._back or self._families or self._others)
 
-    def give_back(self, share: Share, items: list[int]) -> None:
+    def give_back(self, share: WorkUnit, items: list[int]) -> None:
         self._back.insert(0, (share, items))
 
-    def next(self, last: Share) -> Dealt | None:
+    def next(self, last: WorkUnit) -> Dealt | None:
         """For a worker that had `last`. None: nothing is left."""
         if self._back:
             return self._back.pop(0)
@@ -44,7 +44,7 @@ class Deck:
             return self._of(max(self._families, key=lambda family: self._worth(family, last)))
         return (NOBODYS, self._others.pop(0)) if self._others else None
 
-    def _worth(self, family: str, last: Share) -> tuple[bool, bool, bool, int]:
+    def _worth(self, family: str, last: WorkUnit) -> tuple[bool, bool, bool, int]:
         """Of equals the first in the plan is taken."""
         shares = self._families[family]
         same_place = next(iter(shares)).environment == last.environment

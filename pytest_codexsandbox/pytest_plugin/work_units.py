@@ -16,7 +16,7 @@ from pytest_codexsandbox.pytest_plugin.collection import key_id
 WHOLE: Final = ""  # the share of what is not shared
 
 
-class Share(NamedTuple):
+class WorkUnit(NamedTuple):
     """Items that one worker runs, one after the other. `family`: shares that have something in common which is made
     once for each worker; `environment`: what a family has in common with others."""
 
@@ -25,18 +25,18 @@ class Share(NamedTuple):
     part: str = WHOLE
 
 
-NOBODYS: Final = Share("", "")
+NOBODYS: Final = WorkUnit("", "")
 """Of items that are not ours."""
 
 
-def share_of(key: Key, cell: Cell) -> Share:
+def share_of(key: Key, cell: Cell) -> WorkUnit:
     """Checks of one case lean on one story. Those without a case (strains, the known generators) are a share too."""
     environment = cell.environment.id
     family = f"{environment} {cell.subject.generator}".rstrip()
-    return Share(environment, family, f"case {key.case}" if key.door == DOOR else WHOLE)
+    return WorkUnit(environment, family, f"case {key.case}" if key.door == DOOR else WHOLE)
 
 
-class Owners:
+class WorkUnitIndex:
     """Node ids are looked up, never parsed: those of `keys` one by one. Every other item of a cell's environment
     carries the cell's id, behind what a user's own parametrization puts there. The longest id that fits is it: one may
     end like another."""
@@ -47,7 +47,7 @@ class Owners:
         wholes = {name: share_of(Key(cell=name, door="", policy="", promise=""), by_id[name]) for name in by_id}
         self._marks = [(f"-{name}-", wholes[name]) for name in sorted(by_id, key=len, reverse=True)]
 
-    def share(self, nodeid: str) -> Share:
+    def share(self, nodeid: str) -> WorkUnit:
         words = nodeid.partition("[")[2].removesuffix("]")
         if words in self._known:
             return self._known[words]

@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.system.download import Hash
 
-Run = Callable[[Command], Finished]
+Run = Callable[[Command], CommandResult]
 
 
 class Artefact(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.releases.artefact import Run
 from pytest_codexsandbox.releases.cache_files import sha256_of, write_whole
@@ -67,7 +67,7 @@ def need_same(binary: str, digest: str, cache: Path) -> None:
     except OSError:
         same = False
     if not same:
-        raise MachineFault(
+        raise HarnessError(
             "this Codex was replaced while it was asked what it can do", where=binary,
             next_step="leave it alone until the run has ended, or measure a copy of it",
         )  # fmt: skip

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_codexsandbox.releases.cache_files import File
+from pytest_codexsandbox.releases.cache_files import PackageFile
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     binary: str  # below folder
     digest: str  # sha256 of the binary
-    files: tuple[File, ...]
+    files: tuple[PackageFile, ...]
     origin: Origin
 
     @property

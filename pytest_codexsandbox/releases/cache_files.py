@@ -11,20 +11,20 @@ import msgspec
 from pytest_codexsandbox.errors import CodexSandboxError
 
 
-class File(msgspec.Struct, frozen=True, kw_only=True):
+class PackageFile(msgspec.Struct, frozen=True, kw_only=True):
     path: str  # relative, with `/`
     size: int
     mode: int
     sha256: str
 
 
-def tree_digest(files: Iterable[File]) -> str:
+def tree_digest(files: Iterable[PackageFile]) -> str:
     """The address of a package: what lies where in it, and with which mode."""
     lines = sorted(f"{file.sha256} {file.mode:o} {file.path}" for file in files)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def intact(folder: Path, files: Iterable[File]) -> bool:
+def intact(folder: Path, files: Iterable[PackageFile]) -> bool:
     """Whether every file is there in its size; its bytes were checked when it was put."""
     for file in files:
         try:

@@ -4,7 +4,7 @@ import os
 import re
 from typing import Final
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 
 VARIABLE: Final = "CODEXSANDBOX_CACHE_LIMIT"
 DEFAULT: Final = "10GB"
@@ -16,7 +16,7 @@ def parse_size(text: str, *, where: str = "") -> int:
     """`5GB`, `500M`, `1e9` is none: bytes, decimal factors."""
     found = _SIZE.fullmatch(text.strip())
     if not found:
-        raise WrongInput(f"{text!r} is not a size", where=where, why="a number and KB, MB, GB or TB, like 5GB")
+        raise InputError(f"{text!r} is not a size", where=where, why="a number and KB, MB, GB or TB, like 5GB")
     return int(float(found[1]) * _FACTORS[found[2].upper()])
 
 

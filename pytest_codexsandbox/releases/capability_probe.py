@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, InputError
 from pytest_codexsandbox.model.capabilities import Capabilities
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.artefact import Run, last_line
 
@@ -28,7 +28,7 @@ _UNKNOWN_PROFILE: Final = ":codexsandbox-asks-whether-you-know-this-key"
 
 
 def probe(binary: str, *, run: Run, home: Path | None = None) -> Capabilities:
-    """Ask the binary. WrongInput when it is no Codex: hangs, prints garbage, dies, says no version."""
+    """Ask the binary. InputError when it is no Codex: hangs, prints garbage, dies, says no version."""
     with _asking(binary, run, home or cache_folder()) as ask:
         version = _version(binary, ask("--version"))
         shape, help_text = _shape(ask)
@@ -60,7 +60,7 @@ class _Ask:
             "TERM": "dumb",
         }  # fmt: skip
 
-    def __call__(self, *words: str) -> Finished:
+    def __call__(self, *words: str) -> CommandResult:
         done = self._run(
             Command(
                 argv=(self._binary, *words),
@@ -102,7 +102,7 @@ def _asking(binary: str, run: Run, cache: Path) -> Iterator[_Ask]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _version(binary: str, done: Finished) -> str:
+def _version(binary: str, done: CommandResult) -> str:
     text = done.stdout.decode(errors="replace").strip()
     found = _VERSION.fullmatch(text)
     if done.exit != 0:
@@ -135,18 +135,18 @@ def _knows_default_permissions(ask: _Ask) -> bool:
     return done.exit != 0 and "default_permissions" in _text(done)
 
 
-def _is_help_of(done: Finished, *words: str) -> bool:
+def _is_help_of(done: CommandResult, *words: str) -> bool:
     return (
         done.exit == 0 and re.search(rf"^Usage: codex {' '.join(words)}\b(?!-)", _text(done), re.MULTILINE) is not None
     )
 
 
-def _text(done: Finished) -> str:
+def _text(done: CommandResult) -> str:
     return (done.stdout + b"\n" + done.stderr).decode(errors="replace")
 
 
-def _no_codex(binary: str, why: str) -> WrongInput:
-    return WrongInput(
+def _no_codex(binary: str, why: str) -> InputError:
+    return InputError(
         "this program does not behave like Codex", where=binary, why=why,
         next_step=f"run it yourself: {binary} --version",
     )  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, InputError
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.releases.cache_files import write_whole
 from pytest_codexsandbox.releases.version_names import order
@@ -19,7 +19,7 @@ FIELDS: Final = Capabilities.__struct_fields__
 def write(path: Path, rows: Mapping[str, Capabilities]) -> None:
     """Only into a checkout: the data of an installed wheel is not the user's to change."""
     if not (path.parent.parent.parent / "pyproject.toml").is_file():
-        raise WrongInput(
+        raise InputError(
             "golden data is written in a checkout of this project only", where=str(path),
             next_step="git clone it, pip install -e it, and run the same line there",
         )  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import installed_package, known_releases, npm, pypi, user_binaries
 from pytest_codexsandbox.releases.artefact import Artefact, Run
@@ -27,15 +27,15 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def forecast(spec: SubjectSpec, cache: Path, *, run: Run = process.run) -> Forecast:
-    """WrongInput for what is no release and for a binary that is none: no run would begin with it."""
+    """InputError for what is no release and for a binary that is none: no run would begin with it."""
     try:
         told = from_data(spec, cache)
         return published(release_name(spec.release or spec.label), here(), run, sized) if told is None else told
-    except NotHad as problem:
+    except Unavailable as problem:
         return refusal(spec.release or spec.label, problem)
 
 
-def refusal(release: str, problem: NotHad) -> Forecast:
+def refusal(release: str, problem: Unavailable) -> Forecast:
     what = problem.what
     if isinstance(problem, NotReached):
         what = f"whether there is a Codex {release} is not known"
@@ -68,6 +68,6 @@ def sized(found: Artefact) -> Forecast:
     """Asks how much a published release would download."""
     try:
         size = size_of(found.url, headers=found.headers)
-    except NotHad:  # it exists; that it cannot be got is said by whoever tries
+    except Unavailable:  # it exists; that it cannot be got is said by whoever tries
         size = 0
     return Forecast(source=found.source, megabytes=math.ceil(size / 1e6))

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases.version_names import release_name
 
@@ -14,12 +14,12 @@ PACKAGE: Final = "openai-codex-cli-bin"
 _BINARY: Final = "codex_cli_bin/bin/codex"
 
 
-class Installed(msgspec.Struct, frozen=True, kw_only=True):
+class InstalledPackage(msgspec.Struct, frozen=True, kw_only=True):
     release: str
     binary: str
 
 
-def find() -> Installed | None:
+def find() -> InstalledPackage | None:
     try:
         package = distribution(PACKAGE)
     except PackageNotFoundError:
@@ -27,9 +27,9 @@ def find() -> Installed | None:
     binary = Path(str(package.locate_file(_BINARY)))
     try:
         release = release_name(package.version)
-    except WrongInput:
+    except InputError:
         return None
-    return Installed(release=release, binary=str(binary.resolve())) if binary.is_file() else None
+    return InstalledPackage(release=release, binary=str(binary.resolve())) if binary.is_file() else None
 
 
 def installed() -> SubjectSpec | None:

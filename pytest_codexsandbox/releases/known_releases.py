@@ -9,7 +9,7 @@ import msgspec
 
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.model.capabilities import Capabilities
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.releases.installed_package import installed
 from pytest_codexsandbox.releases.version_names import order
 
@@ -30,13 +30,13 @@ def named() -> tuple[str, ...]:
 
 @cache
 def known() -> dict[str, Known]:
-    table = _read(shipped("matrix") / "codex" / "releases.toml").get("releases", {})
+    table = _read(data_folder("matrix") / "codex" / "releases.toml").get("releases", {})
     found = msgspec.convert(table, dict[str, Known])
     return {release: found[release] for release in sorted(found, key=order)}
 
 
 def golden() -> Path:
-    return shipped("matrix") / "codex" / "capabilities.toml"
+    return data_folder("matrix") / "codex" / "capabilities.toml"
 
 
 @cache

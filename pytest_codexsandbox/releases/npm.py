@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
 
-from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.errors import Unavailable
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
 from pytest_codexsandbox.releases.npmrc import Registry
 from pytest_codexsandbox.releases.platform_tag import Platform
@@ -28,7 +28,7 @@ def find(
     release: str, platform: Platform, *, run: Run, npm: Callable[[], str] | None = None,
     registry: Callable[[], Registry | None] | None = None,
 ) -> Artefact:  # fmt: skip
-    """Where the archive is and what it hashes to. NotHad when it does not exist, NotReached when nobody answers."""
+    """Where the archive is and what it hashes to. Unavailable when it does not exist, NotReached when nobody answers."""
     program = (npm or command)()
     configured = (registry or Registry.configured)()
     versions = (f"{release}-{platform.npm}", release)
@@ -37,7 +37,7 @@ def find(
     elif configured is not None:
         dist = _read(configured, versions)
     else:
-        raise NotHad(f"Codex {release} is published on npm, and npm cannot be asked here", next_step=NO_WAY)
+        raise Unavailable(f"Codex {release} is published on npm, and npm cannot be asked here", next_step=NO_WAY)
     if not dist:
         raise NotThere(f"npm has no Codex {release} for {platform.npm}", next_step="npm view @openai/codex versions")
     return _artefact(release, dist, configured)
@@ -72,7 +72,7 @@ def _question(program: str, version: str, changed: Mapping[str, str]) -> Command
     )  # fmt: skip
 
 
-def _understood(done: Finished) -> dict[str, Any]:
+def _understood(done: CommandResult) -> dict[str, Any]:
     """`dist` of the package; {} when npm says that there is none; an error for everything else."""
     try:
         answer = json.loads(done.stdout or b"{}")
@@ -85,13 +85,13 @@ def _understood(done: Finished) -> dict[str, Any]:
         return answer
     problem = answer.get("error") or {}
     if " - GET http" in str(problem.get("summary")) and problem.get("code") == "E404":
-        raise NotHad(f"npm's registry has no {PACKAGE} at all", why=last_line(str(problem["summary"]).encode()),
+        raise Unavailable(f"npm's registry has no {PACKAGE} at all", why=last_line(str(problem["summary"]).encode()),
                      next_step="see: npm config get registry")  # fmt: skip
     if problem.get("code") in ("E404", "ETARGET"):
         return {}
     why = str(problem.get("summary") or last_line(done.stderr) or done.error)
     if problem.get("code") in ("E401", "E403", "ENEEDAUTH"):
-        raise NotHad("the npm registry wants a login", why=why, next_step="npm login")
+        raise Unavailable("the npm registry wants a login", why=why, next_step="npm login")
     raise NotReached("npm could not be asked", why=last_line(why.encode()), next_step="try: npm view @openai/codex")
 
 
@@ -102,7 +102,7 @@ def _read(registry: Registry, versions: tuple[str, ...]) -> dict[str, Any]:
     try:
         answer = read_json(url, headers=headers)
     except NotThere as problem:
-        raise NotHad(f"npm's registry has no {PACKAGE} at all", where=problem.where, why=problem.why) from problem
+        raise Unavailable(f"npm's registry has no {PACKAGE} at all", where=problem.where, why=problem.why) from problem
     known = answer.get("versions") if isinstance(answer, dict) else None
     known = known if isinstance(known, dict) else {}
     for version in versions:
@@ -117,6 +117,6 @@ def _artefact(release: str, dist: dict[str, Any], registry: Registry | None) -> 
     if not expected.algorithm and dist.get("shasum"):
         expected = Hash(algorithm="sha1", digest=str(dist["shasum"]))
     if not url or not expected.algorithm:
-        raise NotHad(f"npm says no address or no hash for Codex {release}", why=f"it said {sorted(dist)}")
+        raise Unavailable(f"npm says no address or no hash for Codex {release}", why=f"it said {sorted(dist)}")
     headers = registry.login(url) if registry else {}
     return Artefact(release=release, source="npm", form="tgz", url=url, expected=expected, headers=headers)

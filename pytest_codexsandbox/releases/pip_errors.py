@@ -5,7 +5,7 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.releases.artefact import last_line
 from pytest_codexsandbox.releases.installed_package import PACKAGE
 from pytest_codexsandbox.system.download import NotReached, NotThere, without_secrets, wrong_bytes
@@ -43,7 +43,7 @@ def refusal(version: str, stderr: bytes, log: bytes, *, package: str = PACKAGE) 
     if any(words in said for words in _ABSENT):
         return _absent(f"{package} {version}", package, said)
     errors = [line for line in said.splitlines() if line.startswith(("ERROR:", "×")) and "Exception:" not in line]
-    return NotHad("pip could not get it", why=last_line(errors[0].encode() if errors else stderr),
+    return Unavailable("pip could not get it", why=last_line(errors[0].encode() if errors else stderr),
                   next_step=by_hand(package))  # fmt: skip
 
 
@@ -55,9 +55,9 @@ def _absent(wanted: str, package: str, said: str) -> NotThere:
     return NotThere(f"PyPI has no {wanted} for this machine{besides}")
 
 
-def _not_read(where: str, why: str, package: str) -> NotHad:
+def _not_read(where: str, why: str, package: str) -> Unavailable:
     if why.startswith(_LOGIN):
-        return NotHad("pip's index wants a login", where=where, why=_short(why), next_step="see: pip config list")
+        return Unavailable("pip's index wants a login", where=where, why=_short(why), next_step="see: pip config list")
     return NotReached("pip could not read its index", where=where, why=_short(why), next_step=by_hand(package))
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 
 
 class Platform(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,11 +37,11 @@ def of_a_build() -> Platform | None:
 def here(system: str = "", machine: str = "") -> Platform:
     system, machine = system or sys.platform, (machine or platform.machine()).lower()
     if system != "linux":
-        raise NotHad(
+        raise Unavailable(
             "Codex's Linux sandbox needs Linux", where=f"{system}, {machine}", next_step="run inside a Linux container"
         )
     if machine not in PLATFORMS:
-        raise NotHad("no Codex is published for this machine", where=f"Linux on {machine}",
+        raise Unavailable("no Codex is published for this machine", where=f"Linux on {machine}",
                      why=f"published: {', '.join(sorted({p.arch for p in PLATFORMS.values()}))}",
                      next_step="build one and use --codex-bin PATH")  # fmt: skip
     return PLATFORMS[machine]

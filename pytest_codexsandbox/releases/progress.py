@@ -9,7 +9,7 @@ from typing import TextIO
 from pytest_codexsandbox.system.download import Progress
 
 
-class Silent:
+class NoDownloadProgress:
     @contextmanager
     def download(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda count: None
@@ -18,7 +18,7 @@ class Silent:
         pass
 
 
-class Lines:
+class DownloadLineProgress:
     """For logs: what begins, what it came to."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -40,7 +40,7 @@ class Lines:
         self._stream.flush()
 
 
-class Bar(Lines):
+class DownloadBarProgress(DownloadLineProgress):
     """For a person at a terminal."""
 
     @contextmanager
@@ -56,4 +56,4 @@ class Bar(Lines):
 
 def progress_on(stream: TextIO | None = None) -> Progress:
     stream = stream or sys.stderr
-    return Bar(stream) if stream.isatty() else Lines(stream)
+    return DownloadBarProgress(stream) if stream.isatty() else DownloadLineProgress(stream)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.releases.artefact import Artefact, Run, last_line
 from pytest_codexsandbox.releases.installed_package import PACKAGE
@@ -23,10 +23,10 @@ PATIENCE: Final = 90.0
 
 
 def find(release: str, platform: Platform, *, run: Run, pip: Callable[[], tuple[str, ...]] | None = None) -> Artefact:
-    """Where the wheel is and what it hashes to. NotHad when no index has it, NotReached when no index answered."""
+    """Where the wheel is and what it hashes to. Unavailable when no index has it, NotReached when no index answered."""
     program = (pip or command)()
     if not program:
-        raise NotHad("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
+        raise Unavailable("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
     with TemporaryDirectory(prefix="codexsandbox-pip-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
         done = run(_question(program, release, platform, log))
@@ -79,7 +79,9 @@ def _artefact(release: str, report: bytes) -> Artefact:
         info: dict[str, Any] = json.loads(report)["install"][0]["download_info"]
         url, archive = str(info["url"]), info.get("archive_info") or {}
     except (ValueError, LookupError, TypeError) as problem:
-        raise NotHad("pip's report is not understood", why=repr(problem), next_step="pip install -U pip") from problem
+        raise Unavailable(
+            "pip's report is not understood", why=repr(problem), next_step="pip install -U pip"
+        ) from problem
     digest = (archive.get("hashes") or {}).get("sha256") or str(archive.get("hash", "")).removeprefix("sha256=")
     expected = Hash(algorithm="sha256", digest=digest) if digest else Hash()
     return Artefact(release=release, source="pypi", form="wheel", url=url, expected=expected)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.protocols import Environment
@@ -17,7 +17,7 @@ from pytest_codexsandbox.releases.cache_limits import limit_from
 from pytest_codexsandbox.releases.install import install
 from pytest_codexsandbox.releases.locks import hold
 from pytest_codexsandbox.releases.platform_tag import Platform, here, of_a_build
-from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.sources import published
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.version_names import release_name
@@ -44,7 +44,7 @@ class ResolvedSubject(msgspec.Struct, frozen=True, kw_only=True):
 def resolve(
     spec: SubjectSpec, *, cache: Path, progress: Progress | None = None, offline: bool = False, run: Run = process.run
 ) -> ResolvedSubject:
-    """WrongInput for a binary that is none, NotHad for a release that cannot be had, each with what to do."""
+    """InputError for a binary that is none, Unavailable for a release that cannot be had, each with what to do."""
     if spec.path:
         binary = user_binaries.examine(spec.path, of_a_build())
         return _resolved(spec, binary, "path", {"path": spec.path}, cache, run)
@@ -61,7 +61,7 @@ def resolve(
     if entry is None:
         if offline:
             raise not_here(release, store)
-        entry = _downloaded(release, store, platform, progress or Silent(), run)
+        entry = _downloaded(release, store, platform, progress or NoDownloadProgress(), run)
     return _from_entry(spec, entry, cache, run)
 
 
@@ -89,15 +89,15 @@ def _downloaded(release: str, store: Store, platform: Platform, progress: Progre
     return entry
 
 
-def not_here(release: str, store: Store) -> NotHad:
-    return NotHad(
+def not_here(release: str, store: Store) -> Unavailable:
+    return Unavailable(
         f"Codex {release} is not in the cache, and nothing may be downloaded", where=str(store.folder),
         why=f"cached: {', '.join(store.releases()) or 'none'}",
         next_step="run once with a network, or use --codex-bin PATH",
     )  # fmt: skip
 
 
-def _installed(spec: SubjectSpec, there: installed_package.Installed, cache: Path, run: Run) -> ResolvedSubject:
+def _installed(spec: SubjectSpec, there: installed_package.InstalledPackage, cache: Path, run: Run) -> ResolvedSubject:
     return _resolved(
         spec, there.binary, "installed", {"package": f"{installed_package.PACKAGE} {there.release}"}, cache, run
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.releases import known_releases, npm, pypi
 from pytest_codexsandbox.releases.artefact import Artefact, Run
 from pytest_codexsandbox.releases.platform_tag import Platform
@@ -17,23 +17,23 @@ def published(release: str, platform: Platform, run: Run, get: Callable[[Artefac
     """From the first place that has it and gives it; bytes that are not the announced ones end the search."""
     known = known_releases.known().get(release)
     places = EVERYWHERE if known is None or known.pypi else (npm.find,)
-    refusals: list[NotHad] = []
+    refusals: list[Unavailable] = []
     exists = known is not None
     for find in places:
         try:
             found = find(release, platform, run=run)
             exists = True
             return get(found)
-        except NotHad as problem:
+        except Unavailable as problem:
             refusals.append(problem)
     raise refused(release, refusals, exists=exists)
 
 
-def refused(release: str, refusals: list[NotHad], *, exists: bool) -> NotHad:
+def refused(release: str, refusals: list[Unavailable], *, exists: bool) -> Unavailable:
     """The network's failure is told rather than the absence at the other place; but what npm, asked, does not have
     and nobody else knows, is nowhere."""
     if not exists and isinstance(refusals[-1], NotThere):
-        told: NotHad = refusals[-1]
+        told: Unavailable = refusals[-1]
         what = f"there is no Codex {release}"
     else:
         told = next((problem for problem in refusals if isinstance(problem, NotReached)), refusals[-1])
@@ -41,6 +41,6 @@ def refused(release: str, refusals: list[NotHad], *, exists: bool) -> NotHad:
     return type(told)(what, why="; ".join(map(_words, refusals)), next_step=told.next_step or npm.NO_WAY)
 
 
-def _words(problem: NotHad) -> str:
+def _words(problem: Unavailable) -> str:
     where = f" ({problem.where})" if problem.where else ""
     return f"{problem.what}{where}: {problem.why}" if problem.why else f"{problem.what}{where}"

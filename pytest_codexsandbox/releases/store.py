@@ -19,10 +19,17 @@ from urllib.parse import unquote
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.cache_entry import Entry, Origin, Pointer
-from pytest_codexsandbox.releases.cache_files import File, ensure_folder, intact, remove, tree_digest, write_whole
+from pytest_codexsandbox.releases.cache_files import (
+    PackageFile,
+    ensure_folder,
+    intact,
+    remove,
+    tree_digest,
+    write_whole,
+)
 from pytest_codexsandbox.releases.locks import build_lock, exclusive, hold, is_being_built, is_unused, shared, use_lock
 
 _FOLDERS: Final = ("entries", "releases", "staging", "locks")
@@ -41,7 +48,7 @@ class Store:
         except FileNotFoundError:
             pass
         except OSError as problem:
-            raise WrongInput(
+            raise InputError(
                 "the cache cannot be read", where=str(self.folder), why=problem.strerror or str(problem),
                 next_step="CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is",
             ) from problem  # fmt: skip
@@ -99,7 +106,7 @@ class Store:
             finally:
                 remove(staging)
 
-    def put(self, staging: Path, *, binary: str, files: tuple[File, ...], origin: Origin) -> Entry:
+    def put(self, staging: Path, *, binary: str, files: tuple[PackageFile, ...], origin: Origin) -> Entry:
         """Make what was unpacked below `staging` an entry, held by this process. Only inside `building`."""
         digests = {file.path: file.sha256 for file in files}
         target = self.folder / "entries" / tree_digest(files)

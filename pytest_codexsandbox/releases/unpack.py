@@ -17,7 +17,7 @@ from typing import IO, Any, Final, Protocol
 import msgspec
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.releases.cache_files import File
+from pytest_codexsandbox.releases.cache_files import PackageFile
 
 _CHUNK: Final = 1 << 20
 _MOST_BYTES: Final = 2 << 30
@@ -29,7 +29,7 @@ _WANTED: Final = re.compile(r"bin/codex|codex/codex|codex-package\.json|codex-pa
 
 class Unpacked(msgspec.Struct, frozen=True, kw_only=True):
     binary: str
-    files: tuple[File, ...]
+    files: tuple[PackageFile, ...]
 
 
 class Readable(Protocol):
@@ -118,7 +118,7 @@ class _Budget:
             raise BadArchive("the archive unpacks to more than any Codex", next_step=_NEXT)
 
 
-def _copy(source: IO[bytes], folder: Path, place: str, mode: int, size: int) -> File:
+def _copy(source: IO[bytes], folder: Path, place: str, mode: int, size: int) -> PackageFile:
     target = folder / place
     if target.exists():
         raise BadArchive("the archive holds a name twice", why=repr(place), next_step=_NEXT)
@@ -133,10 +133,10 @@ def _copy(source: IO[bytes], folder: Path, place: str, mode: int, size: int) -> 
     if count != size:
         raise BadArchive("the archive is damaged", why=f"{place}: {count} of {size} bytes")
     target.chmod(mode)
-    return File(path=place, size=count, mode=mode, sha256=digest.hexdigest())
+    return PackageFile(path=place, size=count, mode=mode, sha256=digest.hexdigest())
 
 
-def _checked(files: list[File]) -> Unpacked:
+def _checked(files: list[PackageFile]) -> Unpacked:
     for file in files:
         if file.path in _BINARIES:
             return Unpacked(binary=file.path, files=tuple(sorted(files, key=lambda file: file.path)))

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.releases.platform_tag import PLATFORMS, Platform
@@ -27,13 +27,13 @@ def candidate(text: str, *, base: Path | None = None) -> SubjectSpec:
     label, path = _split_label(text, base)
     path, version = _split_version(path, base)
     if not path:
-        raise WrongInput(f"{OPTION} {text!r} names no path", next_step=_FORM)
+        raise InputError(f"{OPTION} {text!r} names no path", next_step=_FORM)
     full = Path(os.path.abspath(base / Path(path).expanduser()))  # noqa: PTH100 (links stay as they were written)
     return SubjectSpec(label=label or "candidate", path=str(full), as_version=version, source="path")
 
 
 def examine(path: str, platform: Platform | None) -> str:
-    """The program behind `path`, links followed. WrongInput when it cannot be a Codex for this machine."""
+    """The program behind `path`, links followed. InputError when it cannot be a Codex for this machine."""
     try:
         real = Path(os.path.realpath(path, strict=True))
         head = b"" if real.is_dir() else _head(real)
@@ -54,7 +54,7 @@ def _split_label(text: str, base: Path) -> tuple[str, str]:
     if not sign or "/" in label or (base / text).exists():
         return "", text
     if not is_value(label):
-        raise WrongInput(
+        raise InputError(
             f"{label!r} cannot be the label of a binary", where=f"{OPTION} {text}",
             why="it becomes part of cell ids: lower-case letters, digits, `.`, `+`, `_` and `-`", next_step=_FORM,
         )  # fmt: skip
@@ -106,5 +106,5 @@ def _head(file: Path) -> bytes:
         return source.read(64)
 
 
-def _wrong(path: str, why: str, next_step: str) -> WrongInput:
-    return WrongInput("this is not a Codex that can run here", where=path, why=why, next_step=next_step)
+def _wrong(path: str, why: str, next_step: str) -> InputError:
+    return InputError("this is not a Codex that can run here", where=path, why=why, next_step=next_step)

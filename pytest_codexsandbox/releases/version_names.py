@@ -5,20 +5,20 @@ from typing import Final
 
 from packaging.version import InvalidVersion, Version
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 
 _WORDS: Final = {"a": "alpha", "b": "beta", "rc": "rc"}
 _SHAPE: Final = re.compile(r"\d+\.\d+\.\d+\S*")
 
 
 def release_name(text: str) -> str:
-    """npm's form of a version, which is ours; WrongInput for anything else."""
+    """npm's form of a version, which is ours; InputError for anything else."""
     try:
         if not _SHAPE.fullmatch(text):
             raise InvalidVersion(text)
         version = Version(text)
     except InvalidVersion:
-        raise WrongInput(
+        raise InputError(
             f"{text!r} is not the name of a Codex release", why="a release is called like 0.163.0",
             next_step="codexsandbox capabilities --list shows the known ones",
         ) from None  # fmt: skip

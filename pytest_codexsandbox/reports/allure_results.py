@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.reports.outcomes import Outcome, of_run, outcomes
 
 RUN: Final = "codexsandbox-run"  # label: the run that a result belongs to
@@ -14,7 +14,7 @@ Result = dict[str, Any]
 
 
 def changed(
-    results: Mapping[str, Result], run: str, journal: Journal | None, reasons: Sequence[str], *,
+    results: Mapping[str, Result], run: str, journal: ReadJournal | None, reasons: Sequence[str], *,
     at: int = 0, failed_before: bool = False,
 ) -> Iterator[tuple[str, Result]]:  # fmt: skip
     """Yields name and content of each result file that has to be written. `results` are those of this run.

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.model.bare_tools import DIRECTLY, Alone, Tried
-from pytest_codexsandbox.model.ledger import START, Journal
+from pytest_codexsandbox.model.bare_tools import DIRECTLY, BareToolResults, ToolAttempt
+from pytest_codexsandbox.model.ledger import START, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import SANDBOXED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import SIGNS, WORDS, Verdict
-from pytest_codexsandbox.reports.grid import Side, environments_of, side_names
+from pytest_codexsandbox.reports.grid import Column, environments_of, side_names
 from pytest_codexsandbox.reports.html_matrix import CLASSES
 
 OK: Final = "ok"
@@ -44,17 +44,17 @@ class _Notes:
         return self._kept.setdefault((words, fingerprint), Note(words=words, fingerprint=fingerprint, cause=cause))
 
 
-class Field(msgspec.Struct, frozen=True, kw_only=True):
+class BareToolField(msgspec.Struct, frozen=True, kw_only=True):
     sign: str
     word: str
     style: str = ""
     note: Note | None = None
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class BareToolRow(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]
-    tried: tuple[Field, ...]
-    codex: tuple[tuple[Field, ...], ...]  # of each side; where releases differ, each of their answers once
+    tried: tuple[BareToolField, ...]
+    codex: tuple[tuple[BareToolField, ...], ...]  # of each side; where releases differ, each of their answers once
     asked: str
     rank: int  # 0: a start is red, 1: is known to fail, 2: something is refused, 3: nothing is
 
@@ -67,11 +67,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class View(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[tuple[str, str], ...]  # name and command of what was tried
     sides: tuple[str, ...]  # of Codex
-    rows: tuple[Row, ...]  # where a start fails first
+    rows: tuple[BareToolRow, ...]  # where a start fails first
     untold: tuple[str, ...]  # environments of which nobody knows: they did not start, or their facts do not say it
 
 
-def view(journal: Journal, states: Mapping[Key, Record]) -> View | None:
+def view(journal: ReadJournal, states: Mapping[Key, Record]) -> View | None:
     """None where nothing was tried in any environment."""
     names = environments_of(journal.plan.cells)
     told = {spec: journal.alone[spec] for spec in names if spec in journal.alone}
@@ -82,7 +82,7 @@ def view(journal: Journal, states: Mapping[Key, Record]) -> View | None:
     sides = tuple(dict.fromkeys(side for found in starts.values() for side in found))
     synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}  # what is made up stands by itself
     notes = _Notes()
-    alike: dict[tuple[object, ...], list[Row]] = {}
+    alike: dict[tuple[object, ...], list[BareToolRow]] = {}
     for spec, found in told.items():
         theirs = [starts.get(spec, {}).get(side, []) for side in sides]
         row = _row(names[spec], found, tuple(columns), theirs, notes)
@@ -98,12 +98,12 @@ def view(journal: Journal, states: Mapping[Key, Record]) -> View | None:
     )  # fmt: skip
 
 
-def numbered(rows: Iterable[Row]) -> dict[Note, int]:
+def numbered(rows: Iterable[BareToolRow]) -> dict[Note, int]:
     """What these rows refer to, in the order in which they do."""
     return {note: number for number, note in enumerate(dict.fromkeys(note for row in rows for note in row.notes), 1)}
 
 
-def token(field: Field, numbers: Mapping[Note, int]) -> str:
+def token(field: BareToolField, numbers: Mapping[Note, int]) -> str:
     """`ok`, `3` (what it said), `-` (not there); of Codex `P`, `F3`, `x3`."""
     return f"{field.sign}{numbers[field.note] if field.note else ''}"
 
@@ -117,7 +117,7 @@ def headings(view: View) -> tuple[str, ...]:
     )
 
 
-def as_data(journal: Journal, states: Mapping[Key, Record]) -> list[dict[str, Any]]:
+def as_data(journal: ReadJournal, states: Mapping[Key, Record]) -> list[dict[str, Any]]:
     """For programs: each environment once, nothing folded."""
     starts = _starts(journal, states)
     synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}
@@ -140,50 +140,50 @@ def _as_data(record: Record) -> dict[str, str]:
 
 
 # ---- making
-def _starts(journal: Journal, states: Mapping[Key, Record]) -> dict[str, dict[Side, list[Record]]]:
+def _starts(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, dict[Column, list[Record]]]:
     environments = {cell.id: cell.environment for cell in journal.plan.cells}
-    found: dict[str, dict[Side, list[Record]]] = {}
+    found: dict[str, dict[Column, list[Record]]] = {}
     for key, record in states.items():
         if key.promise.partition(".")[0] == START and key.policy in SANDBOXED:
-            found.setdefault(environments[key.cell], {}).setdefault(Side(key.door, key.policy), []).append(record)
+            found.setdefault(environments[key.cell], {}).setdefault(Column(key.door, key.policy), []).append(record)
     return found
 
 
 def _row(
-    name: str, found: Alone, columns: Sequence[str], starts: Sequence[Sequence[Record]], notes: _Notes
-) -> Row:  # fmt: skip
+    name: str, found: BareToolResults, columns: Sequence[str], starts: Sequence[Sequence[Record]], notes: _Notes
+) -> BareToolRow:  # fmt: skip
     tried = {one.name: one for one in found.tried}
     fields = tuple(_said(tried[column], notes) if column in tried else _nothing() for column in columns)
     codex = tuple(tuple(dict.fromkeys(_start(record, found, notes) for record in side)) for side in starts)
     every = [record for side in starts for record in side if record.verdict not in _TELLS_NOTHING]
     known = all(record.verdict is Verdict.EXPECTED for record in every)
     rank = (1 if known else 0) if every else (2 if any(field.note for field in fields) else 3)
-    return Row(names=(name,), tried=fields, codex=codex, asked=found.asked.removeprefix(DIRECTLY), rank=rank)
+    return BareToolRow(names=(name,), tried=fields, codex=codex, asked=found.asked.removeprefix(DIRECTLY), rank=rank)
 
 
-def _nothing() -> Field:
-    return Field(sign=MISSING, word="not there")
+def _nothing() -> BareToolField:
+    return BareToolField(sign=MISSING, word="not there")
 
 
-def _said(tried: Tried, notes: _Notes) -> Field:
+def _said(tried: ToolAttempt, notes: _Notes) -> BareToolField:
     if tried.held:
-        return Field(sign=OK, word="it worked")
+        return BareToolField(sign=OK, word="it worked")
     if not tried.said:
         return _nothing()
     note = notes.of(tried.quote or tried.said, fingerprint=tried.fingerprint, cause=tried.cause)
-    return Field(sign="", word="it was refused", note=note)
+    return BareToolField(sign="", word="it was refused", note=note)
 
 
-def _start(record: Record, found: Alone, notes: _Notes) -> Field:
+def _start(record: Record, found: BareToolResults, notes: _Notes) -> BareToolField:
     """Of Codex. What was measured there stands beside it once, not again in every cause."""
     sign, word, style = SIGNS[record.verdict], WORDS[record.verdict], CLASSES[record.verdict]
     diagnosis = record.diagnosis
     if record.verdict in _TELLS_NOTHING:
-        return Field(sign=sign, word=word, style=style)
+        return BareToolField(sign=sign, word=word, style=style)
     cause = diagnosis.cause if diagnosis else ""
     note = notes.of(
         (diagnosis.quote if diagnosis else "") or record.reason,
         fingerprint=diagnosis.fingerprint if diagnosis else "",
         cause=cause.removesuffix(f" {found.asked}") if found.asked else cause,
     )
-    return Field(sign=sign, word=word, style=style, note=note)
+    return BareToolField(sign=sign, word=word, style=style, note=note)

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.model.verdict import SIGNS as SIGNS_OF
@@ -52,7 +52,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[tuple[str, ...], ...]
 
 
-class Block(msgspec.Struct, frozen=True, kw_only=True):
+class GeneratorBlock(msgspec.Struct, frozen=True, kw_only=True):
     """What is told of one generator."""
 
     summary: Summary
@@ -62,25 +62,25 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     unmeasured: tuple[tuple[Verdict, str], ...]  # why something says nothing, with how often
 
 
-def blocks(journal: Journal) -> list[Block]:
+def blocks(journal: ReadJournal) -> list[GeneratorBlock]:
     states = journal.states()
     found = measured(journal, states)
     told = summaries(journal, found, headlines.incomplete(journal, states))
     return [_block(summary, [one for one in found if one.row.name == summary.name]) for summary in told]
 
 
-def _block(summary: Summary, cells: Sequence[Measured]) -> Block:
-    return Block(
+def _block(summary: Summary, cells: Sequence[Measured]) -> GeneratorBlock:
+    return GeneratorBlock(
         summary=summary, where=_where(summary, cells), table=_table(cells), reasons=tuple(_reasons(cells)),
         unmeasured=tuple(_unmeasured(cells)),
     )  # fmt: skip
 
 
 def _where(summary: Summary, cells: Sequence[Measured]) -> str:
-    environments = headlines.listed(dict.fromkeys(cell.cell.environment for cell in cells))
+    environments = headlines.shortened_list(dict.fromkeys(cell.cell.environment for cell in cells))
     confined = f"confined by {summary.confined}" if summary.confined else "UNCONFINED"
     cases = f"{summary.cases:,} of {summary.corpus:,} cases"
-    return f"Codex {headlines.listed(summary.codex, 8)} on {environments}; {confined}; {cases}; {summary.date}"
+    return f"Codex {headlines.shortened_list(summary.codex, 8)} on {environments}; {confined}; {cases}; {summary.date}"
 
 
 def _table(cells: Sequence[Measured]) -> Table:
@@ -128,7 +128,7 @@ def _unmeasured(cells: Sequence[Measured]) -> Iterator[tuple[Verdict, str]]:
 
 
 # ---- on the screen
-def render(journal: Journal, *, width: int, color: bool, ascii: bool) -> str:
+def render(journal: ReadJournal, *, width: int, color: bool, ascii: bool) -> str:
     paint = Paint(width=max(width, 40), color=color, ascii=ascii)
     told = blocks(journal)
     lines = [part for block in told for part in (*_shown(block, paint), "")] or [_NONE]
@@ -136,7 +136,7 @@ def render(journal: Journal, *, width: int, color: bool, ascii: bool) -> str:
     return (ascii_only(text) if ascii else text) + "\n"
 
 
-def _shown(block: Block, paint: Paint) -> Iterator[str]:
+def _shown(block: GeneratorBlock, paint: Paint) -> Iterator[str]:
     summary = block.summary
     red = any(summary.counts.get(verdict.value) for verdict in RED) or bool(summary.doubt)
     head = paint.wrapped(f"{summary.name} {summary.version}".rstrip())
@@ -150,8 +150,8 @@ def _shown(block: Block, paint: Paint) -> Iterator[str]:
     yield from _aligned(block.table, paint)
     for reason in block.reasons:
         yield from paint.wrapped(
-            f"{headlines.many(len(reason.records), 'check')} {reason.direction}, {reason.word}: "
-            f"{headlines.listed(reason.promises, _PROMISES)}" + _in_cases(reason) + _follow(reason),
+            f"{headlines.plural(len(reason.records), 'check')} {reason.direction}, {reason.word}: "
+            f"{headlines.shortened_list(reason.promises, _PROMISES)}" + _in_cases(reason) + _follow(reason),
             first="   F ", indent=" " * 5,
         )  # fmt: skip
     for verdict, why in block.unmeasured[:_UNMEASURED]:
@@ -160,12 +160,12 @@ def _shown(block: Block, paint: Paint) -> Iterator[str]:
 
 
 def _in_cases(reason: Reason) -> str:
-    return f" ({headlines.listed(reason.cases, _CASES)})" if reason.cases else ""
+    return f" ({headlines.shortened_list(reason.cases, _CASES)})" if reason.cases else ""
 
 
 def _follow(reason: Reason) -> str:
     return (
-        f"; {headlines.many(len(reason.following), 'more check')} of what Codex does with it"
+        f"; {headlines.plural(len(reason.following), 'more check')} of what Codex does with it"
         if reason.following
         else ""
     )
@@ -186,14 +186,14 @@ def _aligned(table: Table, paint: Paint) -> Iterator[str]:
 
 
 # ---- as Markdown
-def markdown_of(journal: Journal) -> str:
+def markdown_of(journal: ReadJournal) -> str:
     told = blocks(journal)
     if not told:
         return f"{markdown(_NONE)}\n"
     return "\n".join(part for block in told for part in marked(block)).rstrip() + "\n"
 
 
-def marked(block: Block, level: str = "##") -> Iterator[str]:
+def marked(block: GeneratorBlock, level: str = "##") -> Iterator[str]:
     summary = block.summary
     yield f"{level} {markdown(f'{summary.name} {summary.version}'.rstrip())}"
     yield ""
@@ -211,19 +211,19 @@ def marked(block: Block, level: str = "##") -> Iterator[str]:
     yield from (f"| {' | '.join(map(markdown, row))} |" for row in block.table.rows)
     yield ""
     for reason in block.reasons:
-        told = f"{headlines.listed(reason.promises, 4)}{_in_cases(reason)}{_follow(reason)}"
+        told = f"{headlines.shortened_list(reason.promises, 4)}{_in_cases(reason)}{_follow(reason)}"
         yield f"- **F** {len(reason.records):,} {reason.direction}, {markdown_code(reason.word)}: {markdown(told)}"
     yield from (f"- **{SIGNS_OF[verdict]}** {markdown(why)}" for verdict, why in block.unmeasured[:_UNMEASURED])
     yield ""
 
 
-def readme_of(journal: Journal) -> str:
+def readme_of(journal: ReadJournal) -> str:
     """Return one block for each generator, which its author may paste into a README."""
     return "\n".join(readme_block.block(one.summary) for one in blocks(journal)) or f"{markdown(_NONE)}\n"
 
 
 # ---- as data
-def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
+def as_data(found: Sequence[GeneratorBlock]) -> list[dict[str, object]]:
     return [
         {
             **msgspec.to_builtins(block.summary), "line": line(block.summary),

@@ -6,17 +6,17 @@ import msgspec
 
 from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.reports.cell_groups import FEW, Alike
-from pytest_codexsandbox.reports.grid import Side, names_of, side_names
-from pytest_codexsandbox.reports.headlines import listed, many
+from pytest_codexsandbox.reports.cell_groups import FEW, CellGroups
+from pytest_codexsandbox.reports.grid import Column, names_of, side_names
+from pytest_codexsandbox.reports.headlines import plural, shortened_list
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class Locations(msgspec.Struct, frozen=True, kw_only=True):
     names: Mapping[str, str]  # of cells
-    alike: Alike
-    sides: Mapping[Side, str]  # of their names
+    alike: CellGroups
+    sides: Mapping[Column, str]  # of their names
 
-    def side(self, side: Side) -> str:
+    def side(self, side: Column) -> str:
         return self.sides.get(side, side.policy)
 
     def of(self, records: Iterable[Record]) -> list[str]:
@@ -24,24 +24,24 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         by_cell: dict[str, dict[str, None]] = {}
         for record in records:
             key = record.key
-            by_cell.setdefault(key.cell, {})[self.side(Side(key.door, key.policy))] = None
+            by_cell.setdefault(key.cell, {})[self.side(Column(key.door, key.policy))] = None
         by_sides: dict[tuple[str, ...], list[str]] = {}
         for cell, sides in by_cell.items():
             by_sides.setdefault(tuple(sides), []).append(cell)
-        return [f"{self._cells(cells)} / {listed(sides, 6)}" for sides, cells in by_sides.items()]
+        return [f"{self._cells(cells)} / {shortened_list(sides, 6)}" for sides, cells in by_sides.items()]
 
     def _cells(self, cells: Sequence[str]) -> str:
         """Their names; of many in a run of many axes, what they have in common."""
         if len(cells) > FEW and self.alike.speaks:
             return self.alike.told(cells)
-        return listed(self.names.get(cell, cell) for cell in cells)
+        return shortened_list(self.names.get(cell, cell) for cell in cells)
 
     def told(self, records: Iterable[Record], limit: int) -> str:
         places = self.of(records)
-        more = f"; and {many(len(places) - limit, 'more place')}" if len(places) > limit else ""
+        more = f"; and {plural(len(places) - limit, 'more place')}" if len(places) > limit else ""
         return "; ".join(places[:limit]) + more
 
 
-def places(cells: Iterable[CellRow], sides: Iterable[Side]) -> Places:
+def places(cells: Iterable[CellRow], sides: Iterable[Column]) -> Locations:
     cells = tuple(cells)
-    return Places(names=names_of(cells), alike=Alike(cells), sides=side_names(sides))
+    return Locations(names=names_of(cells), alike=CellGroups(cells), sides=side_names(sides))

@@ -7,14 +7,14 @@ import msgspec
 
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
 from pytest_codexsandbox.model.journal_lines import CallLine
-from pytest_codexsandbox.model.ledger import HARNESS, Journal
+from pytest_codexsandbox.model.ledger import HARNESS, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 from pytest_codexsandbox.reports.consequences import follows, severity, split, worst
 from pytest_codexsandbox.reports.generator_tally import word_of
-from pytest_codexsandbox.reports.headlines import many
+from pytest_codexsandbox.reports.headlines import plural
 from pytest_codexsandbox.reports.merged_remedies import merged
 
 _LOUD: Final = (Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED)
@@ -73,7 +73,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     def counted(self) -> str:
         """`140 results`, and how many follow from them."""
         more = f", {len(self.following):,} more follow" if self.following else ""
-        return f"{many(len(self.direct), 'result')}{more}"
+        return f"{plural(len(self.direct), 'result')}{more}"
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def _apart(record: Record, known: bool) -> str:
 class Calls:
     """Finds the call that a result speaks of."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: ReadJournal) -> None:
         self._calls = {call.id: call for call in journal.calls}
 
     def of(self, record: Record) -> CallLine | None:

@@ -6,14 +6,14 @@ from typing import Final
 
 from pytest_codexsandbox.model.coverage import AXES
 from pytest_codexsandbox.model.journal_lines import CellRow
-from pytest_codexsandbox.reports.headlines import SYNTHETIC, listed, many
+from pytest_codexsandbox.reports.headlines import SYNTHETIC, plural, shortened_list
 
 FEW: Final = 3  # cells that are better named
 _AT_ONCE: Final = 3  # axes in one description
 _VALUES: Final = 6
 
 
-class Alike:
+class CellGroups:
     """Over all cells of a run. Says nothing where one axis alone tells the cells apart: then names are short."""
 
     def __init__(self, cells: Iterable[CellRow]) -> None:
@@ -37,10 +37,10 @@ class Alike:
         axes = self._axes(chosen)
         found = self._fitting(chosen, axes)
         if rest and found != len(chosen):
-            return f"the other {many(len(chosen), 'cell')}"
+            return f"the other {plural(len(chosen), 'cell')}"
         how_many = f"all {len(chosen):,}" if found == len(chosen) else f"{len(chosen):,} of the {found:,}"
         if not axes:
-            return f"{how_many} cells" if found == len(chosen) else f"{len(chosen):,} of {many(found, 'cell')}"
+            return f"{how_many} cells" if found == len(chosen) else f"{len(chosen):,} of {plural(found, 'cell')}"
         return f"{how_many} cells with {' and '.join(self._said(chosen, axis) for axis in axes)}"
 
     def _axes(self, chosen: Sequence[CellRow]) -> tuple[str, ...]:
@@ -64,8 +64,8 @@ class Alike:
         values = [value for value in self.varying[axis] if value in having]
         others = [value for value in self.varying[axis] if value not in having]
         if len(others) < len(values):
-            return f"{axis} other than {listed(others, _VALUES)}"
-        return f"{axis} {listed([value or 'none' for value in values], _VALUES)}"
+            return f"{axis} other than {shortened_list(others, _VALUES)}"
+        return f"{axis} {shortened_list([value or 'none' for value in values], _VALUES)}"
 
 
 def _values(cells: Iterable[CellRow], axis: str) -> dict[str, None]:

@@ -9,7 +9,7 @@ import msgspec
 
 from pytest_codexsandbox.model.generator import ROW, is_row
 from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, ClaimLine, GeneratorRow, StoryLine
-from pytest_codexsandbox.model.ledger import HARNESS, Journal
+from pytest_codexsandbox.model.ledger import HARNESS, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
@@ -143,13 +143,13 @@ def word_of(record: Record) -> str:
     return row.reason
 
 
-def measured(journal: Journal, states: Mapping[Key, Record]) -> list[Measured]:
+def measured(journal: ReadJournal, states: Mapping[Key, Record]) -> list[Measured]:
     """Every cell with a generator, in the order of the plan."""
     return _Reader(journal, states).cells()
 
 
 class _Reader:
-    def __init__(self, journal: Journal, states: Mapping[Key, Record]) -> None:
+    def __init__(self, journal: ReadJournal, states: Mapping[Key, Record]) -> None:
         self._journal = journal
         self._by_cell: dict[str, list[Record]] = {}
         for key, record in states.items():
@@ -198,7 +198,7 @@ def _of_harness(record: Record) -> bool:
     return record.key.promise.partition(".")[0] == HARNESS
 
 
-def paste(journal: Journal, record: Record) -> tuple[str, ...]:
+def paste(journal: ReadJournal, record: Record) -> tuple[str, ...]:
     """The line that shows one case of a generator again; nothing for any other result."""
     name = next((one.axes.get("generator") for one in journal.plan.cells if one.id == record.key.cell), "")
     cases = {case.id for case in journal.plan.cases}
@@ -221,7 +221,7 @@ def _words(spec: str) -> Sequence[str]:
         return (spec,)
 
 
-def _which_codex(journal: Journal, record: Record) -> tuple[str, ...]:
+def _which_codex(journal: ReadJournal, record: Record) -> tuple[str, ...]:
     cell = next(one for one in journal.plan.cells if one.id == record.key.cell)
     subject = next((one for one in journal.subjects if one.label == cell.subject), None)
     if subject is None or subject.source == "installed":

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from pytest_codexsandbox.model.journal_lines import CellRow
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED, POLICIES
 from pytest_codexsandbox.model.record import Record
@@ -17,19 +17,19 @@ from pytest_codexsandbox.reports.generator_tally import tally
 from pytest_codexsandbox.reports.headlines import SYNTHETIC
 
 
-class Side(msgspec.Struct, frozen=True):
+class Column(msgspec.Struct, frozen=True):
     """What a column measures in its cell."""
 
     door: str
     policy: str
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class GridRow(msgspec.Struct, frozen=True, kw_only=True):
     promise: str
     case: str
     title: str
-    fields: dict[str, dict[Side, Record]]  # by cell; of a generator's cases the worst
-    cases: dict[tuple[str, Side], tuple[Record, ...]] = {}  # (cell, side) → what its field stands for, where several
+    fields: dict[str, dict[Column, Record]]  # by cell; of a generator's cases the worst
+    cases: dict[tuple[str, Column], tuple[Record, ...]] = {}  # (cell, side) → what its field stands for, where several
 
     @property
     def topic(self) -> str:
@@ -40,15 +40,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         """Within its topic."""
         return self.promise.partition(".")[2] + (f" [{self.case}]" if self.case else "")
 
-    def verdict(self, cell: str, side: Side) -> Verdict | None:
+    def verdict(self, cell: str, side: Column) -> Verdict | None:
         found = self.fields.get(cell, {}).get(side)
         return found.verdict if found else None
 
-    def records(self, cell: str, side: Side) -> tuple[Record, ...]:
+    def records(self, cell: str, side: Column) -> tuple[Record, ...]:
         found = self.fields.get(cell, {}).get(side)
         return self.cases.get((cell, side)) or ((found,) if found else ())
 
-    def held(self, columns: Iterable[tuple[str, Side]]) -> str:
+    def held(self, columns: Iterable[tuple[str, Column]]) -> str:
         """`188 of 204`, where one of these columns has cases that the sign stands for."""
         several = [self.cases[column] for column in columns if column in self.cases]
         if len(several) != 1:
@@ -68,30 +68,30 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):
-    rows: tuple[Row, ...]  # by topic, in the order of the plan
-    sides: tuple[Side, ...]
+    rows: tuple[GridRow, ...]  # by topic, in the order of the plan
+    sides: tuple[Column, ...]
     groups: tuple[Group, ...]
 
-    def topics(self) -> dict[str, list[Row]]:
-        found: dict[str, list[Row]] = {}
+    def topics(self) -> dict[str, list[GridRow]]:
+        found: dict[str, list[GridRow]] = {}
         for row in self.rows:
             found.setdefault(row.topic, []).append(row)
         return found
 
 
-def grid(journal: Journal, states: dict[Key, Record] | None = None) -> Grid:
+def grid(journal: ReadJournal, states: dict[Key, Record] | None = None) -> Grid:
     states = journal.states() if states is None else states
     rows = _rows(journal, states)
     sides = _sides(states)
     return Grid(rows=rows, sides=sides, groups=_groups(journal.plan.cells, rows, sides))
 
 
-def _rows(journal: Journal, states: dict[Key, Record]) -> tuple[Row, ...]:
+def _rows(journal: ReadJournal, states: dict[Key, Record]) -> tuple[GridRow, ...]:
     titles = {promise.id: promise.title for promise in journal.plan.promises}
-    fields: dict[tuple[str, str], dict[str, dict[Side, Record]]] = {}
-    cases: dict[str, dict[tuple[str, Side], list[Record]]] = {}
+    fields: dict[tuple[str, str], dict[str, dict[Column, Record]]] = {}
+    cases: dict[str, dict[tuple[str, Column], list[Record]]] = {}
     for key, record in states.items():
-        side = Side(key.door, key.policy)
+        side = Column(key.door, key.policy)
         if key.policy == AS_ASKED:  # two hundred cases of a promise are one row
             cases.setdefault(key.promise, {}).setdefault((key.cell, side), []).append(record)
             continue
@@ -109,7 +109,7 @@ def _rows(journal: Journal, states: dict[Key, Record]) -> tuple[Row, ...]:
         fields, key=lambda name: (topics.get(_topic(name[0]), len(topics)), order.get(name[0], len(order)), *name)
     )
     return tuple(
-        Row(
+        GridRow(
             promise=promise, case=case, title=titles.get(promise, ""), fields=fields[promise, case],
             cases={} if case else several.get(promise, {}),
         )
@@ -125,16 +125,16 @@ def _topic(promise: str) -> str:
     return promise.partition(".")[0]
 
 
-def _sides(states: dict[Key, Record]) -> tuple[Side, ...]:
+def _sides(states: dict[Key, Record]) -> tuple[Column, ...]:
     """Doors as they occur, in each of them the policies from the strictest to the widest."""
     found = dict.fromkeys((key.door, key.policy) for key in states)
     doors = {door: place for place, door in enumerate(dict.fromkeys(door for door, _ in found))}
     policies = {policy: place for place, policy in enumerate(POLICIES)}
     order = sorted(found, key=lambda pair: (doors[pair[0]], policies.get(pair[1], len(policies)), pair[1]))
-    return tuple(Side(door, policy) for door, policy in order)
+    return tuple(Column(door, policy) for door, policy in order)
 
 
-def _groups(cells: Iterable[CellRow], rows: tuple[Row, ...], sides: tuple[Side, ...]) -> tuple[Group, ...]:
+def _groups(cells: Iterable[CellRow], rows: tuple[GridRow, ...], sides: tuple[Column, ...]) -> tuple[Group, ...]:
     alike: dict[tuple[bool, tuple[tuple[Verdict, ...], ...]], list[CellRow]] = {}  # what is synthetic stands by itself
     for cell in cells:
         column = tuple(tuple(record.verdict for record in row.records(cell.id, side)) for row in rows for side in sides)
@@ -143,7 +143,7 @@ def _groups(cells: Iterable[CellRow], rows: tuple[Row, ...], sides: tuple[Side, 
     return tuple(Group(cells=tuple(members)) for members in alike.values())
 
 
-def side_names(sides: Iterable[Side]) -> dict[Side, str]:
+def side_names(sides: Iterable[Column]) -> dict[Column, str]:
     """A policy, and its door where policies come through several. What a generator was asked for has none."""
     sides = tuple(sides)
     one_door = len({side.door for side in sides if side.policy != AS_ASKED}) <= 1

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY, BwrapUsed
 from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, EndLine, EnvironmentLine, SubjectLine
 from pytest_codexsandbox.model.launched_program import program_of
-from pytest_codexsandbox.model.ledger import STRICT_WORDS, Journal, count, too_little
+from pytest_codexsandbox.model.ledger import STRICT_WORDS, ReadJournal, count, too_little
 from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
@@ -27,22 +27,22 @@ _COUNTED: Final = (
 )  # fmt: skip
 
 
-def listed(names: Iterable[str], limit: int = _SHOWN) -> str:
+def shortened_list(names: Iterable[str], limit: int = _SHOWN) -> str:
     names = list(names)
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
 
 
-def many(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def codex(journal: Journal) -> str:
+def codex(journal: ReadJournal) -> str:
     subjects = {subject.label: subject for subject in journal.subjects}
     labels = list(dict.fromkeys(cell.subject for cell in journal.plan.cells))
     if len(labels) == 1 and labels[0] in subjects:
         return _subject(subjects[labels[0]]) + _behind(journal, subjects[labels[0]])
-    return f"{many(len(labels), 'Codex release')}: {listed(labels, 8)}" if labels else "no Codex"
+    return f"{plural(len(labels), 'Codex release')}: {shortened_list(labels, 8)}" if labels else "no Codex"
 
 
 def _subject(subject: SubjectLine) -> str:
@@ -52,23 +52,23 @@ def _subject(subject: SubjectLine) -> str:
     return f"Codex {name}{subject.version} ({f'a script, {digest}' if subject.facts.get('script') else digest})"
 
 
-def _behind(journal: Journal, subject: SubjectLine) -> str:
+def _behind(journal: ReadJournal, subject: SubjectLine) -> str:
     """A script's digest is not that of the Codex that it starts."""
     if not subject.facts.get("script"):
         return ""
     calls = (call.observation for call in journal.calls if call.subject == subject.id and not call.control)
     found = dict.fromkeys(program[0] for call in calls if (program := program_of(call.readings)))
-    return f", which starts {listed(found, 3)}" if found else ", which starts what nobody saw"
+    return f", which starts {shortened_list(found, 3)}" if found else ", which starts what nobody saw"
 
 
-def machines(journal: Journal) -> list[str]:
+def machines(journal: ReadJournal) -> list[str]:
     """One line for each environment, however many workers opened it."""
     lines = {line.spec: line for line in reversed(journal.environments)}
     specs = dict.fromkeys(cell.environment for cell in journal.plan.cells)
     return [_machine(spec, lines.get(spec), journal.plan.cells) for spec in specs]
 
 
-def changed(journal: Journal) -> list[str]:
+def changed(journal: ReadJournal) -> list[str]:
     """One line for each environment whose machine changed while it was measured."""
     found = changes(journal.environments)
     return [f"{spec} changed while the run went on: {'; '.join(told)}" for spec, told in found.items()]
@@ -106,18 +106,18 @@ def fact(facts: Mapping[str, Any], *names: str) -> str:
     return ""
 
 
-def plan(journal: Journal) -> str:
+def plan(journal: ReadJournal) -> str:
     keys = journal.plan.keys
     promises = len({key.promise for key in keys})
     policies = len({key.policy for key in keys})
     calls = sum(1 for call in journal.calls if not call.control)
     return (
-        f"plan: {many(len(journal.plan.cells), 'cell')} × {many(promises, 'promise')} under "
-        f"{many(policies, 'policy').replace('policys', 'policies')}; {many(calls, 'call')} of Codex"
+        f"plan: {plural(len(journal.plan.cells), 'cell')} × {plural(promises, 'promise')} under "
+        f"{plural(policies, 'policy').replace('policys', 'policies')}; {plural(calls, 'call')} of Codex"
     )
 
 
-def counts(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
+def counts(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
     """One equation that adds up, whatever happened, in parts that belong together."""
     found = dict.fromkeys(Verdict, 0)
     leaks = 0
@@ -135,21 +135,21 @@ def counts(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
 
 
 def _term(verdict: Verdict, word: str, leaks: int) -> str:
-    return f"{word} ({many(leaks, 'leak')})" if verdict is Verdict.VIOLATES and leaks else word
+    return f"{word} ({plural(leaks, 'leak')})" if verdict is Verdict.VIOLATES and leaks else word
 
 
-def synthetic(journal: Journal, states: Mapping[Key, Record]) -> list[Record]:
+def synthetic(journal: ReadJournal, states: Mapping[Key, Record]) -> list[Record]:
     """Of cells whose refusal is manufactured: they say how Codex takes it, and nothing of what a kernel supports."""
     cells = {cell.id for cell in journal.plan.cells if cell.synthetic}
     return [record for key, record in states.items() if key.cell in cells]
 
 
-def _synthetic(journal: Journal, states: Mapping[Key, Record]) -> list[str]:
+def _synthetic(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
     count = len(synthetic(journal, states))
     return [f"{count:,} in {SYNTHETIC} cells"] if count else []
 
 
-def _times(journal: Journal) -> list[str]:
+def _times(journal: ReadJournal) -> list[str]:
     if journal.end is None:
         return []
     inside = journal.end.seconds_in_codex
@@ -158,17 +158,17 @@ def _times(journal: Journal) -> list[str]:
     return [f"{inside:.1f} s in Codex", f"{max(0.0, journal.end.seconds - inside):.1f} s ours"]
 
 
-def incomplete(journal: Journal, states: Mapping[Key, Record]) -> str:
+def incomplete(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
     """Returns what is missing of a run, or what its end contradicts; "" when it is whole."""
     missing = sum(1 for record in states.values() if record.attempt == 0 and record.verdict is Verdict.BROKEN)
     if journal.end is None:
         torn = f" ({journal.torn})" if journal.torn else ""
         return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
-    never = f"{many(missing, 'planned result')} never came: the ledger does not add up" if missing else ""
+    never = f"{plural(missing, 'planned result')} never came: the ledger does not add up" if missing else ""
     return contradiction(journal, states) or never
 
 
-def contradiction(journal: Journal, states: Mapping[Key, Record]) -> str:
+def contradiction(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
     """Returns why a journal cannot be relied on: it has no end, or its end is not that of its results. A run that was
     interrupted and says so is neither."""
     if journal.end is None:
@@ -185,14 +185,14 @@ def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
     return f"CHANGED: when the run ended it counted {', '.join(differ)}: lines were changed or lost" if differ else ""
 
 
-def _lost_calls(journal: Journal) -> str:
+def _lost_calls(journal: ReadJournal) -> str:
     """Names a call that a result was judged by and that is not in the journal."""
     there = {call.observation.id for call in journal.calls}
     lost = next(((record.key, call) for record in journal.records for call in record.calls if call not in there), None)
     return f"CHANGED: a call is missing that a result was judged by: {lost[1]} ({lost[0]})" if lost else ""
 
 
-def _no_success(journal: Journal) -> str:
+def _no_success(journal: ReadJournal) -> str:
     """Compares exit code 0 with what a run cannot pass with, apart from its results."""
     assert journal.end is not None
     found = {
@@ -200,11 +200,11 @@ def _no_success(journal: Journal) -> str:
         "not measured": [one.what for one in journal.plan.not_planned if one.required],
         "the machine changed": list(changes(journal.environments)),
     }
-    told = next((f"{words}: {listed(names)}" for words, names in found.items() if names), "")
+    told = next((f"{words}: {shortened_list(names)}" for words, names in found.items() if names), "")
     return f"CHANGED: the run ended with exit code 0, and with {told}" if told and not journal.end.exit else ""
 
 
-def strict(journal: Journal, states: Mapping[Key, Record], limit: int) -> list[str]:
+def strict(journal: ReadJournal, states: Mapping[Key, Record], limit: int) -> list[str]:
     """List what a strict run does not accept. Each reason has one line with its results and promises."""
     keys = too_little(states, journal.plan.not_applicable) if journal.run.strict else []
     groups: dict[tuple[str, str], list[str]] = {}
@@ -212,7 +212,7 @@ def strict(journal: Journal, states: Mapping[Key, Record], limit: int) -> list[s
         why = states[key].reason or "no reason given"
         groups.setdefault((STRICT_WORDS[states[key].verdict], why), []).append(key.promise)
     return [
-        f"strict fails {many(len(found), 'result')}, {word}: {listed(dict.fromkeys(found), limit)}: {why}"
+        f"strict fails {plural(len(found), 'result')}, {word}: {shortened_list(dict.fromkeys(found), limit)}: {why}"
         for (word, why), found in groups.items()
     ]
 
@@ -228,7 +228,7 @@ def _another_exit(end: EndLine, found: Mapping[str, int]) -> str:
 
 
 # ---- posture: what really ran
-def posture(journal: Journal) -> list[str]:
+def posture(journal: ReadJournal) -> list[str]:
     """Tell each way in which a sandbox was set up: by what, in whose calls and how many; what was asked for in vain."""
     calls = [call for call in journal.calls if not call.control and _sandboxed(call)]
     found = seen(calls, {line.id: line.facts for line in journal.environments})
@@ -243,9 +243,9 @@ def posture(journal: Journal) -> list[str]:
 
 
 def _posture(way: str, calls: Mapping[str, int], totals: Mapping[str, int], *, several: bool) -> str:
-    whose = f"{listed(calls, 8)}: " if several and len(calls) < len(totals) else ""
+    whose = f"{shortened_list(calls, 8)}: " if several and len(calls) < len(totals) else ""
     total = sum(totals[subject] for subject in calls)
-    return f"{whose}{way} in {sum(calls.values()):,} of {many(total, 'sandboxed call')}"
+    return f"{whose}{way} in {sum(calls.values()):,} of {plural(total, 'sandboxed call')}"
 
 
 def _sandboxed(call: CallLine) -> bool:
@@ -270,7 +270,7 @@ def _way(call: CallLine, found: BwrapUsed | None) -> str:
     return f"no bwrap program ({'; '.join(marks) or privileges})"
 
 
-def _in_vain(journal: Journal) -> list[str]:
+def _in_vain(journal: ReadJournal) -> list[str]:
     """Calls whose sandbox was set up by another bubblewrap than the cell's."""
     found = Counter(call.another_bwrap for call in journal.calls if call.another_bwrap)
-    return [f"{told} in {many(count, 'call')}: not counted as measured" for told, count in found.items()]
+    return [f"{told} in {plural(count, 'call')}: not counted as measured" for told, count in found.items()]

@@ -15,13 +15,13 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup, escape
 
-from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox
+from pytest_codexsandbox.model.ledger import ReadJournal, known_without_sandbox
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS
 from pytest_codexsandbox.reports import bare_tools, causes, coverage_text, headlines
 from pytest_codexsandbox.reports.by_generator import blocks
-from pytest_codexsandbox.reports.cause_scope import Places, places
+from pytest_codexsandbox.reports.cause_scope import Locations, places
 from pytest_codexsandbox.reports.escape import visible, visible_lines
 from pytest_codexsandbox.reports.generator_tally import measured
 from pytest_codexsandbox.reports.grid import Grid, grid
@@ -34,7 +34,7 @@ _MACHINES: Final = 8
 _PAGE: Final = Path(__file__).parent / "page"
 
 
-def render(journal: Journal, folder: Path | None) -> str:
+def render(journal: ReadJournal, folder: Path | None) -> str:
     states = journal.states()
     table = grid(journal, states)
     where = places(journal.plan.cells, table.sides)
@@ -69,7 +69,7 @@ def _lines(text: str) -> Markup:
     return Markup("\n").join(escape(line) for line in visible_lines(text.rstrip("\n")))
 
 
-def _head(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any]:
+def _head(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, Any]:
     red = sum(1 for record in states.values() if record.verdict in RED)
     missing = headlines.incomplete(journal, states)
     return {
@@ -89,24 +89,24 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any]:
     }
 
 
-def _headline(journal: Journal, states: Mapping[Key, Record], red: int, missing: str) -> str:
+def _headline(journal: ReadJournal, states: Mapping[Key, Record], red: int, missing: str) -> str:
     if missing:
         return "Not everything that was planned was measured"
     if red:
-        return f"{headlines.many(red, 'result')} need{'s' if red == 1 else ''} attention"
+        return f"{headlines.plural(red, 'result')} need{'s' if red == 1 else ''} attention"
     if journal.end and journal.end.exit:
         return "No promise was violated, and yet this is not a success"
     known = journal.counts()["expected"]
     refused = len(known_without_sandbox(states.values()))
     if refused:
-        cells = f"{refused:,} of {headlines.many(len(journal.plan.cells), 'cell')}"
-        return f"As promised, but for {headlines.many(known, 'known deviation')}, and without any sandbox in {cells}"
+        cells = f"{refused:,} of {headlines.plural(len(journal.plan.cells), 'cell')}"
+        return f"As promised, but for {headlines.plural(known, 'known deviation')}, and without any sandbox in {cells}"
     if known:
-        return f"As promised, but for {headlines.many(known, 'known deviation')}"
+        return f"As promised, but for {headlines.plural(known, 'known deviation')}"
     return "Everything that was measured is as promised"
 
 
-def _matrix(journal: Journal, states: Mapping[Key, Record], table: Grid, where: Places) -> dict[str, Any]:
+def _matrix(journal: ReadJournal, states: Mapping[Key, Record], table: Grid, where: Locations) -> dict[str, Any]:
     links = {
         id(record): f"cause-{number}"
         for number, cause in enumerate(causes.loud(states), 1)
@@ -126,12 +126,12 @@ def _matrix(journal: Journal, states: Mapping[Key, Record], table: Grid, where: 
     }
 
 
-def _generators(journal: Journal, states: Mapping[Key, Record]) -> list[GeneratorText]:
+def _generators(journal: ReadJournal, states: Mapping[Key, Record]) -> list[GeneratorText]:
     found = measured(journal, states)
     return texts(journal, found, blocks(journal)) if found else []
 
 
-def _alone(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any] | None:
+def _alone(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, Any] | None:
     found = bare_tools.view(journal, states)
     if found is None:
         return None
@@ -143,7 +143,7 @@ def _anchors(table: Grid) -> dict[str, str]:
     return {promise: f"promise-{number}" for number, promise in enumerate(names, 1)}
 
 
-def _told(journal: Journal, states: Mapping[Key, Record], where: Places, folder: Path | None) -> dict[str, Any]:
+def _told(journal: ReadJournal, states: Mapping[Key, Record], where: Locations, folder: Path | None) -> dict[str, Any]:
     calls = causes.Calls(journal)
     found = causes.loud(states)
     return {

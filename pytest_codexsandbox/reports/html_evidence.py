@@ -8,17 +8,17 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.model.journal_lines import CallLine, PromiseRow
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
-from pytest_codexsandbox.reports.cause_scope import Places
+from pytest_codexsandbox.reports.cause_scope import Locations
 from pytest_codexsandbox.reports.causes import Calls, Cause
 from pytest_codexsandbox.reports.diff_lines import SIGNS, WORDS, lines_of
 from pytest_codexsandbox.reports.escape import clipped
 from pytest_codexsandbox.reports.generator_tally import paste
-from pytest_codexsandbox.reports.headlines import listed, many
+from pytest_codexsandbox.reports.headlines import plural, shortened_list
 from pytest_codexsandbox.reports.html_matrix import Sign, sign_of
 from pytest_codexsandbox.reports.terminal_causes import again
 
@@ -61,7 +61,7 @@ class ToldCall(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str
 
 
-class Block(msgspec.Struct, frozen=True, kw_only=True):
+class EvidenceBlock(msgspec.Struct, frozen=True, kw_only=True):
     anchor: str
     sign: Sign
     heading: str
@@ -94,26 +94,28 @@ class PromiseText(msgspec.Struct, frozen=True, kw_only=True):
     more: int
 
 
-def block(cause: Cause, number: int, *, calls: Calls, places: Places, journal: Journal, folder: Path | None) -> Block:
+def block(
+    cause: Cause, number: int, *, calls: Calls, places: Locations, journal: ReadJournal, folder: Path | None
+) -> EvidenceBlock:
     record = (*cause.starts, cause.first)[0]
     script = record.repro or next((call.repro for call in calls.all_of(record) if call.repro), "")
     alone = again(journal.run.invocation, cause.promises[:3], keys=journal.plan.keys)
     words = alone if cause.verdict is not Verdict.BLOCKED else ()
     words = (paste(journal, record) or words) if words else words
     diagnosis = cause.diagnosis
-    return Block(
+    return EvidenceBlock(
         anchor=f"cause-{number}", sign=sign_of(Verdict.VIOLATES if cause.starts else cause.verdict),
         heading=_heading(cause), promises=cause.promises, where=tuple(places.of(cause.records)[:20]),
         reason=clipped(record.reason, TEXT), pairs=pairs(record.evidence), diagnosis=diagnosis,
         link=web(diagnosis.link) if diagnosis else "",
         repro=f"sh {shlex.quote(str(folder / script if folder else script))}" if script else "",
         again=shlex.join(words), calls=tuple(told_call(call) for call in calls.all_of(record)[:4]),
-        cases=listed(cause.cases, _CASES),
+        cases=shortened_list(cause.cases, _CASES),
     )  # fmt: skip
 
 
 def _heading(cause: Cause) -> str:
-    count = many(len(cause.records), "result")
+    count = plural(len(cause.records), "result")
     if cause.verdict is Verdict.BLOCKED:
         return f"{cause.what_blocks}: {count} blocked"
     if cause.first.attempt == 0:
@@ -139,7 +141,7 @@ def diff_lines(row: Evidence) -> tuple[DiffLine, ...]:
     found = lines_of(row.diff)
     shown = [DiffLine(kind, SIGNS[kind], WORDS[kind], clipped(text, _WIDE)) for kind, text in found[:_DIFF]]
     more = len(found) - len(shown)
-    return (*shown, DiffLine("place", " ", "", f"… {many(more, 'more line')}")) if more > 0 else tuple(shown)
+    return (*shown, DiffLine("place", " ", "", f"… {plural(more, 'more line')}")) if more > 0 else tuple(shown)
 
 
 def told_call(call: CallLine) -> ToldCall:
@@ -153,7 +155,7 @@ def told_call(call: CallLine) -> ToldCall:
 
 
 def promise_texts(
-    journal: Journal, states: Mapping[Key, Record], anchors: Mapping[str, str], places: Places
+    journal: ReadJournal, states: Mapping[Key, Record], anchors: Mapping[str, str], places: Locations
 ) -> dict[str, list[PromiseText]]:
     """By topic. A promise that has no result is not there."""
     records: dict[str, list[Record]] = {}
@@ -173,7 +175,7 @@ def _unknown(promise: str) -> PromiseRow:
     return PromiseRow(id=promise, title="", kind="claim", severity="low", needs="", source="")
 
 
-def _stories(records: Iterable[Record], places: Places) -> tuple[list[Story], int]:
+def _stories(records: Iterable[Record], places: Locations) -> tuple[list[Story], int]:
     """The stories that are told, worst first, and how many more there are."""
     alike: dict[object, list[Record]] = {}
     for record in records:
@@ -190,9 +192,9 @@ def _stories(records: Iterable[Record], places: Places) -> tuple[list[Story], in
     return told, len(members) - len(told)
 
 
-def _where(records: Sequence[Record], places: Places) -> list[str]:
+def _where(records: Sequence[Record], places: Locations) -> list[str]:
     cases = dict.fromkeys(record.key.case for record in records if record.key.policy == AS_ASKED and record.key.case)
-    told = [f"{many(len(cases), 'case')}: {listed(cases, _CASES)}"] if cases else []
+    told = [f"{plural(len(cases), 'case')}: {shortened_list(cases, _CASES)}"] if cases else []
     return [*places.of(records)[:6], *told]
 
 

@@ -8,17 +8,17 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.model.contents import is_of_codex
-from pytest_codexsandbox.model.generator import Claim, Wish
+from pytest_codexsandbox.model.generator import Claim, Intent
 from pytest_codexsandbox.model.journal_lines import StoryLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.record import Evidence, Record
-from pytest_codexsandbox.model.story_log import ToldRun
+from pytest_codexsandbox.model.story_log import LoggedRun
 from pytest_codexsandbox.model.verdict import RED, Verdict
-from pytest_codexsandbox.reports.by_generator import Block
+from pytest_codexsandbox.reports.by_generator import GeneratorBlock
 from pytest_codexsandbox.reports.escape import clipped
 from pytest_codexsandbox.reports.generator_tally import Measured, Tally, paste, tally, word_of
 from pytest_codexsandbox.reports.grid import worst_of
-from pytest_codexsandbox.reports.headlines import listed
+from pytest_codexsandbox.reports.headlines import shortened_list
 from pytest_codexsandbox.reports.html_evidence import DiffLine, ToldCall, diff_lines, told_call
 from pytest_codexsandbox.reports.html_matrix import Sign, sign_of
 from pytest_codexsandbox.reports.readme_line import NOT_TOLD, line
@@ -31,17 +31,17 @@ _DOUBT: Final = 300
 _PLAIN: Final = frozenset({Verdict.CONFORMS, Verdict.NOT_APPLICABLE})
 
 
-class Field(msgspec.Struct, frozen=True, kw_only=True):
+class GroupField(msgspec.Struct, frozen=True, kw_only=True):
     """A promise over the cases of a group."""
 
     sign: Sign
     text: str  # `29`, `27 of 29`
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class PromiseLine(msgspec.Struct, frozen=True, kw_only=True):
     promise: str
     title: str
-    fields: tuple[Field | None, ...]
+    fields: tuple[GroupField | None, ...]
 
 
 class Wide(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class Wide(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[tuple[str, tuple[Sign | None, ...]], ...]
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class CaseFinding(msgspec.Struct, frozen=True, kw_only=True):
     """What one promise found in one case."""
 
     sign: Sign
@@ -73,7 +73,7 @@ class CaseText(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[str, ...]
     said: tuple[tuple[str, str], ...]  # (stream, text)
     claim: str
-    found: tuple[Found, ...]
+    found: tuple[CaseFinding, ...]
     calls: tuple[ToldCall, ...]
     again: str
 
@@ -86,13 +86,13 @@ class GeneratorText(msgspec.Struct, frozen=True, kw_only=True):
     where: str
     doubt: str
     groups: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[PromiseLine, ...]
     wide: tuple[Wide, ...]
     cases: tuple[CaseText, ...]
     more: int  # red cases that are told in the journal alone
 
 
-def texts(journal: Journal, found: Sequence[Measured], blocks: Sequence[Block]) -> list[GeneratorText]:
+def texts(journal: ReadJournal, found: Sequence[Measured], blocks: Sequence[GeneratorBlock]) -> list[GeneratorText]:
     by_name = {block.summary.name: block for block in blocks}
     maker = _Maker(journal)
     return [maker.text(one, by_name[one.row.name]) for one in found]
@@ -101,13 +101,13 @@ def texts(journal: Journal, found: Sequence[Measured], blocks: Sequence[Block]) 
 class _Maker:
     """Counts anchors over the whole page."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: ReadJournal) -> None:
         self._journal = journal
         self._why = {case.id: case.why for case in journal.plan.cases}
         self._titles = {row.id: row.title for row in journal.plan.promises}
         self._numbers = {name: count(1) for name in ("generator", "group", "case")}
 
-    def text(self, found: Measured, block: Block) -> GeneratorText:
+    def text(self, found: Measured, block: GeneratorBlock) -> GeneratorText:
         red = list(found.red_cases())
         shown = red[:CASES_IN_FULL]
         anchors = {case: self._anchor("case") for case, _ in shown}
@@ -125,14 +125,14 @@ class _Maker:
     def _anchor(self, name: str) -> str:
         return f"{name}-{next(self._numbers[name])}"
 
-    def _lines(self, found: Measured, wide: Mapping[str, Wide]) -> Iterator[Line]:
+    def _lines(self, found: Measured, wide: Mapping[str, Wide]) -> Iterator[PromiseLine]:
         for promise, records in found.about.items():
             by_case = {record.key.case: record for record in records}
             fields = tuple(
                 _field([by_case[case] for case in cases if case in by_case], wide.get(group))
                 for group, cases in found.groups.items()
             )
-            yield Line(promise=promise, title=self._titles.get(promise, ""), fields=fields)
+            yield PromiseLine(promise=promise, title=self._titles.get(promise, ""), fields=fields)
 
     def _wide(self, found: Measured, anchors: Mapping[str, str]) -> Iterator[Wide]:
         for group, cases in found.groups.items():
@@ -152,14 +152,14 @@ class _Maker:
         )  # fmt: skip
 
 
-def _field(records: Sequence[Record], wide: Wide | None) -> Field | None:
+def _field(records: Sequence[Record], wide: Wide | None) -> GroupField | None:
     """What does not simply hold leads to its cases one by one."""
     if not records:
         return None
     counted = tally(records)
     one_by_one = wide is not None and any(promise == records[0].key.promise for promise, _ in wide.rows)
     sign = sign_of(worst_of(records), wide.anchor if wide is not None and one_by_one else "")
-    return Field(sign=sign, text=_short(counted))
+    return GroupField(sign=sign, text=_short(counted))
 
 
 def _short(counted: Tally) -> str:
@@ -183,9 +183,9 @@ def _sign(record: Record | None, anchors: Mapping[str, str]) -> Sign | None:
     return sign_of(record.verdict, anchors.get(record.key.case, "") if leads else "")
 
 
-def _found(record: Record) -> Found:
+def _found(record: Record) -> CaseFinding:
     row = record.deciding or next((row for row in record.evidence if not row.held), None)
-    return Found(
+    return CaseFinding(
         sign=sign_of(record.verdict), promise=record.key.promise,
         word=" ".join(part for part in (record.direction, word_of(record) if record.deciding else "") if part),
         claim=clipped(row.claim, TEXT) if row else "", saw=clipped(row.saw if row else record.reason, TEXT),
@@ -205,7 +205,7 @@ def asked_of(story: StoryLine | None) -> str:
     return clipped(", ".join(said), TEXT)
 
 
-def _more(wish: Wish) -> list[str]:
+def _more(wish: Intent) -> list[str]:
     more = [f"platform {wish.platform}"] if wish.platform != "linux" else []
     more += [f"approval {wish.approval}"] if wish.approval else []
     more += [f"Codex {wish.version or 'of no version'}"] if wish.version is not None else []
@@ -218,19 +218,19 @@ def ran(story: StoryLine | None) -> Iterator[str]:
         yield clipped(f"run {number}: {_ended(run)}", TEXT)
 
 
-def written_by(run: ToldRun) -> list[str]:
+def written_by(run: LoggedRun) -> list[str]:
     """Returns the files that a run changed, without those that each call of Codex makes."""
     return [path for path in run.changed if not is_of_codex(path)]
 
 
-def _ended(run: ToldRun) -> str:
+def _ended(run: LoggedRun) -> str:
     ended = f"exit {run.code}" if run.ended == "exit" else f"{run.ended} {run.error}".rstrip()
     parts = [f"{ended}{' (declined)' if run.refused else ''}, {1000 * run.seconds:.0f} ms"]
     changed = written_by(run)
     parts += [f"changed {', '.join(changed[:6])}" if changed else "changed nothing"]
     parts += [f"arguments {shlex.join(run.argv)}"] if run.argv else []
     calls = list(dict.fromkeys(shlex.join(("codex", *one.argv)) for one in run.launches))
-    parts += [f"ran {listed(calls, _CALLS)}"] if calls else []
+    parts += [f"ran {shortened_list(calls, _CALLS)}"] if calls else []
     parts += [f"reached for {', '.join(run.strayed)}"] if run.strayed else []
     return "; ".join(parts)
 

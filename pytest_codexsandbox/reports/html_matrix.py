@@ -7,9 +7,9 @@ import msgspec
 
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import SIGNS, WORDS, Verdict, worst
-from pytest_codexsandbox.reports.cause_scope import Places
-from pytest_codexsandbox.reports.grid import Grid, Group, Row
-from pytest_codexsandbox.reports.headlines import many
+from pytest_codexsandbox.reports.cause_scope import Locations
+from pytest_codexsandbox.reports.grid import Grid, GridRow, Group
+from pytest_codexsandbox.reports.headlines import plural
 
 CLASSES: Final = {verdict: verdict.name.lower().replace("_", "-") for verdict in Verdict}
 _OPEN: Final = frozenset({Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED, Verdict.EXPECTED})
@@ -29,7 +29,7 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True):
     sides: tuple[str, ...]
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class MatrixLine(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     title: str
     link: str
@@ -41,14 +41,14 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     count: str
     open: bool
     signs: tuple[Sign | None, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[MatrixLine, ...]
 
 
 def sign_of(verdict: Verdict, link: str = "") -> Sign:
     return Sign(SIGNS[verdict], WORDS[verdict], CLASSES[verdict], link)
 
 
-def headings(grid: Grid, places: Places) -> list[Heading]:
+def headings(grid: Grid, places: Locations) -> list[Heading]:
     sides = tuple(places.side(side) for side in grid.sides)
     return [
         Heading(title=_title(group, places), cells=tuple(places.names[cell.id] for cell in group.cells), sides=sides)
@@ -56,7 +56,7 @@ def headings(grid: Grid, places: Places) -> list[Heading]:
     ]
 
 
-def _title(group: Group, places: Places) -> str:
+def _title(group: Group, places: Locations) -> str:
     return places.names[group.first] if len(group.cells) == 1 else f"{len(group.cells)} cells alike"
 
 
@@ -69,7 +69,7 @@ def topics(grid: Grid, links: Mapping[int, str], anchors: Mapping[str, str]) -> 
         columns: list[Verdict | None] = [_worst(column) for column in zip(*shown, strict=True)]
         made.append(
             Topic(
-                name=name, count=many(len({row.promise for row in rows}), "promise"),
+                name=name, count=plural(len({row.promise for row in rows}), "promise"),
                 open=few or not _OPEN.isdisjoint(columns),
                 signs=tuple(sign_of(verdict) if verdict else None for verdict in columns),
                 lines=tuple(_line(row, records, links, anchors) for row, records in zip(rows, shown, strict=True)),
@@ -78,7 +78,7 @@ def topics(grid: Grid, links: Mapping[int, str], anchors: Mapping[str, str]) -> 
     return made
 
 
-def _records(row: Row, grid: Grid) -> list[Record | None]:
+def _records(row: GridRow, grid: Grid) -> list[Record | None]:
     return [row.fields.get(group.first, {}).get(side) for group in grid.groups for side in grid.sides]
 
 
@@ -87,8 +87,10 @@ def _worst(column: Iterable[Record | None]) -> Verdict | None:
     return worst(verdicts) if verdicts else None
 
 
-def _line(row: Row, records: Sequence[Record | None], links: Mapping[int, str], anchors: Mapping[str, str]) -> Line:
-    return Line(
+def _line(
+    row: GridRow, records: Sequence[Record | None], links: Mapping[int, str], anchors: Mapping[str, str]
+) -> MatrixLine:
+    return MatrixLine(
         label=row.name, title=row.title, link=anchors.get(row.promise, ""),
         signs=tuple(sign_of(record.verdict, links.get(id(record), "")) if record else None for record in records),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.model.ledger import Journal, count, known_without_sandbox, too_little
+from pytest_codexsandbox.model.ledger import ReadJournal, count, known_without_sandbox, too_little
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.reports import bare_tools, causes, coverage_text, headlines
@@ -36,7 +36,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     repro: str
 
 
-def render(journal: Journal, folder: Path | None) -> str:
+def render(journal: ReadJournal, folder: Path | None) -> str:
     states = journal.states()
     synthetic = {cell.id for cell in journal.plan.cells if cell.synthetic}
     document = {
@@ -71,7 +71,7 @@ def render(journal: Journal, folder: Path | None) -> str:
     return data.decode() + "\n"
 
 
-def _coverage(journal: Journal, states: Mapping[Key, Record]) -> dict[str, Any] | None:
+def _coverage(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, Any] | None:
     """Pairs (triples) of axis values, where cells were picked by them."""
     asked = journal.plan.coverage
     if asked is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from xml.etree import ElementTree
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.reports.outcomes import Kind, Outcome, machine_changed, of_run, outcomes, properties
@@ -21,7 +21,7 @@ _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 _KEY: Final = ("cell", "door", "policy", "promise", "case")
 
 
-def completed(document: bytes, journal: Journal | None, reasons: Sequence[str]) -> bytes:
+def completed(document: bytes, journal: ReadJournal | None, reasons: Sequence[str]) -> bytes:
     """Returns the document with one case for each planned result, as the journal has it. Cases of other tests stay.
 
     `journal` is None where it could not be read back: then the exit code's reasons are all that is added.
@@ -87,7 +87,7 @@ def _put(case: ElementTree.Element, outcome: Outcome) -> None:
         case.insert(place, result)
 
 
-def _of_suite(journal: Journal) -> dict[str, str]:
+def _of_suite(journal: ReadJournal) -> dict[str, str]:
     counts = {f"codexsandbox.{verdict}": str(count) for verdict, count in journal.counts().items()}
     ended = {"codexsandbox.exit": str(journal.end.exit)} if journal.end else {}
     return {"codexsandbox.run": journal.run.id, "codexsandbox.planned": str(len(journal.plan.keys)), **counts, **ended}

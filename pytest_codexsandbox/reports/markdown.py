@@ -4,20 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox
+from pytest_codexsandbox.model.ledger import ReadJournal, known_without_sandbox
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
 from pytest_codexsandbox.reports import causes, coverage_text, headlines
-from pytest_codexsandbox.reports.bare_tools import UNKNOWN, Note, Row, View, headings, numbered, token, view
+from pytest_codexsandbox.reports.bare_tools import UNKNOWN, BareToolRow, Note, View, headings, numbered, token, view
 from pytest_codexsandbox.reports.by_generator import blocks, marked
-from pytest_codexsandbox.reports.cause_scope import Places, places
+from pytest_codexsandbox.reports.cause_scope import Locations, places
 from pytest_codexsandbox.reports.cell_groups import FEW
 from pytest_codexsandbox.reports.escape import clipped, markdown, markdown_block, markdown_code
 from pytest_codexsandbox.reports.generator_tally import measured
 from pytest_codexsandbox.reports.grid import Grid, Group, grid
-from pytest_codexsandbox.reports.html_evidence import Block, block
-from pytest_codexsandbox.reports.html_generators import CaseText, Field, GeneratorText, texts
+from pytest_codexsandbox.reports.html_evidence import EvidenceBlock, block
+from pytest_codexsandbox.reports.html_generators import CaseText, GeneratorText, GroupField, texts
 from pytest_codexsandbox.reports.html_matrix import CLASSES
 from pytest_codexsandbox.reports.row_folding import FoldedRow, folded
 
@@ -31,7 +31,7 @@ _ENVIRONMENTS: Final = 30  # rows
 _REFUSES: Final = 2  # the last rank of a row in which anything is refused
 
 
-def render(journal: Journal, folder: Path | None) -> str:
+def render(journal: ReadJournal, folder: Path | None) -> str:
     states = journal.states()
     table = grid(journal, states)
     where = places(journal.plan.cells, table.sides)
@@ -48,7 +48,7 @@ def render(journal: Journal, folder: Path | None) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
+def _head(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]:
     red = sum(1 for record in states.values() if record.verdict in RED)
     missing = headlines.incomplete(journal, states)
     failed = journal.end is not None and journal.end.exit != 0
@@ -79,15 +79,15 @@ def _head(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
     yield ""
 
 
-def _headline(journal: Journal, states: Mapping[Key, Record], red: int) -> str:
+def _headline(journal: ReadJournal, states: Mapping[Key, Record], red: int) -> str:
     if red:
-        return f"{headlines.many(red, 'result')} of {len(states):,} need{'s' if red == 1 else ''} attention"
+        return f"{headlines.plural(red, 'result')} of {len(states):,} need{'s' if red == 1 else ''} attention"
     refused = len(known_without_sandbox(states.values()))
-    more = f"; no sandbox in {refused:,} of {headlines.many(len(journal.plan.cells), 'cell')}" if refused else ""
-    return f"{headlines.many(len(states), 'result')}, none of them red{more}"
+    more = f"; no sandbox in {refused:,} of {headlines.plural(len(journal.plan.cells), 'cell')}" if refused else ""
+    return f"{headlines.plural(len(states), 'result')}, none of them red{more}"
 
 
-def _matrix(table: Grid, where: Places) -> Iterator[str]:
+def _matrix(table: Grid, where: Locations) -> Iterator[str]:
     columns = [(group.first, side) for group in table.groups for side in table.sides]
     for start in range(0, len(columns), WIDEST):
         part = columns[start : start + WIDEST]
@@ -107,16 +107,16 @@ def _matrix(table: Grid, where: Places) -> Iterator[str]:
             yield ""
 
 
-def _many(group: Group, where: Places) -> bool:
+def _many(group: Group, where: Locations) -> bool:
     return len(group.cells) > FEW and where.alike.speaks
 
 
-def _title(group: Group, number: int, where: Places) -> str:
+def _title(group: Group, number: int, where: Locations) -> str:
     """The first of a few; a number for many, which the text below explains."""
     return f"cells {number}" if _many(group, where) else where.names[group.first]
 
 
-def _column(table: Grid, where: Places, cell: str, side: str) -> str:
+def _column(table: Grid, where: Locations, cell: str, side: str) -> str:
     number, group = next((place, one) for place, one in enumerate(table.groups, 1) if one.first == cell)
     more = f" (+{len(group.cells) - 1})" if len(group.cells) > 1 and not _many(group, where) else ""
     return f"{_text(_title(group, number, where))}{more}<br>{_text(side)}"
@@ -141,18 +141,20 @@ def _legend(states: Mapping[Key, Record]) -> Iterator[str]:
     yield ""
 
 
-def _causes(journal: Journal, found: Sequence[causes.Cause], where: Places, folder: Path | None) -> Iterator[str]:
+def _causes(
+    journal: ReadJournal, found: Sequence[causes.Cause], where: Locations, folder: Path | None
+) -> Iterator[str]:
     calls = causes.Calls(journal)
     for number, cause in enumerate(found[:_IN_FULL], 1):
         yield from _cause(block(cause, number, calls=calls, places=where, journal=journal, folder=folder))
     for cause in found[_IN_FULL:]:
-        yield f"- {_sign(cause.verdict)} {_text(cause.direction)} {_text(headlines.listed(cause.promises))}"
+        yield f"- {_sign(cause.verdict)} {_text(cause.direction)} {_text(headlines.shortened_list(cause.promises))}"
     if len(found) > _IN_FULL:
         yield ""
 
 
-def _cause(told: Block) -> Iterator[str]:
-    yield f"### {markdown(told.sign.sign)} {_text(told.heading)}: {_text(headlines.listed(told.promises, 3))}"
+def _cause(told: EvidenceBlock) -> Iterator[str]:
+    yield f"### {markdown(told.sign.sign)} {_text(told.heading)}: {_text(headlines.shortened_list(told.promises, 3))}"
     yield ""
     yield f"- where: {_text('; '.join(told.where))}"
     yield from (f"- cases: {_text(told.cases)}",) if told.cases else ()
@@ -181,7 +183,7 @@ def _plain(link: str) -> bool:
     return link.isascii() and link.isprintable() and not set(link) & set("<>\"'` \\|")
 
 
-def _generators(journal: Journal, states: Mapping[Key, Record]) -> Iterator[str]:
+def _generators(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]:
     told = measured(journal, states)
     found = blocks(journal) if told else []
     for block_ in found:
@@ -203,11 +205,11 @@ def _by_case(text: GeneratorText) -> Iterator[str]:
         yield from _case(case)
     more = len(text.cases) - _CASES + text.more
     if more > 0:
-        yield f"and {headlines.many(more, 'more case')} in which something needs attention"
+        yield f"and {headlines.plural(more, 'more case')} in which something needs attention"
         yield ""
 
 
-def _field(field: Field | None) -> str:
+def _field(field: GroupField | None) -> str:
     if field is None:
         return " "
     told = f"{field.sign.sign} {field.text}".rstrip()
@@ -253,18 +255,18 @@ def _alone(found: View | None) -> Iterator[str]:
         cause = f": {_text(note.cause)}" if note.cause else ""
         yield f"- {number}: {markdown_code(clipped(note.words, _TEXT))}, {_text(note.fingerprint or UNKNOWN)}{cause}"
     if len(found.rows) > len(rows):
-        yield f"- and {headlines.many(sum(len(row.names) for row in found.rows[len(rows) :]), 'more environment')}"
+        yield f"- and {headlines.plural(sum(len(row.names) for row in found.rows[len(rows) :]), 'more environment')}"
     yield ""
 
 
-def _starts(row: Row, numbers: Mapping[Note, int]) -> list[str]:
+def _starts(row: BareToolRow, numbers: Mapping[Note, int]) -> list[str]:
     return [" ".join(token(field, numbers) for field in side) or " " for side in row.codex]
 
 
 def _quiet(states: Mapping[Key, Record]) -> Iterator[str]:
     for cause in causes.quiet(states):
         deviation = f" [{cause.first.deviation}]" if cause.first.deviation else ""
-        told = f"{cause.first.reason or 'no reason given'}{deviation}: {headlines.listed(cause.promises)}"
+        told = f"{cause.first.reason or 'no reason given'}{deviation}: {headlines.shortened_list(cause.promises)}"
         yield f"- {_sign(cause.verdict)} {len(cause.records):,}: {_text(told)}"
         yield from (f"  - because {_text(because)}" for because in cause.measured)
 

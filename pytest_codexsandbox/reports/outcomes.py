@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.model.ledger import Journal, known_without_sandbox, measured_cells, too_little
+from pytest_codexsandbox.model.ledger import ReadJournal, known_without_sandbox, measured_cells, too_little
 from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
@@ -29,7 +29,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     details: str = ""
 
 
-def outcomes(journal: Journal) -> dict[Key, Outcome]:
+def outcomes(journal: ReadJournal) -> dict[Key, Outcome]:
     """Returns the outcome of each planned result. Blocked is an error where it changes the exit code."""
     states = journal.states()
     fine = measured_cells(states.values()) | known_without_sandbox(states.values())
@@ -66,7 +66,7 @@ def properties(record: Record) -> dict[str, str]:
     return {**always, **{name: value for name, value in sometimes.items() if value}}
 
 
-def machine_changed(journal: Journal) -> dict[str, str]:
+def machine_changed(journal: ReadJournal) -> dict[str, str]:
     """Returns what changed in the machine of a cell while the run went on, by cell id. Its results lie on both sides of
     the change: those before it hold for the machine as it was."""
     found = changes(journal.environments)

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.model.journal_lines import CallLine, EnvironmentLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.private_paths import HOME, PrivatePaths
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.world import World
@@ -15,7 +15,7 @@ USER: Final = "@USER@"
 _Worlds = Mapping[str, World | None]
 
 
-def private(journal: Journal) -> Journal:
+def private(journal: ReadJournal) -> ReadJournal:
     """Returns the journal as every report shows it. The file itself keeps real paths: calls can be run again."""
     places = journal.run.places
     run = PrivatePaths(places=places)
@@ -42,7 +42,7 @@ def _call(call: CallLine, places: Mapping[str, str]) -> CallLine:
     return PrivatePaths([call.observation.world], places).of(call)
 
 
-def _records(journal: Journal) -> tuple[Record, ...]:
+def _records(journal: ReadJournal) -> tuple[Record, ...]:
     """Records of a journal whose writer left real paths in them."""
     worlds = {call.id: call.observation.world for call in journal.calls}
     known: dict[tuple[str, ...], PrivatePaths] = {}

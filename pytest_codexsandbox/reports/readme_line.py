@@ -8,13 +8,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.model.ledger import HARNESS, Journal
+from pytest_codexsandbox.model.ledger import HARNESS, ReadJournal
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.generator_tally import Measured, Tally, tally
-from pytest_codexsandbox.reports.headlines import listed, many
+from pytest_codexsandbox.reports.headlines import plural, shortened_list
 
 Answer = Literal["yes", "no", "unknown", "not asked"]
 SIGNS: Final[dict[Answer, str]] = {"yes": "✔", "no": "✘", "unknown": "?", "not asked": "–"}
@@ -63,7 +63,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     told: bool = True  # False: of no roots and no network, so that it was not asked for them
 
 
-def summaries(journal: Journal, found: Sequence[Measured], incomplete: str) -> list[Summary]:
+def summaries(journal: ReadJournal, found: Sequence[Measured], incomplete: str) -> list[Summary]:
     """In the order in which they were asked for. `incomplete`: what is missing of the run."""
     by_name: dict[str, list[Measured]] = {}
     for one in found:
@@ -71,7 +71,7 @@ def summaries(journal: Journal, found: Sequence[Measured], incomplete: str) -> l
     return [_summary(journal, cells, incomplete) for cells in by_name.values()]
 
 
-def _summary(journal: Journal, cells: Sequence[Measured], incomplete: str) -> Summary:
+def _summary(journal: ReadJournal, cells: Sequence[Measured], incomplete: str) -> Summary:
     first = cells[0]
     records = [record for cell in cells for record in cell.records]
     doubt = incomplete or _doubt(record for cell in cells for record in cell.trust)
@@ -145,7 +145,7 @@ def _answer(counted: Tally, doubt: str | bool) -> Answer:
 def line(told: Summary, signs: Mapping[Answer, str] = SIGNS) -> str:
     """`mytool 1.2 · codexsandbox 0.1.0, Codex 0.163.0, 2026-11-18: 3,812 of 4,020 checks conform, …`"""
     name = f"{told.name} {told.version}".rstrip()
-    codex = f"Codex {listed(told.codex, 6)}" if told.codex else "no Codex"
+    codex = f"Codex {shortened_list(told.codex, 6)}" if told.codex else "no Codex"
     doubt = "NOT TO BE BELIEVED, " if told.doubt else ""
     answers = " ".join(f"{word} {signs[answer]}" for word, answer in told.answers.items())
     return visible(f"{name} · {told.product}, {codex}, {told.date}: {doubt}{', '.join(_terms(told))} — {answers}")
@@ -154,10 +154,10 @@ def line(told: Summary, signs: Mapping[Answer, str] = SIGNS) -> str:
 def _terms(told: Summary) -> list[str]:
     counts = told.counts
     leaks = f" ({told.leaks:,} leak)" if told.leaks else ""
-    terms = [f"{counts.get('conforms', 0):,} of {many(sum(counts.values()), 'check')} conform"]
+    terms = [f"{counts.get('conforms', 0):,} of {plural(sum(counts.values()), 'check')} conform"]
     terms += [f"{counts['violates']:,} violate{leaks}"] if "violates" in counts else []
     words = {"expected": "known to deviate", "stale": "stale", "n/a": "n/a", "blocked": "blocked", "broken": "broken"}
     terms += [f"{counts[verdict]:,} {word}" for verdict, word in words.items() if verdict in counts]
-    terms += [f"declined in {told.declined:,} of {many(told.cases, 'case')}"] if told.declined else []
+    terms += [f"declined in {told.declined:,} of {plural(told.cases, 'case')}"] if told.declined else []
     terms += [f"{told.cases:,} of {told.corpus:,} cases only"] if told.cases < told.corpus else []
     return [*terms, "unconfined"] if not told.confined else terms

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.reports import allure_results, junit
-from pytest_codexsandbox.reports.writer import Written, put
+from pytest_codexsandbox.reports.writer import WrittenReport, put
 
 NO_RUN: Final = "none"  # name of the run in results of a command that never became one
 _READING: Final = (OSError, ElementTree.ParseError, StopIteration, ValueError)
@@ -25,7 +25,7 @@ class ResultFiles(msgspec.Struct, frozen=True, kw_only=True):
     junit: str = ""
     allure: str = ""
 
-    def complete(self, run: str, journal: Journal | None, reasons: Sequence[str]) -> Iterator[Written]:
+    def complete(self, run: str, journal: ReadJournal | None, reasons: Sequence[str]) -> Iterator[WrittenReport]:
         """Yields each file or folder that could not be brought in line, and why."""
         if self.junit:
             path = _path(self.junit)
@@ -52,19 +52,19 @@ def _path(given: str) -> Path:
     return Path(os.path.expandvars(given)).expanduser().absolute()
 
 
-def _tried(path: Path, write: Callable[[], None]) -> Iterator[Written]:
+def _tried(path: Path, write: Callable[[], None]) -> Iterator[WrittenReport]:
     try:
         write()
     except _READING as fault:
         why = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
-        yield Written(path=path, fault=f"does not say what the journal says: {type(fault).__name__}: {why}")
+        yield WrittenReport(path=path, fault=f"does not say what the journal says: {type(fault).__name__}: {why}")
 
 
-def _junit(path: Path, journal: Journal | None, reasons: Sequence[str]) -> None:
+def _junit(path: Path, journal: ReadJournal | None, reasons: Sequence[str]) -> None:
     put(path, junit.completed(path.read_bytes(), journal, reasons).decode())
 
 
-def _allure(folder: Path, run: str, journal: Journal | None, reasons: Sequence[str]) -> None:
+def _allure(folder: Path, run: str, journal: ReadJournal | None, reasons: Sequence[str]) -> None:
     results = {}
     failed_before = False
     for path in sorted(folder.glob("*-result.json")):
@@ -81,7 +81,7 @@ def _allure(folder: Path, run: str, journal: Journal | None, reasons: Sequence[s
         put(folder / name, json.dumps(result, ensure_ascii=False, indent=1))
 
 
-def _ended(journal: Journal | None) -> int:
+def _ended(journal: ReadJournal | None) -> int:
     """Returns the end of a run in milliseconds since 1970; now for a run without a journal."""
     if journal is None or journal.end is None:
         return int(time.time() * 1000)

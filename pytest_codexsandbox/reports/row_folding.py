@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.reports.grid import Row, Side
+from pytest_codexsandbox.reports.grid import Column, GridRow
 
-Column = tuple[str, Side]  # cell id, side
+CellColumn = tuple[str, Column]  # cell id, column
 Signs = tuple[Verdict | None, ...]
 
 _OWN_LINE = frozenset({Verdict.VIOLATES, Verdict.EXPECTED, Verdict.STALE})
@@ -22,16 +22,16 @@ class FoldedRow(msgspec.Struct, frozen=True, kw_only=True):
     topic: str
     label: str
     signs: Signs
-    rows: tuple[Row, ...]
+    rows: tuple[GridRow, ...]
 
 
 class _Fold:
     """Rows that fit together: in each column the same sign, or none."""
 
-    def __init__(self, row: Row, signs: Signs) -> None:
+    def __init__(self, row: GridRow, signs: Signs) -> None:
         self.rows, self.signs = [row], list(signs)
 
-    def takes(self, row: Row, signs: Signs) -> bool:
+    def takes(self, row: GridRow, signs: Signs) -> bool:
         if any(mine is not theirs for mine, theirs in zip(self.signs, signs, strict=True) if mine and theirs):
             return False
         self.rows.append(row)
@@ -39,14 +39,14 @@ class _Fold:
         return True
 
 
-def folded(rows: Sequence[Row], columns: Sequence[Column], *, every: bool = False) -> list[FoldedRow]:
+def folded(rows: Sequence[GridRow], columns: Sequence[CellColumn], *, every: bool = False) -> list[FoldedRow]:
     """The lines of one topic over `columns`. `every`: nothing is folded."""
     told = [(row, tuple(row.verdict(cell, side) for cell, side in columns)) for row in rows]
     told = [(row, signs) for row, signs in told if any(signs)]
     if every:
         return [_line([row], signs, columns, first=True) for row, signs in told]
     folds: list[_Fold] = []
-    own: list[tuple[Row, Signs]] = []
+    own: list[tuple[GridRow, Signs]] = []
     spread = Counter(reason for row, _ in told for reason in _breakages(row, columns))
     for row, signs in told:
         if _OWN_LINE.intersection(signs) or any(spread[reason] <= _MANY for reason in _breakages(row, columns)):
@@ -57,18 +57,18 @@ def folded(rows: Sequence[Row], columns: Sequence[Column], *, every: bool = Fals
     return [*lines, *(_line([row], signs, columns, first=True) for row, signs in own)]
 
 
-def _breakages(row: Row, columns: Sequence[Column]) -> set[str]:
+def _breakages(row: GridRow, columns: Sequence[CellColumn]) -> set[str]:
     found = (row.fields.get(cell, {}).get(side) for cell, side in columns)
     return {record.reason for record in found if record and record.verdict is Verdict.BROKEN}
 
 
-def _line(rows: Sequence[Row], signs: Signs, columns: Sequence[Column], *, first: bool) -> FoldedRow:
+def _line(rows: Sequence[GridRow], signs: Signs, columns: Sequence[CellColumn], *, first: bool) -> FoldedRow:
     promises = len({row.promise for row in rows})
     label = _named(rows[0], columns) if len(rows) == 1 else _counted(promises, more=not first)
     return FoldedRow(topic=rows[0].topic, label=label, signs=signs, rows=tuple(rows))
 
 
-def _named(row: Row, columns: Sequence[Column]) -> str:
+def _named(row: GridRow, columns: Sequence[CellColumn]) -> str:
     held = row.held(columns)
     return f"{row.name}: {held}" if held else row.name
 

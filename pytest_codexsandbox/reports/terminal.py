@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
@@ -17,7 +17,7 @@ from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.readme_line import ASCII, summaries
 from pytest_codexsandbox.reports.readme_line import SIGNS as SIGNS_OF_ANSWERS
 from pytest_codexsandbox.reports.readme_line import line as readme_line
-from pytest_codexsandbox.reports.terminal_causes import Teller, again
+from pytest_codexsandbox.reports.terminal_causes import CauseBlocks, again
 from pytest_codexsandbox.reports.terminal_matrix import matrix
 from pytest_codexsandbox.reports.terminal_style import LONGEST, Paint
 
@@ -31,13 +31,13 @@ _GREY: Final = 160  # characters of a reason that needs no action
 
 
 def render(
-    journal: Journal, *, width: int, color: bool, ascii: bool, verbosity: int = 0, folder: Path | None = None
+    journal: ReadJournal, *, width: int, color: bool, ascii: bool, verbosity: int = 0, folder: Path | None = None
 ) -> str:
     """`folder`: where the run's files lie, for the paths that are printed."""
     paint = Paint(width=max(width, NARROWEST), color=color, ascii=ascii)
     states = journal.states()
     table = grid(journal, states)
-    teller = Teller(
+    teller = CauseBlocks(
         paint=paint, calls=causes.Calls(journal), places=places(journal.plan.cells, table.sides),
         titles={promise.id: promise.title for promise in journal.plan.promises}, again=journal.run.invocation,
         folder=folder, verbosity=verbosity, keys=journal.plan.keys, paste=partial(paste, journal),
@@ -62,7 +62,7 @@ def render(
     return (ascii_only(text) if ascii else text) + "\n"
 
 
-def _head(journal: Journal, states: Mapping[Key, Record], paint: Paint, verbosity: int) -> list[str]:
+def _head(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint, verbosity: int) -> list[str]:
     missing = headlines.incomplete(journal, states)
     lines = [paint.coloured(line, Verdict.BROKEN) for line in paint.wrapped(missing)] if missing else []
     lines += paint.wrapped(f"{journal.run.product or 'codexsandbox'} · {headlines.codex(journal)}")
@@ -81,11 +81,11 @@ def _legend(states: Mapping[Key, Record], paint: Paint) -> list[str]:
     return paint.wrapped(["legend", *words], indent=" " * 7)
 
 
-def _counts(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
+def _counts(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     return [paint.bold(line) for line in paint.wrapped(headlines.counts(journal, states))]
 
 
-def _generators(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
+def _generators(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     """A line for each of which anything was asked, as its README may have it."""
     every = summaries(journal, measured(journal, states), headlines.incomplete(journal, states))
     told = [one for one in every if one.counts]
@@ -94,18 +94,18 @@ def _generators(journal: Journal, states: Mapping[Key, Record], paint: Paint) ->
     ]
 
 
-def _breadth(journal: Journal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
+def _breadth(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     wide = (*coverage_text.pairs(journal, states), *coverage_text.without_sandbox(journal, states))
     lines = [line for told in wide for line in paint.wrapped(told)]
     missing = [line for told in coverage_text.not_had(journal) for line in paint.wrapped(told)]
     return [*lines, *(paint.coloured(line, Verdict.BROKEN) for line in missing)]
 
 
-def _posture(journal: Journal, paint: Paint) -> list[str]:
+def _posture(journal: ReadJournal, paint: Paint) -> list[str]:
     return [line for way in headlines.posture(journal) for line in paint.wrapped(f"sandbox: {way}")]
 
 
-def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
+def _grey(found: list[causes.Cause], teller: CauseBlocks) -> list[str]:
     """Known deviations and what does not apply: one line for each reason."""
     lines: list[str] = []
     known = [cause for cause in found if cause.verdict is Verdict.EXPECTED]
@@ -114,7 +114,7 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
     shown = others if limit == len(others) else sorted(others, key=lambda cause: -len(cause.records))[:limit]
     for cause in (*known, *shown):
         name = f" [{cause.first.deviation}]" if cause.first.deviation else ""
-        promises = headlines.listed(cause.promises, len(cause.promises) if teller.verbosity else 2)
+        promises = headlines.shortened_list(cause.promises, len(cause.promises) if teller.verbosity else 2)
         word = "known" if cause.verdict is Verdict.EXPECTED else "n/a"
         whole = cause.first.reason or "no reason given"
         reason = clipped(whole, LONGEST) if teller.verbosity else clipped(whole.partition("; promised: ")[0], _GREY)
@@ -124,10 +124,10 @@ def _grey(found: list[causes.Cause], teller: Teller) -> list[str]:
             lines += teller.paint.labelled("because", because)
     more = len(others) - limit
     count = sum(len(cause.records) for cause in others) - sum(len(cause.records) for cause in shown)
-    return [*lines, f"- {count:,} more n/a, for {headlines.many(more, 'other reason')} (-v)"] if more else lines
+    return [*lines, f"- {count:,} more n/a, for {headlines.plural(more, 'other reason')} (-v)"] if more else lines
 
 
-def _attempts(journal: Journal, paint: Paint) -> list[str]:
+def _attempts(journal: ReadJournal, paint: Paint) -> list[str]:
     """Keys that were measured more than once and not always the same: said, because only the worst counts. A result
     that the end of the run makes stale was not measured again."""
     verdicts: dict[Key, list[str]] = {}
@@ -142,7 +142,7 @@ def _attempts(journal: Journal, paint: Paint) -> list[str]:
 
 
 def _foot(
-    journal: Journal, states: Mapping[Key, Record], found: list[causes.Cause], paint: Paint, folder: Path | None, *,
+    journal: ReadJournal, states: Mapping[Key, Record], found: list[causes.Cause], paint: Paint, folder: Path | None, *,
     every: bool,
 ) -> list[str]:  # fmt: skip
     lines = [""]

@@ -3,8 +3,17 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pytest_codexsandbox.reports.bare_tools import UNKNOWN, Field, Note, Row, View, headings, numbered, token
-from pytest_codexsandbox.reports.headlines import listed, many
+from pytest_codexsandbox.reports.bare_tools import (
+    UNKNOWN,
+    BareToolField,
+    BareToolRow,
+    Note,
+    View,
+    headings,
+    numbered,
+    token,
+)
+from pytest_codexsandbox.reports.headlines import plural, shortened_list
 from pytest_codexsandbox.reports.terminal_style import Paint
 
 _ROWS: Final = 16  # without -v
@@ -39,7 +48,7 @@ def _title(view: View) -> str:
     return f"by itself: what bubblewrap and unshare say there without Codex (a number: below){under}"
 
 
-def _tokens(row: Row, numbers: Mapping[Note, int]) -> list[str]:
+def _tokens(row: BareToolRow, numbers: Mapping[Note, int]) -> list[str]:
     tried = [token(field, numbers) for field in row.tried]
     sides = [_side(side, numbers) for side in row.codex]
     if not sides:
@@ -47,7 +56,7 @@ def _tokens(row: Row, numbers: Mapping[Note, int]) -> list[str]:
     return [*tried, sides[0] if len(set(sides)) == 1 else " ".join(sides)]
 
 
-def _side(fields: tuple[Field, ...], numbers: Mapping[Note, int]) -> str:
+def _side(fields: tuple[BareToolField, ...], numbers: Mapping[Note, int]) -> str:
     return ",".join(token(field, numbers) for field in fields) or "-"
 
 
@@ -55,9 +64,11 @@ def _line(fields: list[str], widths: list[int]) -> str:
     return "".join(f"{field:<{width}}" for field, width in zip(fields, widths, strict=True))
 
 
-def _told(row: Row, tokens: list[str], widths: list[int], heads: list[str], paint: Paint, verbosity: int) -> list[str]:
+def _told(
+    row: BareToolRow, tokens: list[str], widths: list[int], heads: list[str], paint: Paint, verbosity: int
+) -> list[str]:
     first = f"   {_line(tokens, widths)}"
-    names = listed(row.names, len(row.names) if verbosity else _NAMES)
+    names = shortened_list(row.names, len(row.names) if verbosity else _NAMES)
     asked = [f"asked directly: {row.asked}"] if verbosity and row.asked else []
     if len(first) <= paint.width // 2:
         told = paint.wrapped(names, indent=" " * len(first), first=first)
@@ -80,9 +91,9 @@ def _note(note: Note, verbosity: int) -> str:
     return f"{told}: {note.cause}" if verbosity and note.cause else told
 
 
-def _rest(view: View, rows: tuple[Row, ...], paint: Paint, verbosity: int) -> list[str]:
+def _rest(view: View, rows: tuple[BareToolRow, ...], paint: Paint, verbosity: int) -> list[str]:
     shown = {name for row in rows for name in row.names}
     more = sum(name not in shown for row in view.rows for name in row.names)
-    lines = paint.labelled("", f"and {many(more, 'more environment')} (-v)") if more else []
-    missing = f"of {many(len(view.untold), 'environment')} nothing is known: {listed(view.untold)}"
+    lines = paint.labelled("", f"and {plural(more, 'more environment')} (-v)") if more else []
+    missing = f"of {plural(len(view.untold), 'environment')} nothing is known: {shortened_list(view.untold)}"
     return [*lines, *(paint.labelled("", missing) if view.untold and verbosity else ())]

@@ -11,10 +11,10 @@ import msgspec
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
-from pytest_codexsandbox.reports.cause_scope import Places
+from pytest_codexsandbox.reports.cause_scope import Locations
 from pytest_codexsandbox.reports.causes import Calls, Cause, promises_of
 from pytest_codexsandbox.reports.diff_lines import lines_of
-from pytest_codexsandbox.reports.headlines import listed, many
+from pytest_codexsandbox.reports.headlines import plural, shortened_list
 from pytest_codexsandbox.reports.terminal_style import Paint
 
 IN_FULL: Final = 12  # causes that get a block of their own; the others get a line
@@ -25,12 +25,12 @@ _DIFF: Final = 12  # lines
 _MARGIN: Final = 13
 
 
-class Teller(msgspec.Struct, frozen=True, kw_only=True):
+class CauseBlocks(msgspec.Struct, frozen=True, kw_only=True):
     """What every block needs to know."""
 
     paint: Paint
     calls: Calls
-    places: Places
+    places: Locations
     titles: Mapping[str, str]  # of promises
     again: tuple[str, ...]
     folder: Path | None
@@ -45,7 +45,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
             lines += ["", *self.block(cause)]
         rest = causes[in_full:]
         if rest:
-            lines += ["", f"{many(len(rest), 'more cause')}, in one line each (-v shows them in full)"]
+            lines += ["", f"{plural(len(rest), 'more cause')}, in one line each (-v shows them in full)"]
             lines += [line for cause in rest for line in self._heading(cause, where=True)]
         return lines
 
@@ -70,12 +70,12 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
 
     def _what(self, cause: Cause) -> str:
         if cause.verdict is Verdict.BLOCKED:
-            return f"{cause.what_blocks}, {many(len(cause.records), 'result')} blocked"
+            return f"{cause.what_blocks}, {plural(len(cause.records), 'result')} blocked"
         if cause.first.attempt == 0:
-            return f"never came: {many(len(cause.records), 'result')}"
+            return f"never came: {plural(len(cause.records), 'result')}"
         promises = promises_of(cause.direct)
         several = f" ({cause.counted})" if len(cause.records) > 1 else ""
-        return listed(promises, len(promises) if self.verbosity else _NAMES) + several
+        return shortened_list(promises, len(promises) if self.verbosity else _NAMES) + several
 
     def _where(self, cause: Cause) -> str:
         return self.places.told(cause.records, len(cause.records) if self.verbosity else _NAMES)
@@ -85,7 +85,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         if not names:
             return []
         limit = len(names) if self.verbosity else _CASES
-        return self.paint.labelled("cases" if len(names) > 1 else "case", listed(names, limit))
+        return self.paint.labelled("cases" if len(names) > 1 else "case", shortened_list(names, limit))
 
     def _seen(self, cause: Cause) -> list[str]:
         row, first = cause.evidence, cause.first
@@ -109,7 +109,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         lines = self.paint.labelled("diff", told)
         lines += [self.paint.diff(kind, text, margin=_MARGIN) for kind, text in found[:limit]]
         more = len(found) - limit
-        return [*lines, f"{' ' * _MARGIN}  … {many(more, 'more line')} (-v)"] if more > 0 else lines
+        return [*lines, f"{' ' * _MARGIN}  … {plural(more, 'more line')} (-v)"] if more > 0 else lines
 
     def _blocked(self, cause: Cause) -> list[str]:
         diagnosis = cause.diagnosis
@@ -127,7 +127,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True):
         for way in shown:
             lines += self.paint.labelled("way", way)
         if more := len(diagnosis.ways) - len(shown):
-            lines += self.paint.labelled("", f"and {many(more, 'more way')} (-v)")
+            lines += self.paint.labelled("", f"and {plural(more, 'more way')} (-v)")
         return [*lines, *(self.paint.labelled("see", diagnosis.link) if diagnosis.link else [])]
 
     def _so_also(self, cause: Cause) -> list[str]:

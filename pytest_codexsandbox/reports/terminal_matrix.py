@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.model.journal_lines import CellRow
-from pytest_codexsandbox.reports.cell_groups import FEW, Alike
+from pytest_codexsandbox.reports.cell_groups import FEW, CellGroups
 from pytest_codexsandbox.reports.escape import width_of
-from pytest_codexsandbox.reports.grid import Grid, Group, Row, Side, common, names_of, side_names
+from pytest_codexsandbox.reports.grid import Column, Grid, GridRow, Group, common, names_of, side_names
 from pytest_codexsandbox.reports.row_folding import FoldedRow, folded
 from pytest_codexsandbox.reports.terminal_style import Paint
 
@@ -33,10 +33,10 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         return self.topic + self.label
 
 
-class Block(msgspec.Struct, frozen=True, kw_only=True):
+class MatrixBlock(msgspec.Struct, frozen=True, kw_only=True):
     """Columns that stand beside each other, and where."""
 
-    columns: tuple[tuple[str, Side], ...]
+    columns: tuple[tuple[str, Column], ...]
     places: tuple[int, ...]  # offset of each sign
     headings: tuple[str, ...]  # lines above, from offset 0
 
@@ -57,7 +57,11 @@ def matrix(grid: Grid, cells: Sequence[CellRow], paint: Paint, *, verbosity: int
     keys = [] if stepped else _sides_key(grid, sides, paint)
     same = common(cells) if len({cell.environment for cell in cells}) > 1 else {}
     keys += paint.labelled("in each", [f"{axis} {value}," for axis, value in same.items()]) if same else []
-    return [*lines, *keys, *_cells_key(grid.groups, names, Alike(cells), paint, every=named is None, all=verbosity > 0)]
+    return [
+        *lines,
+        *keys,
+        *_cells_key(grid.groups, names, CellGroups(cells), paint, every=named is None, all=verbosity > 0),
+    ]
 
 
 def _titles(groups: Sequence[Group], names: dict[str, str]) -> list[str]:
@@ -80,11 +84,13 @@ def _margin(grid: Grid, paint: Paint, *, every: bool) -> Margin:
     return Margin(topic=topic, label=max(_NARROWEST, min(label, room)))
 
 
-def _columns(grid: Grid, group: Group) -> list[Side]:
+def _columns(grid: Grid, group: Group) -> list[Column]:
     return [side for side in grid.sides if any(row.verdict(group.first, side) for row in grid.rows)]
 
 
-def _stepped(grid: Grid, titles: Sequence[str], sides: dict[Side, str], paint: Paint, left: int) -> Block | None:
+def _stepped(
+    grid: Grid, titles: Sequence[str], sides: dict[Column, str], paint: Paint, left: int
+) -> MatrixBlock | None:
     columns, labels = [], []
     for group, title in zip(grid.groups, titles, strict=True):
         for place, side in enumerate(_columns(grid, group)):
@@ -94,10 +100,10 @@ def _stepped(grid: Grid, titles: Sequence[str], sides: dict[Side, str], paint: P
     if any(left + place + width_of(label) > paint.width for place, label in zip(places, labels, strict=True)):
         return None
     headings = [f"{_STEM} " * number + label for number, label in enumerate(labels)]
-    return Block(columns=tuple(columns), places=tuple(places), headings=tuple(headings))
+    return MatrixBlock(columns=tuple(columns), places=tuple(places), headings=tuple(headings))
 
 
-def _grouped(grid: Grid, titles: Sequence[str], paint: Paint, left: int) -> Block | None:
+def _grouped(grid: Grid, titles: Sequence[str], paint: Paint, left: int) -> MatrixBlock | None:
     """Each group as a run of signs, a gap after each door, its name stepped above it."""
     wide = _wide(grid.sides)
     titles = [paint.text(title) for title in titles]
@@ -109,25 +115,25 @@ def _grouped(grid: Grid, titles: Sequence[str], paint: Paint, left: int) -> Bloc
     return _run_together(grid, grid.groups, wide, tuple(stem * place + title for place, title in enumerate(titles)))
 
 
-def _spots(sides: Sequence[Side]) -> list[int]:
+def _spots(sides: Sequence[Column]) -> list[int]:
     """Where the signs of a group stand: one door's without gaps."""
     doors = [side.door for side in sides]
     return [place + sum(one != other for one, other in pairwise(doors[: place + 1])) for place in range(len(sides))]
 
 
-def _wide(sides: Sequence[Side]) -> int:
+def _wide(sides: Sequence[Column]) -> int:
     """With the gap behind it, which is wider than those within."""
     several = len({side.door for side in sides}) > 1
     return _spots(sides)[-1] + (3 if several else 2)
 
 
-def _run_together(grid: Grid, groups: Sequence[Group], wide: int, headings: tuple[str, ...]) -> Block:
+def _run_together(grid: Grid, groups: Sequence[Group], wide: int, headings: tuple[str, ...]) -> MatrixBlock:
     places = [wide * offset + place for offset in range(len(groups)) for place in _spots(grid.sides)]
     columns = [(group.first, side) for group in groups for side in grid.sides]
-    return Block(columns=tuple(columns), places=tuple(places), headings=headings)
+    return MatrixBlock(columns=tuple(columns), places=tuple(places), headings=headings)
 
 
-def _numbered(grid: Grid, paint: Paint, left: int) -> list[Block]:
+def _numbered(grid: Grid, paint: Paint, left: int) -> list[MatrixBlock]:
     """Each group below its number, as many as fit into a block."""
     wide = max(_wide(grid.sides), len(f"{len(grid.groups)}") + 1)
     fit = max(1, (paint.width - left + 1) // wide)
@@ -140,7 +146,9 @@ def _numbered(grid: Grid, paint: Paint, left: int) -> list[Block]:
 
 
 # ---- lines
-def _rows(topics: Iterable[Sequence[Row]], block: Block, paint: Paint, *, margin: Margin, every: bool) -> list[str]:
+def _rows(
+    topics: Iterable[Sequence[GridRow]], block: MatrixBlock, paint: Paint, *, margin: Margin, every: bool
+) -> list[str]:
     lines: list[str] = []
     for rows in topics:
         shown = folded(rows, block.columns, every=every)
@@ -149,7 +157,7 @@ def _rows(topics: Iterable[Sequence[Row]], block: Block, paint: Paint, *, margin
     return lines
 
 
-def _row(line: FoldedRow, block: Block, paint: Paint, *, margin: Margin, topic: str) -> list[str]:
+def _row(line: FoldedRow, block: MatrixBlock, paint: Paint, *, margin: Margin, topic: str) -> list[str]:
     head, *rest = _broken(paint.text(line.label), margin.label - 1)
     signs, at = "", 0
     for place, verdict in zip(block.places, line.signs, strict=True):
@@ -173,7 +181,7 @@ def _broken(label: str, width: int) -> list[str]:
 
 
 # ---- keys
-def _sides_key(grid: Grid, sides: dict[Side, str], paint: Paint) -> list[str]:
+def _sides_key(grid: Grid, sides: dict[Column, str], paint: Paint) -> list[str]:
     if len(grid.sides) == 1:
         return paint.labelled("each cell", sides[grid.sides[0]])
     doors, policies = (list(dict.fromkeys(words)) for words in zip(*map(_words, grid.sides), strict=True))
@@ -185,7 +193,7 @@ def _sides_key(grid: Grid, sides: dict[Side, str], paint: Paint) -> list[str]:
     return paint.labelled("each cell", ["signs of", *_listed([sides[side] for side in grid.sides])])
 
 
-def _words(side: Side) -> tuple[str, str]:
+def _words(side: Column) -> tuple[str, str]:
     return side.door, side.policy
 
 
@@ -195,7 +203,7 @@ def _listed(names: Sequence[str]) -> list[str]:
 
 
 def _cells_key(
-    groups: Sequence[Group], names: dict[str, str], alike: Alike, paint: Paint, *, every: bool, all: bool
+    groups: Sequence[Group], names: dict[str, str], alike: CellGroups, paint: Paint, *, every: bool, all: bool
 ) -> list[str]:
     """Which cells a number, or a heading like `3 cells`, stands for. Lines break between names."""
     told: dict[int, list[str]] = {}

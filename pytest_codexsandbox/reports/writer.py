@@ -7,29 +7,29 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.registry import plugged
+from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.registry import load_plugin
 
 FILES: Final = {"html": "index.html", "markdown": "report.md", "json": "report.json", "terminal": "report.txt"}
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenReport(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     fault: str = ""  # why it is not there
 
 
-def reports(names: Sequence[str], journal: Journal, folder: Path, *, shown: Path) -> Iterator[Written]:
+def reports(names: Sequence[str], journal: ReadJournal, folder: Path, *, shown: Path) -> Iterator[WrittenReport]:
     """Each of them beside the journal, or why not; `shown` is the folder as a reader types it."""
     for name in names:
         path = folder / FILES[name]
         try:
-            put(path, plugged("reporters", name)(journal, shown))
+            put(path, load_plugin("reporters", name)(journal, shown))
         except OSError as fault:
-            yield Written(path=path, fault=f"could not be written: {fault.strerror or fault}")
+            yield WrittenReport(path=path, fault=f"could not be written: {fault.strerror or fault}")
         except Exception as fault:  # noqa: BLE001 - the run is over: its screen and its exit code are still owed
-            yield Written(path=path, fault=f"could not be made: {type(fault).__name__}: {fault}")
+            yield WrittenReport(path=path, fault=f"could not be made: {type(fault).__name__}: {fault}")
         else:
-            yield Written(path=path)
+            yield WrittenReport(path=path)
 
 
 def put(path: Path, text: str) -> None:

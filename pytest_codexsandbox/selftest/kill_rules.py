@@ -28,7 +28,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Killing(msgspec.Struct, frozen=True, kw_only=True):
+class KillResult(msgspec.Struct, frozen=True, kw_only=True):
     """All that was rehearsed: subject by name → its records."""
 
     fakes: tuple[Fake, ...]
@@ -68,14 +68,14 @@ def is_wanted(fake: Fake, promises: Mapping[str, Promise], key: Key) -> bool:
     return fake.kind == "good" or promise.id in fake.caught_by or (promise.call is None and near)
 
 
-def faults(killing: Killing, *, whole: bool) -> tuple[Fault, ...]:
+def faults(killing: KillResult, *, whole: bool) -> tuple[Fault, ...]:
     """`whole`: all subjects and all promises were there, so that a promise which catches nothing is a fault."""
     known = {promise.id for promise in killing.promises}
     found = [fault for fake in killing.fakes for fault in _of_subject(fake, killing.records[fake.name], known)]
     return (*found, *(_idle(killing) if whole else ()))
 
 
-def not_asked(killing: Killing) -> dict[str, str]:
+def not_asked(killing: KillResult) -> dict[str, str]:
     """Promises that cannot be asked here, and why."""
     reasons: dict[str, set[str]] = {}
     for records in killing.records.values():
@@ -130,7 +130,7 @@ def _said(key: Key, record: Record) -> str:
     return f"{key.promise}{case} says {record.verdict.value} under {key.policy}: {record.reason}"
 
 
-def _idle(killing: Killing) -> Iterable[Fault]:
+def _idle(killing: KillResult) -> Iterable[Fault]:
     excused = not_asked(killing)
     for promise in killing.promises:
         if promise.topic not in OWN and promise.id not in excused and not killing.catches(promise.id):

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.system import environ
 
 PATIENCE: Final = 30.0  # seconds to connect, and between two reads
@@ -32,7 +32,7 @@ _HANDLERS: Final = (
 )  # fmt: skip
 
 
-class NotReached(NotHad):
+class NotReached(Unavailable):
     """The network's fault; another try may succeed."""
 
 
@@ -44,7 +44,7 @@ class NotTrusted(NotReached):
     """Somebody answered, and this Python does not know his certificate."""
 
 
-class NotThere(NotHad):
+class NotThere(Unavailable):
     """The registry answered, and it has no such thing."""
 
 
@@ -140,7 +140,7 @@ def read_json(url: str, *, headers: Mapping[str, str] | None = None, patience: f
     try:
         return json.loads(text)
     except ValueError as problem:
-        raise NotHad(
+        raise Unavailable(
             "the registry answered with something that is not JSON", where=without_secrets(url), why=str(problem)
         ) from problem
 
@@ -182,7 +182,7 @@ def _opened(url: str, headers: Mapping[str, str], patience: float) -> Iterator[t
             yield file, os.fstat(file.fileno()).st_size
         return
     if parts.scheme not in ("http", "https"):
-        raise NotHad("only http and https addresses are downloaded", where=without_secrets(url))
+        raise Unavailable("only http and https addresses are downloaded", where=without_secrets(url))
     with _answer(url, headers, patience) as answer:
         yield cast("IO[bytes]", answer), int(answer.headers.get("Content-Length") or 0)
 
@@ -219,11 +219,11 @@ def _answer(url: str, headers: Mapping[str, str], patience: float) -> http.clien
     return cast("http.client.HTTPResponse", answer)
 
 
-def _refused(status: int, where: str) -> NotHad:
+def _refused(status: int, where: str) -> Unavailable:
     if status in (404, 410):
         return NotThere("the registry does not have it", where=where, why=f"HTTP {status}")
     if status in (401, 403):
-        return NotHad(
+        return Unavailable(
             "the registry wants a login", where=where, why=f"HTTP {status}",
             next_step="install it with your own tool (pip, npm), then use --codex-bin PATH",
         )  # fmt: skip

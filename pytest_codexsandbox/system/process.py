@@ -13,22 +13,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, Final, Literal
 
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 
 Child = subprocess.Popen[bytes]
 _CHUNK: Final = 1 << 16
 _DRAIN: Final = 2.0  # how long output is awaited from a process that left the group and kept the pipe
 
 
-def run(command: Command, *, inherit_output: bool = False) -> Finished:
+def run(command: Command, *, inherit_output: bool = False) -> CommandResult:
     """Run to its end or its time limit. With `inherit_output` it prints where we print, and nothing is kept."""
     begun = time.monotonic()
     if not command.argv:
-        return Finished(ended="not-started", error="no command was given")
+        return CommandResult(ended="not-started", error="no command was given")
     try:
         child = _popen(command, inherit_output=inherit_output)
     except (OSError, ValueError) as problem:
-        return Finished(ended="not-started", error=f"{command.argv[0]}: {problem}")
+        return CommandResult(ended="not-started", error=f"{command.argv[0]}: {problem}")
     try:
         talk = _Talk(child, command)
         in_time = talk.until(begun + command.timeout)
@@ -118,10 +118,10 @@ class _Talk:
         self._drain()
         return True
 
-    def finished(self, *, in_time: bool, seconds: float) -> Finished:
+    def finished(self, *, in_time: bool, seconds: float) -> CommandResult:
         code = self._child.returncode
         ended: Literal["exit", "signal", "timeout"] = "timeout" if not in_time else "signal" if code < 0 else "exit"
-        return Finished(
+        return CommandResult(
             ended=ended,
             exit=code if ended == "exit" else 0,
             signal=-code if ended == "signal" else 0,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-def end_politely() -> None:
+def sigterm_as_interrupt() -> None:
     """Only where nobody else handles it, and only where Python lets us."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _as_interrupt)
@@ -17,7 +17,7 @@ def end_politely() -> None:
 def ended_politely() -> Iterator[None]:
     """For the time of a block, after which SIGTERM is again what it was."""
     before = signal.getsignal(signal.SIGTERM)
-    end_politely()
+    sigterm_as_interrupt()
     try:
         yield
     finally:

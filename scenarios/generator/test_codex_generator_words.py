@@ -1,6 +1,6 @@
 """What a program that writes Codex's configuration says of itself, and that what it leaves behind can be read."""
 
-from pytest_codexsandbox.api import Writing, generator_promise
+from pytest_codexsandbox.api import GeneratorTrial, generator_promise
 
 CONTRACT = "docs/explanation/what-a-generator-promises.md#every-generator"
 TOML = "https://github.com/toml-lang/toml/blob/1.1.0/toml.md"
@@ -9,7 +9,7 @@ ABLE = ("capability:app-server",)  # by which a configuration file is asked abou
 
 
 @generator_promise("generator.ends-by-itself", severity="high", source=CONTRACT, over="configs")
-def test_a_generator_ends_by_itself_and_leaves_no_process(codex_writing: Writing) -> None:
+def test_a_generator_ends_by_itself_and_leaves_no_process(codex_writing: GeneratorTrial) -> None:
     """It ends within its time limit, by itself, and none of its processes outlives it.
 
     Source: the contract of generators.
@@ -19,7 +19,7 @@ def test_a_generator_ends_by_itself_and_leaves_no_process(codex_writing: Writing
 
 
 @generator_promise("generator.stays-inside", severity="critical", source=CONTRACT, over="configs")
-def test_a_generator_writes_nothing_outside_the_folders_it_was_given(codex_writing: Writing) -> None:
+def test_a_generator_writes_nothing_outside_the_folders_it_was_given(codex_writing: GeneratorTrial) -> None:
     """It touches nothing but the home, the Codex home and the workspace that it was told of.
 
     Source: the contract of generators.
@@ -29,7 +29,7 @@ def test_a_generator_writes_nothing_outside_the_folders_it_was_given(codex_writi
 
 
 @generator_promise("generator.exit-and-refusal-agree", severity="high", source=CONTRACT, over="configs")
-def test_the_exit_code_says_whether_it_was_applied(codex_writing: Writing) -> None:
+def test_the_exit_code_says_whether_it_was_applied(codex_writing: GeneratorTrial) -> None:
     """Exit 0 means applied; a refusal leaves every byte as it was.
 
     Source: the contract of generators.
@@ -39,7 +39,7 @@ def test_the_exit_code_says_whether_it_was_applied(codex_writing: Writing) -> No
 
 
 @generator_promise("generator.parses", severity="critical", source=TOML, over="configs")
-def test_the_file_is_toml(codex_writing: Writing) -> None:
+def test_the_file_is_toml(codex_writing: GeneratorTrial) -> None:
     """What was TOML before is TOML afterwards, by a parser of TOML 1.1.
 
     Source: TOML 1.1.
@@ -49,7 +49,7 @@ def test_the_file_is_toml(codex_writing: Writing) -> None:
 
 
 @generator_promise("generator.config-loads", severity="critical", source=LOADING, over="configs", requires=ABLE)
-def test_codex_starts_a_thread_with_the_file(codex_writing: Writing) -> None:
+def test_codex_starts_a_thread_with_the_file(codex_writing: GeneratorTrial) -> None:
     """The real Codex of the cell loads the file: it starts a thread with it.
 
     Source: Codex documentation, configuration.

@@ -17,14 +17,14 @@ import pytest
 
 from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, python, sh, shell
 from pytest_codexsandbox.environments import run_dirs
-from pytest_codexsandbox.environments.agent_environment import HandEnvironment
+from pytest_codexsandbox.environments.agent_environment import AgentEnvironment
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import HAND, LocalBackend
-from pytest_codexsandbox.errors import Lost, MachineFault
+from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
 from pytest_codexsandbox.guest.wire import pack
 from pytest_codexsandbox.model.act import Given
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.protocols import Spawned
+from pytest_codexsandbox.protocols import SpawnedProcess
 
 SHORT = 1.0
 RUN = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()  # what a person has started
@@ -37,7 +37,7 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture
-def environment(place: Path) -> Iterator[HandEnvironment]:
+def environment(place: Path) -> Iterator[AgentEnvironment]:
     with LocalBackend().open(this_machine(), place / "here") as environment:
         yield environment
 
@@ -52,7 +52,7 @@ def test_a_hand_that_is_killed_is_lost_and_not_awaited(place: Path) -> None:
         assert time.monotonic() - begun < 10 * GENEROUS
         assert done.ended == "lost"
         assert "the hand has ended" in done.error
-        with pytest.raises(Lost, match="the hand has ended"):
+        with pytest.raises(EnvironmentLost, match="the hand has ended"):
             environment.world()
     assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if word.encode() in _read(one)]
     assert not (place / "here").exists()
@@ -74,14 +74,14 @@ def test_what_ran_when_the_hand_was_told_to_end_is_lost_and_says_nothing_of_the_
     assert "the hand" in done.error
 
 
-def test_a_fault_inside_the_hand_says_what_it_was(environment: HandEnvironment) -> None:
-    with pytest.raises(MachineFault, match="no_such_word"):
+def test_a_fault_inside_the_hand_says_what_it_was(environment: AgentEnvironment) -> None:
+    with pytest.raises(HarnessError, match="no_such_word"):
         environment._client.ask("no-such-word")
     assert sh(environment, "echo still here").stdout == b"still here\n"
 
 
 def test_work_that_fails_because_the_hand_died_says_so(place: Path) -> None:
-    with pytest.raises(Lost) as raised, LocalBackend().open(this_machine(), place / "here") as environment:
+    with pytest.raises(EnvironmentLost) as raised, LocalBackend().open(this_machine(), place / "here") as environment:
         world = environment.world()
         os.kill(int(environment.run(shell(world, "echo $PPID")).stdout), signal.SIGKILL)
         environment.look(world, ["@WORKSPACE@"])
@@ -90,12 +90,12 @@ def test_work_that_fails_because_the_hand_died_says_so(place: Path) -> None:
 
 
 # ---- what is measured is this machine
-def test_no_user_namespace_of_ours_stands_around_a_command(environment: HandEnvironment) -> None:
+def test_no_user_namespace_of_ours_stands_around_a_command(environment: AgentEnvironment) -> None:
     said = sh(environment, "readlink /proc/self/ns/user /proc/self/ns/net /proc/self/ns/pid").stdout.decode().split()
     assert said == [os.readlink(f"/proc/self/ns/{name}") for name in ("user", "net", "pid")]  # noqa: PTH115
 
 
-def test_a_tmp_of_its_own_goes_with_a_mount_namespace_of_its_own(environment: HandEnvironment) -> None:
+def test_a_tmp_of_its_own_goes_with_a_mount_namespace_of_its_own(environment: AgentEnvironment) -> None:
     theirs = sh(environment, "readlink /proc/self/ns/mnt").stdout.decode().strip()
     apart = theirs != os.readlink("/proc/self/ns/mnt")  # noqa: PTH115
     assert environment.facts()["private_tmp"] is apart
@@ -106,7 +106,7 @@ def test_a_tmp_of_its_own_goes_with_a_mount_namespace_of_its_own(environment: Ha
         assert environment.look(world, ["@TMP@/@NAME@"])["@TMP@/@NAME@"].kind == "file"
 
 
-def test_a_program_that_lies_in_the_machines_tmp_can_be_run(environment: HandEnvironment, place: Path) -> None:
+def test_a_program_that_lies_in_the_machines_tmp_can_be_run(environment: AgentEnvironment, place: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/tmp") as folder:
         program = Path(folder, "deep", "program")
         program.parent.mkdir()
@@ -130,7 +130,7 @@ def test_who_waits_too_long_for_a_shared_tmp_is_told_why(place: Path) -> None:
             done = environment.run(shell(world, "echo never"))
             assert done.ended == "not-started"
             assert f"another run of ours on this machine (pid {RUN}) holds" in done.error
-            with pytest.raises(MachineFault, match="another run of ours"):
+            with pytest.raises(HarnessError, match="another run of ours"):
                 environment.spawn(shell(world, "echo never"))
         finally:
             os.close(held)
@@ -149,7 +149,7 @@ def test_the_turn_comes_when_the_other_run_gives_it_back(place: Path) -> None:
 
 def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(place: Path) -> None:
     backend, told, threads = LocalBackend(own_tmp=False), list[str](), list[threading.Thread]()
-    live: list[Spawned] = []
+    live: list[SpawnedProcess] = []
 
     def say(line: str) -> None:
         told.append(line)
@@ -189,7 +189,7 @@ def test_calls_of_two_environments_never_overlap_in_a_shared_tmp(place: Path) ->
 
 
 # ---- the client
-def test_many_threads_may_ask_at_once(environment: HandEnvironment) -> None:
+def test_many_threads_may_ask_at_once(environment: AgentEnvironment) -> None:
     with fresh(environment) as world, ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(environment.run, shell(world, f"echo {at}")) for at in range(40)]
         assert [one.result().stdout for one in asked] == [f"{at}\n".encode() for at in range(40)]
@@ -223,7 +223,7 @@ def test_a_folder_with_odd_letters_works(place: Path) -> None:
 
 
 # ---- leaks
-def test_a_leak_of_ours_is_named(environment: HandEnvironment) -> None:
+def test_a_leak_of_ours_is_named(environment: AgentEnvironment) -> None:
     assert run_dirs.audit() == ()
     with fresh(environment) as world:
         word = next(word for word in run_dirs._opened if world.id.startswith(word))
@@ -238,7 +238,7 @@ def test_a_leak_of_ours_is_named(environment: HandEnvironment) -> None:
         run_dirs.now_open(word)
 
 
-def test_a_folder_of_the_machines_tmp_that_was_shown_is_never_emptied(environment: HandEnvironment) -> None:
+def test_a_folder_of_the_machines_tmp_that_was_shown_is_never_emptied(environment: AgentEnvironment) -> None:
     """Its name looks like one of ours, and it lies in our own /tmp for the sake of the program in it."""
     with tempfile.TemporaryDirectory(prefix="cx-", dir="/tmp") as folder:
         program = Path(folder, "program")
@@ -270,7 +270,7 @@ def test_a_runner_that_stops_reading_does_not_keep_the_hand(place: Path) -> None
 
 
 def test_databases_are_laid_again_after_a_subject_has_ended_the_process_that_keeps_them(
-    environment: HandEnvironment,
+    environment: AgentEnvironment,
 ) -> None:
     """It maps the -shm of what it keeps open: whoever cuts that file ends it. What it kept is seen by nobody then."""
     held = Given(kind="sqlite-held", path="@OUTSIDE@/read.db", content="reader")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.doors.probe_output import Spoken, spoken
+from pytest_codexsandbox.doors.probe_output import Spoken, parse
 from pytest_codexsandbox.guest import probe
 
 PROBE = str(Path(probe.__file__))
@@ -32,7 +32,7 @@ def act(verb: str, path: str = "", **params: Any) -> dict[str, Any]:
 def talk(*acts: dict[str, Any], stdin: bytes = b"go\n") -> tuple[Spoken, int]:
     ended = subprocess.run(argv(*acts), input=stdin, capture_output=True, timeout=120, check=False)
     assert ended.stderr == b""
-    said = spoken(ended.stdout, NONCE, [one["id"] for one in acts])
+    said = parse(ended.stdout, NONCE, [one["id"] for one in acts])
     assert said.error == ""
     return said, ended.returncode
 

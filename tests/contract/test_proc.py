@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.system import process
 
 GENEROUS = 120.0
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
-def sh(script: str, **changes: object) -> Finished:
+def sh(script: str, **changes: object) -> CommandResult:
     words: dict[str, object] = {"cwd": "/", "env": PATH, "timeout": GENEROUS, **changes}
     return process.run(Command(argv=("/bin/sh", "-c", script), **words))  # type: ignore[arg-type]
 

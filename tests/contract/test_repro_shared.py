@@ -18,7 +18,7 @@ from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.system import process
 from tests.fakes.machine import run_folder
@@ -36,9 +36,9 @@ def tmp() -> Iterator[Path]:
         yield folder / "tmp"
 
 
-def run(tmp: Path, codex: str, *, door: str = "sandbox", home: str = "") -> Finished:
+def run(tmp: Path, codex: str, *, door: str = "sandbox", home: str = "") -> CommandResult:
     """The script of a write to /tmp; `codex` are lines of shell in Codex's place."""
-    environment = ScriptedEnvironment(lambda command: Finished(ended="exit"))
+    environment = ScriptedEnvironment(lambda command: CommandResult(ended="exit"))
     chosen = SandboxDoor() if door == "sandbox" else UnconfinedDoor()
     (seen,) = observe(chosen, environment, FakeSubject(), POLICIES[WORKSPACE_WRITE], {"f.s/w": WRITE}, None)
     program = tmp.parent / "codex"

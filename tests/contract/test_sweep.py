@@ -97,7 +97,7 @@ def tmp(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".codex").write_text("somebody's work")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"{folder}/{DAEMON}/socket")
-    monkeypatch.setattr(codex_leftovers, "everybody", list)
+    monkeypatch.setattr(codex_leftovers, "all_processes", list)
     return folder
 
 
@@ -120,9 +120,9 @@ def test_nothing_of_codex_is_removed_while_one_may_use_it(tmp: Path, monkeypatch
     os.close(turn)
     me = process_tree.process(os.getpid())
     assert me is not None
-    monkeypatch.setattr(codex_leftovers, "everybody", lambda: [me._replace(name="codex-linux-san")])
+    monkeypatch.setattr(codex_leftovers, "all_processes", lambda: [me._replace(name="codex-linux-san")])
     assert codex_leftovers.take_away() == ()
-    monkeypatch.setattr(codex_leftovers, "everybody", lambda: [me, me._replace(name="codexsandbox")])
+    monkeypatch.setattr(codex_leftovers, "all_processes", lambda: [me, me._replace(name="codexsandbox")])
     assert len(codex_leftovers.take_away()) == 4
     assert sorted(path.name for path in tmp.iterdir()) == STAYS
 

@@ -11,7 +11,7 @@ from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import Profile
 from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
@@ -48,12 +48,14 @@ def opened(spec: EnvironmentSpec, folder: Path, *, codex: Subject | None = None)
         yield environment
 
 
-def run(environment: ContainerEnvironment, *argv: str, **words: Any) -> Finished:
+def run(environment: ContainerEnvironment, *argv: str, **words: Any) -> CommandResult:
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
     return environment.run(Command(argv=argv, cwd="/tmp", env=env, timeout=60, **words))
 
 
-def sandboxed(environment: ContainerEnvironment, codex: Subject, *argv: str, more: tuple[str, ...] = ()) -> Finished:
+def sandboxed(
+    environment: ContainerEnvironment, codex: Subject, *argv: str, more: tuple[str, ...] = ()
+) -> CommandResult:
     """By Codex, in a fresh world."""
     world = environment.world()
     env = {

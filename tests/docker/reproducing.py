@@ -10,7 +10,7 @@ import msgspec
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.protocols import Subject
 from tests.docker.containers import container
 from tests.docker.profiles import opened
@@ -59,7 +59,7 @@ def opened_at(place: Place, folder: Path, codex: Subject) -> Iterator[ContainerE
         yield environment
 
 
-def run_line(environment: ContainerEnvironment, codex: Subject, line: str) -> tuple[Finished, str]:
+def run_line(environment: ContainerEnvironment, codex: Subject, line: str) -> tuple[CommandResult, str]:
     """By a shell, in a fresh workspace; what it said on both, as text."""
     world = environment.world()
     binary = environment.bring(codex.binary)

@@ -11,7 +11,7 @@ from pytest_codexsandbox.diagnosis.boot import Finding, judge_boot
 from pytest_codexsandbox.environments.container import portable_python
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
 from pytest_codexsandbox.harness.boot_request import Asked, measure
-from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions, bench
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions, bench
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
@@ -26,18 +26,18 @@ OWN = "http://127.0.0.1:@HTTP@/"  # the environment's own service outside the sa
 
 
 @contextmanager
-def _bench(spec: EnvironmentSpec) -> Iterator[tuple[Bench, Cell]]:
+def _bench(spec: EnvironmentSpec) -> Iterator[tuple[ObservationCache, Cell]]:
     codex = installed()
     assert codex is not None
     cell = Cell(environment=spec, subject=codex)
     plan = Plan(preset="boot-check", cells=(cell,), promises=(), keys=())
     with workbench("test") as folder:
-        options = BenchOptions(folder=folder, cache=cache_folder())
+        options = ObservationCacheOptions(folder=folder, cache=cache_folder())
         with bench(plan, options, emit=lambda line: None, resolve=resolve) as made:
             yield made, cell
 
 
-def _checked(made: Bench, cell: Cell, *, policy: str, url: str) -> Finding:
+def _checked(made: ObservationCache, cell: Cell, *, policy: str, url: str) -> Finding:
     seen = measure(made, cell, Asked(door="app-server", policy=policy, url=url))
     return judge_boot(
         seen.started, policy=policy, url=url, inside=seen.inside, outside=seen.outside, writes=seen.writes
@@ -75,7 +75,7 @@ def test_a_name_that_only_the_sandbox_cannot_resolve() -> None:
     assert (off.code, on.code, closed.code) == (boot.NOT_RESOLVED, boot.OK, boot.FAILS_OUTSIDE)
 
 
-def _serve_in_the_neighbour(made: Bench, cell: Cell) -> None:
+def _serve_in_the_neighbour(made: ObservationCache, cell: Cell) -> None:
     """Start an HTTP server in the container that bears the neighbour's name in this environment's network."""
     address = made.facts(cell.environment)["neighbour"]
     client = docker.from_env()

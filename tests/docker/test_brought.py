@@ -11,8 +11,8 @@ import pytest
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.mounts import Supplier, Supply
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.environments.container.mounts import Mount, MountPlanner
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.container import ContainerSpec
@@ -70,7 +70,7 @@ def test_a_codex_that_is_built_anew_in_the_middle_of_a_run_is_not_measured_as_th
             assert environment.bring(one.binary)
         (folder / "one/bin/codex").write_text(f"{SAYS}# built anew\n")
         with backend.open(spec, folder / "e", cache=cache_folder(), brought=[one, other]) as environment:
-            with pytest.raises(MachineFault, match="not the one that the run began with"):
+            with pytest.raises(HarnessError, match="not the one that the run began with"):
                 environment.bring(one.binary)
             assert environment.bring(other.binary)
 
@@ -92,22 +92,22 @@ def test_what_two_openings_send_at_once_is_sent_once(monkeypatch: pytest.MonkeyP
     """Sent a second time, files would be gone for a moment under a container that runs already."""
     sent: list[Path] = []
 
-    def fill(supplier: Supplier, helper: str, folder: Path) -> None:
+    def fill(supplier: MountPlanner, helper: str, folder: Path) -> None:
         sent.append(folder)
         send(supplier, helper, folder)
 
-    send = Supplier._fill
-    monkeypatch.setattr(Supplier, "_fill", fill)
+    send = MountPlanner._fill
+    monkeypatch.setattr(MountPlanner, "_fill", fill)
     with run_folder() as folder, Engine() as engine:
         (folder / "big").mkdir()
         (folder / "big/file").write_bytes(b"x" * (8 << 20))
-        image = Images(engine, cache_folder()).have(needed(container(bwrap="none").container))
-        supply = Supply(folder=str(folder / "big"), inside="/opt/codexsandbox/big", digest=new_word(), sample="file")
+        image = Images(engine, cache_folder()).provide(needed(container(bwrap="none").container))
+        supply = Mount(folder=str(folder / "big"), inside="/opt/codexsandbox/big", digest=new_word(), sample="file")
         names: list[str] = []
 
         def open_one() -> None:
             with Engine() as own:
-                names.append(Supplier(own, cache_folder())._volume(supply, image))
+                names.append(MountPlanner(own, cache_folder())._volume(supply, image))
 
         threads = [threading.Thread(target=open_one) for _ in range(4)]
         for one in threads:

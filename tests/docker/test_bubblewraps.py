@@ -18,12 +18,12 @@ from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.act import Call
-from pytest_codexsandbox.model.bwrap_used import another, used
+from pytest_codexsandbox.model.bwrap_used import unexpected_bwrap, used
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.protocols import Environment, Subject
@@ -60,12 +60,12 @@ def opened(spec: EnvironmentSpec, folder: Path, *codex: Subject) -> Iterator[Env
         yield environment
 
 
-def bwrap(environment: Environment, *words: str) -> Finished:
+def bwrap(environment: Environment, *words: str) -> CommandResult:
     argv = ("/usr/bin/bwrap", *(words or ALL), "sh", "-c", "echo it ran")
     return environment.run(Command(argv=argv, cwd="/tmp", env={"PATH": "/usr/bin:/bin"}, timeout=60))
 
 
-def said(ended: Finished) -> tuple[int, str]:
+def said(ended: CommandResult) -> tuple[int, str]:
     return ended.code, (ended.stdout + ended.stderr).decode().strip()
 
 
@@ -102,14 +102,14 @@ def test_an_image_that_has_one_although_none_was_asked_for_is_a_fault_of_the_mac
     spec = container()
     assert spec.container is not None
     with Engine() as engine:
-        image = Images(engine, cache_folder()).have(spec.container)
+        image = Images(engine, cache_folder()).provide(spec.container)
     asked = msgspec.structs.replace(
         spec.container,
         bwrap=SHIPPED.bwrap("none"),
         image=msgspec.structs.replace(spec.container.image, reference=image),
     )
     with (
-        pytest.raises(MachineFault) as caught,
+        pytest.raises(HarnessError) as caught,
         opened(msgspec.structs.replace(spec, bwrap="none", container=asked), folder),
     ):
         pass
@@ -193,7 +193,7 @@ def test_codex_takes_the_one_that_is_there(folder: Path, codex: Subject, name: s
     found = used(seen.readings, facts)
     assert found is not None and (found.kind, found.path) == ("found", "/usr/bin/bwrap")
     assert (found.sha256, found.version) == (facts["bwrap"]["sha256"], facts["bwrap"]["version"])
-    assert another(found, facts) == ""
+    assert unexpected_bwrap(found, facts) == ""
 
 
 @pytest.mark.parametrize("name", ["none", "0.2.1", "0.4.1", "0.8.0-setuid", "0.12.0-setuid", "0.8.0-filecap"])
@@ -203,7 +203,7 @@ def test_codex_leaves_an_old_or_broken_one_aside_and_says_nothing(folder: Path, 
     found = used(seen.readings, facts)
     assert seen.finished and seen.stderr == ""
     assert found is not None and found.kind == "brought" and found.path.endswith("/codex-resources/bwrap")
-    told = another(found, facts)
+    told = unexpected_bwrap(found, facts)
     assert told == ("" if name == "none" else f"asked for bubblewrap {name}, used {found.told}")
 
 
@@ -218,7 +218,7 @@ def test_of_a_set_uid_pair_the_outer_one_tells_which_it_is(folder: Path, codex: 
     spec = container(user="u1000", bwrap="0.8.0-setuid", cap_add=FOR_SETUID)
     with opened(spec, folder, codex) as environment:
         seen, facts = sandboxed(environment, codex), environment.facts()
-    assert another(used(seen.readings, facts), facts) == "" and seen.readings
+    assert unexpected_bwrap(used(seen.readings, facts), facts) == "" and seen.readings
 
 
 @pytest.mark.parametrize(("name", "program"), [("0.8.0", "/usr/bin/bwrap"), ("none", "/codex-resources/bwrap")])

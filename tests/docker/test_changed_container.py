@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness.machine_state_guard import Steady
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.containers import container
@@ -23,7 +23,7 @@ def test_a_bubblewrap_that_is_installed_in_the_middle_is_a_fault_of_the_machine(
         steady.opened(environment)
         steady.look(environment)
         environment.put("/usr/bin/bwrap", PROGRAM, 0o755)
-        with pytest.raises(MachineFault, match="changed while the run went on") as caught:
+        with pytest.raises(HarnessError, match="changed while the run went on") as caught:
             steady.look(environment)
     assert caught.value.why.startswith("bwrap was none, and is /usr/bin/bwrap ")
     assert steady.news(spec.id)["image"]

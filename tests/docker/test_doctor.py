@@ -20,7 +20,7 @@ def ready() -> None:
     wanted = environment(DISTRO).container
     assert wanted is not None
     with Engine() as engine:
-        Images(engine, cache_folder()).have(wanted)
+        Images(engine, cache_folder()).provide(wanted)
 
 
 def test_an_engine_an_image_and_a_sandbox_are_found() -> None:

@@ -18,7 +18,7 @@ from pytest_codexsandbox.environments.container import ssh_tunnel
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.sweep import find
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.command import Command
 from tests.docker.containers import container
 from tests.docker.relay import over_tcp
@@ -110,7 +110,7 @@ def test_over_ssh(folder: Path) -> None:
 
 def test_what_ssh_says_is_told(ssh: Path) -> None:
     say(ssh, "echo 'somebody@far.example: Permission denied (publickey).' >&2; exit 255")
-    with pytest.raises(MachineFault) as raised:
+    with pytest.raises(HarnessError) as raised:
         Engine("ssh://somebody@far.example", timeout=20)
     assert raised.value.why == "ssh: somebody@far.example: Permission denied (publickey)."
 
@@ -118,14 +118,14 @@ def test_what_ssh_says_is_told(ssh: Path) -> None:
 def test_an_ssh_that_hangs_does_not_hang_us(ssh: Path) -> None:
     say(ssh, "exec sleep 60")
     began = time.monotonic()
-    with pytest.raises(MachineFault) as raised:
+    with pytest.raises(HarnessError) as raised:
         Engine("ssh://far.example", timeout=1)
     assert time.monotonic() - began < 30
     assert "hangs" in raised.value.why
 
 
 def test_nobody_listens_at_the_other_end(ssh: Path) -> None:
-    with pytest.raises(MachineFault) as raised:
+    with pytest.raises(HarnessError) as raised:
         Engine("ssh://far.example/nonexistent/engine.sock", timeout=5)
     assert "does not answer" in raised.value.what
     assert "ssh" in raised.value.next_step
@@ -137,8 +137,8 @@ def test_the_tunnel_ends_with_a_runner_that_is_killed(folder: Path) -> None:
     script = f"""
         import signal, sys
         from pathlib import Path
-        from pytest_codexsandbox.environments.container import ssh_tunnel as tunnel
-        tunnel.cache_folder = lambda: Path({str(folder / "k")!r})
+        from pytest_codexsandbox.environments.container import ssh_tunnel
+        ssh_tunnel.cache_folder = lambda: Path({str(folder / "k")!r})
         from pytest_codexsandbox.environments.container.engine import Engine
         engine = Engine({host!r})
         print("there", flush=True)

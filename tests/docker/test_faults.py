@@ -18,19 +18,18 @@ import pytest
 
 from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, python, sh
 from pytest_codexsandbox.environments import agent_client
-from pytest_codexsandbox.environments.container import backend as containers
 from pytest_codexsandbox.environments.container import cleanup_watcher, engine, labels, networks
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.environments.run_dirs import Owner
-from pytest_codexsandbox.errors import CodexSandboxError, Hangs, Lost, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost, HarnessError, NotResponding, Unavailable
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.harness.batteries import SHARED
-from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.protocols import Environment
@@ -64,7 +63,7 @@ BAD = '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["mount"], "ac
 
 # ---- engines that do not answer
 def test_no_engine_is_said_with_what_to_do(folder: Path) -> None:
-    with pytest.raises(MachineFault) as raised:
+    with pytest.raises(HarnessError) as raised:
         Engine(f"unix://{folder}/nobody.sock", timeout=5)
     assert "No such file" in raised.value.why
     assert "DOCKER_HOST" in raised.value.next_step
@@ -73,7 +72,7 @@ def test_no_engine_is_said_with_what_to_do(folder: Path) -> None:
 def test_a_stale_socket_is_said(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(folder / "stale.sock"))
-    with pytest.raises(MachineFault) as raised:
+    with pytest.raises(HarnessError) as raised:
         Engine(f"unix://{folder}/stale.sock", timeout=5)
     assert "refused" in raised.value.why.lower()
 
@@ -83,7 +82,7 @@ def test_who_may_not_speak_with_an_engine_is_not_told_to_start_it(monkeypatch: p
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(engine, "_answers", refused)
-    with pytest.raises(MachineFault) as raised:
+    with pytest.raises(HarnessError) as raised:
         Engine("unix:///var/run/docker.sock")
     assert "Permission denied" in raised.value.why
     assert "you may not speak with it" in raised.value.next_step
@@ -94,7 +93,7 @@ def test_an_engine_that_hangs_does_not_hang_us(folder: Path) -> None:
         deaf.bind(str(folder / "deaf.sock"))
         deaf.listen(5)
         began = time.monotonic()
-        with pytest.raises(MachineFault) as raised:
+        with pytest.raises(HarnessError) as raised:
             Engine(f"unix://{folder}/deaf.sock", timeout=2)
     assert time.monotonic() - began < 20
     assert "timed out" in str(raised.value).lower()
@@ -105,7 +104,7 @@ def test_one_that_hung_is_waited_for_less_when_the_next_environment_asks(
 ) -> None:
     """Not a minute for each of them, until so many have failed that no more are tried."""
     monkeypatch.setattr(engine, "_FIRST", 4)
-    monkeypatch.setattr(containers, "_AGAIN", 1)
+    monkeypatch.setattr("pytest_codexsandbox.environments.container.backend._AGAIN", 1)
     spec = msgspec.structs.replace(container(), engine_host=f"unix://{folder}/deaf.sock")
     took, backend = [], ContainerBackend()
     with socket.socket(socket.AF_UNIX) as deaf:
@@ -113,7 +112,7 @@ def test_one_that_hung_is_waited_for_less_when_the_next_environment_asks(
         deaf.listen(5)
         for _ in range(2):
             began = time.monotonic()
-            with pytest.raises(Hangs), backend.open(spec, folder / "e"):
+            with pytest.raises(NotResponding), backend.open(spec, folder / "e"):
                 pass
             took.append(time.monotonic() - began)
     assert took[0] >= 4 > took[1] >= 1, took
@@ -124,7 +123,7 @@ def test_an_image_that_is_not_there_is_said(folder: Path) -> None:
     assert spec.container is not None
     image = ImageSpec(name="of-mine", reference="codexsandbox-no-such-image:1")
     spec = msgspec.structs.replace(spec, container=msgspec.structs.replace(spec.container, image=image))
-    with pytest.raises(NotHad) as raised, opened(spec, folder):
+    with pytest.raises(Unavailable) as raised, opened(spec, folder):
         pass
     assert "codexsandbox-no-such-image:1" in str(raised.value)
 
@@ -141,7 +140,7 @@ def test_what_an_image_of_a_users_own_wants_to_run_or_finds_first_is_no_part_of_
     spec = container()
     with Engine() as engine:
         assert spec.container is not None
-        base, tag = Images(engine, cache_folder()).have(spec.container), f"codexsandbox-test-{new_word()}:1"
+        base, tag = Images(engine, cache_folder()).provide(spec.container), f"codexsandbox-test-{new_word()}:1"
         file = io.BytesIO(OWN.format(base=base).encode())
         try:
             assert not [
@@ -161,7 +160,7 @@ def test_what_an_image_of_a_users_own_wants_to_run_or_finds_first_is_no_part_of_
 
 def test_a_profile_that_the_engine_refuses_is_said_in_its_words_and_leaves_nothing(folder: Path) -> None:
     with (
-        pytest.raises(MachineFault) as raised,
+        pytest.raises(HarnessError) as raised,
         opened(container(seccomp=BAD), folder),
     ):
         pass
@@ -186,7 +185,7 @@ def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
     with opened(container(), folder) as environment:
         began = time.monotonic()
         done = _meanwhile(environment, "docker pause", timeout=2)
-        with pytest.raises(Lost, match="did not answer 'run' in 6 s"):
+        with pytest.raises(EnvironmentLost, match="did not answer 'run' in 6 s"):
             environment.put("/tmp/x", b"")
     assert done.ended == "lost"
     assert "the engine was told to pause the container" in done.error
@@ -263,7 +262,7 @@ def test_an_engine_that_is_killed_in_the_middle_loses_its_calls_and_sweep_finds_
             assert sh(environment, "echo there").stdout == b"there\n"
             engine.stop(9)
             sh(environment, "echo gone")
-            raise MachineFault("what was running when the engine died is over")
+            raise HarnessError("what was running when the engine died is over")
         assert [leak for leak in backend.audit() if "unknown" in leak]
         engine.start()
         with Engine(engine.host) as there:
@@ -336,16 +335,16 @@ def test_a_container_that_dies_under_a_call_is_started_anew_for_the_next(folder:
         Cell(environment=container(), subject=SubjectSpec(label=name, path=codex.binary)) for name in ("one", "two")
     )
     plan = Plan(preset="test", cells=(one, two), promises=(), keys=())
-    options = BenchOptions(folder=folder, cache=cache_folder())
-    bench = Bench(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: codex)
+    options = ObservationCacheOptions(folder=folder, cache=cache_folder())
+    bench = ObservationCache(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: codex)
     try:
         control = bench.control(one, SHARED)
         with Engine() as engine:
             (mine,) = ours(engine)
             engine.api.kill(mine)
-        with pytest.raises(Lost, match="the engine was told to end the container"):
-            bench.seen(one, "sandbox", "workspace-write", SHARED)
-        (seen,) = bench.seen(two, "sandbox", "workspace-write", SHARED)
+        with pytest.raises(EnvironmentLost, match="the engine was told to end the container"):
+            bench.observations(one, "sandbox", "workspace-write", SHARED)
+        (seen,) = bench.observations(two, "sandbox", "workspace-write", SHARED)
         assert (seen.ended, seen.ready) == ("exit", True), seen
         assert bench.control(two, SHARED) is not control
     finally:
@@ -364,7 +363,7 @@ def test_an_engine_that_sees_none_of_our_files_gets_everything_sent(folder: Path
             assert there.api.volumes(filters={"label": "org.codexsandbox.kind=supply"})["Volumes"]
 
 
-def _meanwhile(environment: Environment, how: str, timeout: float = GENEROUS) -> Finished:
+def _meanwhile(environment: Environment, how: str, timeout: float = GENEROUS) -> CommandResult:
     """A command runs for long; its container gets killed, or paused, after a moment."""
     engine = Engine()
     (mine,) = ours(engine)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from pytest_codexsandbox.diagnosis.fact_conditions import flat
+from pytest_codexsandbox.diagnosis.fact_conditions import flatten
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
 from pytest_codexsandbox.diagnosis.syscall_causes import told_of
 from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import why_not
@@ -80,7 +80,7 @@ def test_the_words_are_said_here_and_have_this_cause_alone(
     done, said = run_line(environment, codex, wanted.line)
     assert done.exit, said
     assert f"\n{_any_build(wanted.said)}\n" in f"\n{_any_build(said)}\n", said
-    facts = {} if wanted.pasted else flat({**environment.facts(), "codex": codex.capabilities.version})
+    facts = {} if wanted.pasted else flatten({**environment.facts(), "codex": codex.capabilities.version})
     for text in (said, wanted.said) if wanted.fingerprint != "python-socket-refused" else (said,):
         assert [each.fingerprint for each in matches(text, facts=facts)] == [wanted.fingerprint], text
 
@@ -99,7 +99,7 @@ def test_the_words_are_said_here_and_have_this_cause_alone(
     ids=lambda value: "~".join(value) if isinstance(value, tuple) else "",
 )
 def test_an_environment_tells_by_itself_what_it_refuses(place: Place, told: str, containers: Opened) -> None:
-    assert told_of(flat(containers.at(place).facts())) == f"Asked directly, this environment {told}"
+    assert told_of(flatten(containers.at(place).facts())) == f"Asked directly, this environment {told}"
 
 
 def test_nothing_of_that_has_changed_the_kernel(containers: Opened) -> None:

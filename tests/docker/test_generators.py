@@ -10,10 +10,10 @@ from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.confinement import UNCONFINED
-from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Outcome, Wish
+from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, GeneratorRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.docker.containers import container
 
@@ -21,7 +21,7 @@ CASE = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n', m
 
 
 @pytest.fixture(scope="module", params=["root", "u1000"])
-def shop(request: pytest.FixtureRequest) -> Iterator[Workshop]:
+def shop(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:
     with (
         tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder,
         ContainerBackend().open(container(user=request.param), Path(folder) / "e") as environment,
@@ -35,13 +35,13 @@ def sh(script: str, *words: str, **declared: object) -> Generator:
     return Generator(name="sh", spec=spec, declaration=Declaration(**{"timeout": 60.0, **declared}))  # type: ignore[arg-type]
 
 
-def first(shop: Workshop, generator: Generator, case: Case = CASE) -> Outcome:
-    return shop.tell(generator, case, Wish(roots=("@ROOT0@",)), version="0.163.0").first
+def first(shop: CaseRunner, generator: Generator, case: Case = CASE) -> GeneratorRun:
+    return shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0").first
 
 
-def test_three_runs_are_on_the_same_files(shop: Workshop) -> None:
-    story = shop.tell(
-        sh('echo "# $CXG_WRITABLE_ROOTS" >> "$1"', "@CONFIG@"), CASE, Wish(roots=("@ROOT0@",)), version=""
+def test_three_runs_are_on_the_same_files(shop: CaseRunner) -> None:
+    story = shop.run_case(
+        sh('echo "# $CXG_WRITABLE_ROOTS" >> "$1"', "@CONFIG@"), CASE, Intent(roots=("@ROOT0@",)), version=""
     )
     line = f'# ["{story.world["ROOT0"]}"]\n'.encode()
     assert [run.files[CONFIG].content for run in story.runs] == [(CASE.config or b"") + line * n for n in (1, 2, 3)]
@@ -49,12 +49,12 @@ def test_three_runs_are_on_the_same_files(shop: Workshop) -> None:
     assert story.confined.startswith("the environment debian-bookworm")
 
 
-def test_it_runs_in_the_container_and_not_here(shop: Workshop) -> None:
+def test_it_runs_in_the_container_and_not_here(shop: CaseRunner) -> None:
     given = first(shop, sh("cat /etc/hostname; test -e /opt/codexsandbox && echo inside"))
     assert given.stdout == "codexsandbox\ninside\n"
 
 
-def test_the_result_and_the_stub_work_as_they_do_here(shop: Workshop) -> None:
+def test_the_result_and_the_stub_work_as_they_do_here(shop: CaseRunner) -> None:
     given = first(shop, sh("""printf '{"argv": ["-c", "c=d"]}' > "$CXG_RESULT"; codex app-server -c c=d"""))
     assert (given.argv, given.told) == (("-c", "c=d"), True)
     assert given.launches[0].argv == ("app-server", "-c", "c=d")
@@ -83,15 +83,15 @@ def test_one_is_tried_in_a_container_whose_codex_is_another_cells(
     assert "says: workspace-write, network off" in shown
 
 
-def test_one_that_hangs_or_stays_is_ended(shop: Workshop) -> None:
+def test_one_that_hangs_or_stays_is_ended(shop: CaseRunner) -> None:
     assert first(shop, sh("sleep 1000", timeout=1.0)).ended == "timeout"
     assert len(first(shop, sh("setsid sleep 1000 &")).survivors) == 1
 
 
 @pytest.mark.parametrize("link", ["symlink", "hardlink", "symlinked-home", "missing-home"])
-def test_links_are_laid_and_seen(shop: Workshop, link: str) -> None:
+def test_links_are_laid_and_seen(shop: CaseRunner, link: str) -> None:
     case = Case(id=link, why="links", config=b"a = 1\n", link=link)  # type: ignore[arg-type]
-    before = shop.tell(sh("true"), case, Wish(), version="").before
+    before = shop.run_case(sh("true"), case, Intent(), version="").before
     kinds = {name: state.kind for name, state in before.items() if state.kind != "dir"}
     assert kinds == {
         "symlink": {CONFIG: "symlink", "@HOME@/dotfiles/codex.toml": "file"},
@@ -103,13 +103,13 @@ def test_links_are_laid_and_seen(shop: Workshop, link: str) -> None:
     }[link]  # fmt: skip
 
 
-def test_a_program_that_is_not_in_there_is_not_started(shop: Workshop) -> None:
+def test_a_program_that_is_not_in_there_is_not_started(shop: CaseRunner) -> None:
     gone = Generator(name="gone", spec=Spec(scheme="cmd", text="x", words=("nowhere-at-all",)))
     given = first(shop, gone)
     assert (given.ended, "nowhere-at-all" in given.error) == ("not-started", True)
 
 
-def test_a_function_of_this_machine_is_no_program_in_there(shop: Workshop) -> None:
+def test_a_function_of_this_machine_is_no_program_in_there(shop: CaseRunner) -> None:
     given = first(shop, Generator(name="py", spec=Spec(scheme="py", text="json:dumps")))
     assert given.ended == "not-started"
     assert "cannot be run in an environment" in given.error
@@ -119,6 +119,6 @@ def test_this_machine_as_an_environment_confines_nobody() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder,
         LocalBackend().open(this_machine(), Path(folder) / "e") as environment,
-        pytest.raises(WrongInput, match="confines nobody"),
+        pytest.raises(InputError, match="confines nobody"),
     ):
-        Workshop(Path(folder) / "w", UNCONFINED, environment=environment)
+        CaseRunner(Path(folder) / "w", UNCONFINED, environment=environment)

@@ -16,9 +16,9 @@ import pytest
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.provision import image_inventory, image_request
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import ImageSpec
@@ -36,7 +36,7 @@ def engine() -> Iterator[Engine]:
 def file_system() -> bytes:
     """Small, and with a shell: what is in our `busybox`, wherever its base came from."""
     with Engine() as engine:
-        image = Images(engine, cache_folder()).make(Wanted(image=SHIPPED.image("busybox"), bubblewrap=False))
+        image = Images(engine, cache_folder()).make(ImageRequest(image=SHIPPED.image("busybox"), bubblewrap=False))
         container = engine.create(image, ("/bin/sh",), {"NetworkMode": "none"})
         try:
             return b"".join(engine.api.export(container))
@@ -97,7 +97,7 @@ def said(engine: Engine, image: str, script: str) -> str:
 def test_it_is_pulled_from_a_registry_and_pinned_by_its_digest(
     engine: Engine, published: Registry, word: str, tmp_path: Path
 ) -> None:
-    want = Wanted(image=of_registry(published, word), bubblewrap=False)
+    want = ImageRequest(image=of_registry(published, word), bubblewrap=False)
     image = Images(engine, tmp_path).make(want)
     base = next(iter(next(iter(LockFile(tmp_path).read().bases.values())).values()))
     digest = next(path.rpartition("/")[2] for path in published.documents if "/manifests/sha256:" in path)
@@ -109,7 +109,7 @@ def test_it_is_pulled_from_a_registry_and_pinned_by_its_digest(
 def test_what_is_pinned_is_pulled_by_its_digest_until_an_update(
     engine: Engine, published: Registry, word: str, tmp_path: Path, file_system: bytes
 ) -> None:
-    want = Wanted(image=of_registry(published, word), bubblewrap=False)
+    want = ImageRequest(image=of_registry(published, word), bubblewrap=False)
     first = Images(engine, tmp_path).make(want)
     pin = next(iter(next(iter(LockFile(tmp_path).read().bases.values())).values())).pin
     published.publish(word, "1", marked(file_system, f"{word}-newer"), machine=platform.machine())  # the tag moves on
@@ -131,12 +131,12 @@ def test_what_is_pinned_is_pulled_by_its_digest_until_an_update(
 def test_a_registry_that_has_no_such_image_is_told_from_one_that_is_not_there(
     engine: Engine, published: Registry, word: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(NotHad, match="cannot be pulled") as problem:
-        Images(engine, tmp_path).make(Wanted(image=of_registry(published, word, "nosuch"), bubblewrap=False))
+    with pytest.raises(Unavailable, match="cannot be pulled") as problem:
+        Images(engine, tmp_path).make(ImageRequest(image=of_registry(published, word, "nosuch"), bubblewrap=False))
     assert "the registry has no such image" in problem.value.why
     gone = ImageSpec(name=word, family="busybox", pull=f"127.0.0.1:9/{word}:1", bubblewrap="")
-    with pytest.raises(NotHad, match="cannot be pulled") as problem:
-        Images(engine, tmp_path).make(Wanted(image=gone, bubblewrap=False))
+    with pytest.raises(Unavailable, match="cannot be pulled") as problem:
+        Images(engine, tmp_path).make(ImageRequest(image=gone, bubblewrap=False))
     assert "no registry answered" in problem.value.why
     assert "connection refused" in problem.value.why
 
@@ -144,7 +144,9 @@ def test_a_registry_that_has_no_such_image_is_told_from_one_that_is_not_there(
 # ---- bootstrapped
 @pytest.mark.parametrize("bubblewrap", [True, False])
 def test_debian_has_what_it_is_said_to_have(engine: Engine, bubblewrap: bool) -> None:
-    image = Images(engine, cache_folder()).make(Wanted(image=SHIPPED.image("debian-bookworm"), bubblewrap=bubblewrap))
+    image = Images(engine, cache_folder()).make(
+        ImageRequest(image=SHIPPED.image("debian-bookworm"), bubblewrap=bubblewrap)
+    )
     told = said(
         engine, image,
         "id -u agent; stat -c %a /tmp; stat -c %U /home/agent; . /etc/os-release; echo $VERSION_CODENAME;"
@@ -157,14 +159,17 @@ def test_debian_has_what_it_is_said_to_have(engine: Engine, bubblewrap: bool) ->
 
 def test_nothing_of_the_machine_that_made_it_is_in_it(engine: Engine) -> None:
     """Packages and keys come from where the image says; that they can be had, its second stage has shown."""
-    image = Images(engine, cache_folder()).make(Wanted(image=SHIPPED.image("debian-bookworm"), bubblewrap=False))
+    image = Images(engine, cache_folder()).make(ImageRequest(image=SHIPPED.image("debian-bookworm"), bubblewrap=False))
     told = said(engine, image, "cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null; ls -a /root /tmp")
     assert "bookworm" in told
     assert str(cache_folder()) not in told
 
 
 def test_what_stands_ready_costs_one_question(engine: Engine) -> None:
-    images, want = Images(engine, cache_folder()), Wanted(image=SHIPPED.image("debian-bookworm"), bubblewrap=False)
+    images, want = (
+        Images(engine, cache_folder()),
+        ImageRequest(image=SHIPPED.image("debian-bookworm"), bubblewrap=False),
+    )
     image = images.make(want)
     asked: list[str] = []
     look = engine.image_id
@@ -184,13 +189,13 @@ import sys
 from pathlib import Path
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.provision import image_request as wanted
+from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.progress import watching
 from pytest_codexsandbox.model.container import ImageSpec
-wanted._GROUND += sys.argv[4]
+image_request._GROUND += sys.argv[4]
 with Engine() as engine, watching(sys.stderr) as watch:
     spec = ImageSpec(name=sys.argv[1], family="busybox", pull=sys.argv[2], bubblewrap="")
-    print(Images(engine, Path(sys.argv[3]), watch=watch).make(wanted.Wanted(image=spec, bubblewrap=False)))
+    print(Images(engine, Path(sys.argv[3]), watch=watch).make(image_request.ImageRequest(image=spec, bubblewrap=False)))
 """
 
 
@@ -219,7 +224,7 @@ def test_a_build_ends_with_who_wanted_it(engine: Engine, published: Registry, wo
         builder.kill()
         builder.communicate()
     assert not [one for one in image_inventory.held(engine) if one.name == word and not one.is_base]
-    image = Images(engine, tmp_path).make(Wanted(image=of_registry(published, word), bubblewrap=False))
+    image = Images(engine, tmp_path).make(ImageRequest(image=of_registry(published, word), bubblewrap=False))
     assert engine.image_id(image), "its lock was given back"
 
 
@@ -237,7 +242,7 @@ def _until(holds: Callable[[], object], what: str) -> str:
 
 
 def test_only_ours_is_removed(engine: Engine, published: Registry, word: str, tmp_path: Path) -> None:
-    want = Wanted(image=of_registry(published, word), bubblewrap=False)
+    want = ImageRequest(image=of_registry(published, word), bubblewrap=False)
     image = Images(engine, tmp_path).make(want)
     gone = list(image_inventory.prune(engine, tmp_path, lambda one: one.name != word))
     assert {one.what.partition(":")[0] for one in gone} == {f"codexsandbox/{word}", f"codexsandbox/base-{word}"}
@@ -249,7 +254,7 @@ def test_only_ours_is_removed(engine: Engine, published: Registry, word: str, tm
 
 
 def test_one_that_a_container_uses_stays(engine: Engine, published: Registry, word: str, tmp_path: Path) -> None:
-    image = Images(engine, tmp_path).make(Wanted(image=of_registry(published, word), bubblewrap=False))
+    image = Images(engine, tmp_path).make(ImageRequest(image=of_registry(published, word), bubblewrap=False))
     container = engine.create(image, ("/bin/sh",), {"NetworkMode": "none"})
     try:
         gone = list(image_inventory.prune(engine, tmp_path, lambda one: one.name != word))

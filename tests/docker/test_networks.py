@@ -20,14 +20,14 @@ from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.sweep import find
-from pytest_codexsandbox.errors import Lost
-from pytest_codexsandbox.harness.observation_cache import BenchOptions
-from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.errors import EnvironmentLost
+from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
+from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.protocols import Subject
-from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.selftest import FAKES, subject
 from tests.docker.profiles import NETWORK_ON, opened, profiled, run, sandboxed
 from tests.fakes.machine import installed_codex
@@ -142,19 +142,19 @@ def test_what_programs_say_when_the_network_is_off_is_recognised(
 
 # ---- the promises
 def test_the_promises_about_names_are_measured_and_catch_who_breaks_them(codex: Subject, tmp_path: Path) -> None:
-    promises = [pair for pair in scenario_index.promises(shipped("scenarios")) if pair[0].topic == "dns"]
+    promises = [pair for pair in scenario_index.promises(data_folder("scenarios")) if pair[0].topic == "dns"]
     bad = {fake.name: fake for fake in FAKES if fake.name in ("looks-names-up", "finds-no-name")}
-    options = BenchOptions(folder=tmp_path / "worlds", cache=cache_folder(), timeout_scale=3.0)
+    options = ObservationCacheOptions(folder=tmp_path / "worlds", cache=cache_folder(), timeout_scale=3.0)
     for profile, wanted in ((OPEN, 4), ("own-network", 6)):
         spec = profiled(profile, "u1000")
-        records = rehearse(promises, (WORKSPACE_WRITE, NETWORK), codex, environment=spec, options=options)
+        records = run_promises(promises, (WORKSPACE_WRITE, NETWORK), codex, environment=spec, options=options)
         verdicts = {key.promise: (record.verdict, record.reason) for key, record in records.items()}
         measured = {name: told for name, told in verdicts.items() if told[0] is not Verdict.NOT_APPLICABLE}
         assert len(measured) == wanted, verdicts
         assert {name: told for name, told in measured.items() if told[0] is not Verdict.CONFORMS} == {}
         for fake in bad.values():
             (tmp_path / fake.name).mkdir(exist_ok=True)
-            found = rehearse(
+            found = run_promises(
                 promises, fake.policies, subject(tmp_path / fake.name, fake), environment=spec, options=options,
                 exempt_from_start=True,
             )  # fmt: skip
@@ -186,7 +186,7 @@ def test_a_neighbour_that_is_gone_is_no_finding_about_a_sandbox(
             one, two = environment.world(), environment.world()
             gone(engine, network.name)
             environment.clear(one)  # once, when all of a call is over
-            with pytest.raises(Lost, match="has lost its neighbour"):
+            with pytest.raises(EnvironmentLost, match="has lost its neighbour"):
                 environment.clear(two)
 
 

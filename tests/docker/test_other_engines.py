@@ -20,7 +20,7 @@ from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.provision import image_request
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import USUAL_CAPABILITIES
@@ -126,7 +126,7 @@ def test_podman_makes_an_image_from_nothing(podman: str, folder: Path) -> None:
     spec = container(distro="busybox", bwrap="none").container
     assert spec is not None
     with Engine(podman) as engine:
-        image = Images(engine, folder / "cache", providers=("bootstrap",)).have(spec)
+        image = Images(engine, folder / "cache", providers=("bootstrap",)).provide(spec)
         assert engine.image_id(image_request.wanted(spec).tag) == engine.image_id(image) != ""
 
 
@@ -136,7 +136,7 @@ def test_what_is_dockers_own_is_not_had_of_podman(name: str, podman: str, folder
     assert spec.container is not None
     asked = msgspec.structs.replace(spec.container, profile=SHIPPED.profile(name))
     with (
-        pytest.raises(NotHad) as raised,
+        pytest.raises(Unavailable) as raised,
         ContainerBackend(host=podman).open(msgspec.structs.replace(spec, container=asked), folder / "e"),
     ):
         pass

@@ -14,7 +14,7 @@ from pytest_codexsandbox.environments.container import host_config
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.config_verification import differences, expected
 from pytest_codexsandbox.environments.container.engine import default_host
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 from pytest_codexsandbox.protocols import Subject
@@ -77,7 +77,7 @@ def test_whatever_is_asked_for_by_another_name_is_noticed(tmp_path: Path, monkey
 
         monkeypatch.setattr(host_config, "host_config", other)
         with (
-            pytest.raises(MachineFault, match=f"the profile {asked} did not take effect"),
+            pytest.raises(HarnessError, match=f"the profile {asked} did not take effect"),
             opened(profiled(asked, "u1000"), tmp_path),
         ):
             pass
@@ -85,7 +85,7 @@ def test_whatever_is_asked_for_by_another_name_is_noticed(tmp_path: Path, monkey
 
 def test_a_filter_that_an_engine_leaves_out_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_config, "security_options", lambda profile: ["seccomp=unconfined"])
-    with pytest.raises(MachineFault) as raised, opened(profiled("synthetic-mount"), tmp_path):
+    with pytest.raises(HarnessError) as raised, opened(profiled("synthetic-mount"), tmp_path):
         pass
     assert "seccomp: asked for 2, found 0" in str(raised.value)
     assert "answers.mount: asked for EPERM, found EFAULT" in str(raised.value)
@@ -111,13 +111,13 @@ def test_limits_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         return {name: value for name, value in genuine(*words, **named).items() if "Memory" not in name}
 
     monkeypatch.setattr(host_config, "host_config", forgotten)
-    with pytest.raises(MachineFault, match="memory_limit: asked for 134217728, found none"), opened(limited, tmp_path):
+    with pytest.raises(HarnessError, match="memory_limit: asked for 134217728, found none"), opened(limited, tmp_path):
         pass
 
 
 def test_an_engine_without_user_namespaces_of_its_own_is_not_asked_for_one(tmp_path: Path) -> None:
     with (
-        pytest.raises(NotHad, match="no user namespace for its containers"),
+        pytest.raises(Unavailable, match="no user namespace for its containers"),
         opened(profiled("userns-remap"), tmp_path),
     ):
         pass

@@ -13,7 +13,7 @@ from pytest_codexsandbox.config_writer import apply
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.generators.recreated import molecule
 from pytest_codexsandbox.model.act import Act
-from pytest_codexsandbox.model.generator import CONFIG, Laid, Request, Written
+from pytest_codexsandbox.model.generator import CONFIG, GeneratedConfig, GeneratedFile, Request
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.world import World
@@ -33,7 +33,7 @@ def nothing(request: Request) -> object:
 def done(generate: Callable[[Request], object], profile: str, folder: Path) -> Observation:
     """The agent's work in a container of this profile, with what the generator wrote at its boot."""
 
-    def write(world: World, policy: Policy) -> Written:
+    def write(world: World, policy: Policy) -> GeneratedConfig:
         config = folder / "config.toml"
         values = world.values
         generate(
@@ -42,7 +42,7 @@ def done(generate: Callable[[Request], object], profile: str, folder: Path) -> O
                 workspace=values["WORKSPACE"],
             )
         )  # fmt: skip
-        return Written(files={CONFIG: Laid(content=config.read_bytes())})
+        return GeneratedConfig(files={CONFIG: GeneratedFile(content=config.read_bytes())})
 
     codex = installed_codex(cache_folder())
     with opened(profiled(profile, "u1000"), folder / "e", codex=codex) as environment:

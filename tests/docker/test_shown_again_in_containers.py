@@ -16,7 +16,7 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
 from pytest_codexsandbox.model.act import Act, Call
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.protocols import Door, Subject
@@ -48,7 +48,7 @@ def observe(
     return seen
 
 
-def show(script: str) -> Finished:
+def show(script: str) -> CommandResult:
     """As a stranger would, and see that nothing of it is left: no container, no network, no file."""
     token = f"codexsandbox-repro-{secrets.token_hex(8)}"  # so that what others make at the same time is not meant
     marked = script.replace(" create --interactive ", f" create --interactive --label {token} ")
@@ -167,7 +167,7 @@ def test_the_marks_of_the_kernel_are_the_same(profile: str, user: str, codex: Su
     assert seen.stdout in _text(ended)
 
 
-def _text(ended: Finished) -> str:
+def _text(ended: CommandResult) -> str:
     return ended.stdout.decode()
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.generators.bad.catalogue import USER
-from pytest_codexsandbox.generators.stress import STRAINS, StrainBench, named
+from pytest_codexsandbox.generators.stress import STRAINS, StressContext, named
 from pytest_codexsandbox.generators.stress.atomic_replace import UNSEEN
 from pytest_codexsandbox.generators.stress.setup import NOT_THERE
-from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Marker, Wish
+from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Intent, Marker
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.protocols import Environment
 from tests.docker.containers import container
@@ -47,9 +47,9 @@ def environment() -> Iterator[Environment]:
 def asked(environment: Environment, kind: str, script: str, **more: Any) -> tuple[Finding, ...]:
     spec = Spec(scheme="cmd", text=script, words=("sh", "-c", script, "sh", "@CONFIG@", "@NETWORK@"))
     declaration = Declaration(markers=(Marker(begin="# BEGIN x", end="# END x"),), timeout=60.0)
-    bench = StrainBench(
+    bench = StressContext(
         generator=Generator(name="sh", spec=spec, declaration=declaration), environment=environment, version="0.163.0",
-        case=Case(id="ordinary", why="an ordinary file", config=USER), wish=Wish(network=True), other=Wish(),
+        case=Case(id="ordinary", why="an ordinary file", config=USER), wish=Intent(network=True), other=Intent(),
         folder=Path("/nowhere"), named=named, **more,
     )  # fmt: skip
     return STRAINS[kind](bench)

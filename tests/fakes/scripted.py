@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.model.act import Given, Look
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.model.act import Given, PathState
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.observation import Survey
+from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.observation import OutsideView
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.protocols import Environment, Spawned, Stream
+from pytest_codexsandbox.protocols import Environment, SpawnedProcess, Stream
 
-Answer = Callable[[Command], Finished]
+Answer = Callable[[Command], CommandResult]
 
 
 def world(word: str = "w1", folder: str = "/run folder") -> World:
@@ -48,14 +48,14 @@ class ScriptedEnvironment:
     def facts(self) -> Mapping[str, Any]:
         return {}
 
-    def run(self, command: Command) -> Finished:
+    def run(self, command: Command) -> CommandResult:
         self.commands.append(command)
         return self.answer(command)
 
-    def run_together(self, commands: Sequence[Command]) -> tuple[Finished, ...]:
+    def run_together(self, commands: Sequence[Command]) -> tuple[CommandResult, ...]:
         return tuple(self.run(command) for command in commands)
 
-    def spawn(self, command: Command, *, pty: bool = False) -> Spawned:
+    def spawn(self, command: Command, *, pty: bool = False) -> SpawnedProcess:
         raise NotImplementedError
 
     def dial(self, address: str, timeout: float = 5.0) -> Stream:
@@ -75,14 +75,14 @@ class ScriptedEnvironment:
         self.laid += given
         self.files |= {one.path: one.content for one in given}
 
-    def look(self, world: World, paths: Sequence[str]) -> dict[str, Look]:
+    def look(self, world: World, paths: Sequence[str]) -> dict[str, PathState]:
         return {path: self._look(path) for path in paths}
 
-    def _look(self, path: str) -> Look:
+    def _look(self, path: str) -> PathState:
         text = self.files.get(path)
         if text is None:
-            return Look(path=path, kind="missing")
-        return Look(path=path, kind="file", text=text, sha256=hashlib.sha256(text.encode()).hexdigest())
+            return PathState(path=path, kind="missing")
+        return PathState(path=path, kind="file", text=text, sha256=hashlib.sha256(text.encode()).hexdigest())
 
     def litter(self, world: World, known: Sequence[str]) -> tuple[str, ...]:
         self.known = list(known)
@@ -91,19 +91,19 @@ class ScriptedEnvironment:
     def arrivals(self, token: str) -> tuple[str, ...]:
         return self.arrived.get(token, ())
 
-    def ready(self, world: World, given: Sequence[Given], paths: Sequence[str]) -> dict[str, Look]:
+    def ready(self, world: World, given: Sequence[Given], paths: Sequence[str]) -> dict[str, PathState]:
         self.lay(world, given)
         return self.look(world, paths)
 
     def survey(
         self, world: World, paths: Sequence[str], *, tokens: Sequence[str], planted: Sequence[Given],
         known: Sequence[str],
-    ) -> Survey:  # fmt: skip
+    ) -> OutsideView:  # fmt: skip
         looks, arrivals = self.look(world, paths), {token: self.arrivals(token) for token in tokens}
         for one in planted:
-            with suppress(MachineFault):
+            with suppress(HarnessError):
                 self.lay(world, [one])
-        return Survey(looks=looks, arrivals=arrivals, litter=self.litter(world, known))
+        return OutsideView(looks=looks, arrivals=arrivals, litter=self.litter(world, known))
 
     def clear(self, world: World) -> None:
         self.cleared.append(world)

@@ -18,7 +18,7 @@ from pytest_codexsandbox.environments.container.config_verification import expec
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
-from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.engines import own_engine
@@ -77,7 +77,7 @@ def _results(environment: ContainerEnvironment, codex: Subject) -> dict[str, Res
     return {what: Result(one.exit if one.ended == "exit" else None, _said(one)) for what, one in done.items()}
 
 
-def _said(done: Finished) -> str:
+def _said(done: CommandResult) -> str:
     return done.stderr.decode("utf-8", "replace").strip()[:600] if done.exit else ""
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import Profile
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from tests.house.profiles_data import USERS, Measured, Result, load
 
 _HEAD: Final = """# Security profiles
@@ -87,7 +87,9 @@ def _words(profile: Profile) -> Iterator[str]:
 def _file(text: str) -> str:
     """Of a filter, by what is in it."""
     return next(
-        path.name for path in (shipped("matrix") / "profiles" / "seccomp").glob("*.json") if path.read_text() == text
+        path.name
+        for path in (data_folder("matrix") / "profiles" / "seccomp").glob("*.json")
+        if path.read_text() == text
     )
 
 

@@ -7,7 +7,7 @@ from pytest_codexsandbox.harness.baseline_checks import STANDING
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.policy import EVERY, SANDBOXED, WRITING
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 _HEAD: Final = """# Promises
 
@@ -30,7 +30,7 @@ _GROUPS: Final = {EVERY: "every policy", SANDBOXED: "every sandboxed policy", WR
 
 
 def page() -> str:
-    found = [promise for promise, _ in promises(shipped("scenarios"))]
+    found = [promise for promise, _ in promises(data_folder("scenarios"))]
     topics = dict.fromkeys([*STANDING, *sorted({promise.topic for promise in found})])
     lines = [_HEAD.format(count=len(found))]
     for topic in topics:

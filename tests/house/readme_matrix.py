@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.journal_lines import CallLine, EnvironmentLine, Line, PlanLine, ResultLine, SubjectLine
-from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.model.observation import Link, Reading
+from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.model.observation import Link, ProcReading
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.terminal import render
@@ -52,7 +52,7 @@ def put(readme: str, matrix: str) -> str:
     return f"{before}{BEGIN}\n```\n{matrix}\n```\n{END}{after}"
 
 
-def kept() -> Journal:
+def kept() -> ReadJournal:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.ndjson"
         path.write_bytes(gzip.decompress(KEPT.read_bytes()))
@@ -66,7 +66,7 @@ def keep(journal: Path) -> None:
     KEPT.write_bytes(gzip.compress(lines, mtime=0))
 
 
-def small(journal: Journal) -> list[Line]:
+def small(journal: ReadJournal) -> list[Line]:
     run = replace(journal.run, invocation=WORDS, boot_id="", pid=0, places={})
     results = [ResultLine.of(_result(record)) for record in journal.records]
     end = [journal.end] if journal.end is not None else []
@@ -108,7 +108,7 @@ def _call(number: int, line: CallLine) -> CallLine:
     return replace(line, id=seen.id, observation=seen, stdin="", stdin_sha256="", repro="", bwrap_used=used)
 
 
-def _reading(reading: Reading) -> Reading:
+def _reading(reading: ProcReading) -> ProcReading:
     return replace(reading, chain=tuple(map(_link, reading.chain)), namespaces={}, hand_namespaces={}, uid_map="")
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from pytest_codexsandbox.harness.durations import in_words
 from pytest_codexsandbox.journal.store import read
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.generator_tally import Measured, measured, tally, word_of
@@ -28,7 +28,7 @@ _HEADS: Final = (
 )  # fmt: skip
 
 
-def text(journal: Journal, *again: Journal, beside: str = "") -> str:
+def text(journal: ReadJournal, *again: ReadJournal, beside: str = "") -> str:
     found = {one.row.name: one for one in measured(journal, journal.states())}
     later = {one.row.name: one for each in again for one in measured(each, each.states())}
     told = "".join(f" In a run of its own: `{name}`." for name in later)
@@ -44,7 +44,7 @@ def put(page: str, told: str) -> str:
     return f"{before}{BEGIN}\n{told}\n{END}{after}"
 
 
-def why_not(journal: Journal) -> str:
+def why_not(journal: ReadJournal) -> str:
     """Why this run cannot be shown; "" if it can."""
     states = journal.states()
     broken = [key for key, one in states.items() if one.verdict is Verdict.BROKEN]
@@ -62,7 +62,7 @@ def rows(page: str) -> dict[str, str]:
     return {name: version for name, version, *_ in cells[2:]}
 
 
-def _head(journal: Journal, found: list[Measured], beside: str) -> Iterator[str]:
+def _head(journal: ReadJournal, found: list[Measured], beside: str) -> Iterator[str]:
     states = journal.states()
     end = journal.end
     workers = len({one.worker for one in states.values() if one.worker}) or 1

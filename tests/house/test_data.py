@@ -12,14 +12,14 @@ from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.matrix import expectation_files, load, scenario_index
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
-from pytest_codexsandbox.matrix.combinations import Left
-from pytest_codexsandbox.matrix.container_cells import Choice
+from pytest_codexsandbox.matrix.combinations import LeftOut
+from pytest_codexsandbox.matrix.container_cells import CellChooser
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.where_clause import Where, fits, values
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.ids import is_promise, is_value
 from pytest_codexsandbox.model.policy import NAMED, POLICIES, SANDBOXED
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.releases.known_releases import named
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ FILES = sorted(
     for path in (ROOT / folder).rglob("*.toml")
     if not (CORPUS in path.parents and path.name == "config.toml")
 )
-PROMISES = tuple(promise for promise, _ in scenario_index.promises(shipped("scenarios")))
+PROMISES = tuple(promise for promise, _ in scenario_index.promises(data_folder("scenarios")))
 
 
 def test_there_is_data_to_look_at() -> None:
@@ -77,7 +77,7 @@ def test_the_standing_promises_are_there() -> None:
 
 
 def test_every_known_deviation_names_a_promise_and_a_cause_that_exist() -> None:
-    files = tuple(sorted((shipped("matrix") / "expectations").glob("*.toml")))
+    files = tuple(sorted((data_folder("matrix") / "expectations").glob("*.toml")))
     found = expectation_files.load(
         files,
         promises={promise.id for promise in PROMISES},
@@ -93,14 +93,14 @@ def test_every_known_deviation_names_a_promise_and_a_cause_that_exist() -> None:
 
 def test_every_shipped_deviation_names_its_cause() -> None:
     """Without a fingerprint it would cover whatever has none: a call that took too long as well."""
-    path = shipped("matrix") / "expectations" / "known.toml"
+    path = data_folder("matrix") / "expectations" / "known.toml"
     assert [deviation.id for deviation in expectation_files.load((path,)) if not deviation.fingerprint] == []
 
 
 CONTAINER_AXES = {"distro": "distros", "bwrap": "bwrap", "profile": "profiles", "user": "users"}
 KNOWN = [
     pytest.param(axis, value, id=f"{deviation.id}-{axis}-{value}")
-    for deviation in expectation_files.load((shipped("matrix") / "expectations" / "known.toml",))
+    for deviation in expectation_files.load((data_folder("matrix") / "expectations" / "known.toml",))
     for axis in CONTAINER_AXES
     for value in values(deviation.where, axis)
 ]
@@ -118,7 +118,7 @@ def test_no_two_shipped_deviations_say_how_one_start_fails() -> None:
     assert matrix.containers is not None
     containers = {"distro": matrix.containers.distros, "bwrap": matrix.containers.bwraps,
                   "profile": matrix.containers.profiles, "user": matrix.containers.users}  # fmt: skip
-    shipped_ones = expectation_files.load((shipped("matrix") / "expectations" / "known.toml",))
+    shipped_ones = expectation_files.load((data_folder("matrix") / "expectations" / "known.toml",))
     starts = [one for one in shipped_ones if one.promise == "start.sandbox-is-on"]
     assert starts
     bound: dict[tuple[str, ...], str] = {}
@@ -134,7 +134,7 @@ def test_no_two_shipped_deviations_say_how_one_start_fails() -> None:
 def test_a_start_that_is_refused_is_known_where_a_sandbox_is_asked_for_alone() -> None:
     """Bound to danger-full-access as well, it would be stale in every run that measures that policy."""
     free = [policy for policy in POLICIES if policy not in SANDBOXED]
-    shipped_ones = expectation_files.load((shipped("matrix") / "expectations" / "known.toml",))
+    shipped_ones = expectation_files.load((data_folder("matrix") / "expectations" / "known.toml",))
     refused = [one for one in shipped_ones if one.promise.startswith("start.") and one.direction == "denied"]
     assert refused and free
     assert [one.id for one in refused if any(_fits(one.where, "policy", policy) for policy in free)] == []
@@ -148,10 +148,10 @@ def _fits(where: Where, axis: str, value: str) -> bool:
 PICKED = tuple(name for name in load.presets() if (load.load(name).containers or load.Containers()).pairs)
 
 
-def _choice(name: str, **more: Any) -> Choice:
+def _choice(name: str, **more: Any) -> CellChooser:
     matrix = load.load(name)
     subjects = tuple(SubjectSpec(label=release, release=release) for release in matrix.releases)
-    return Choice(matrix, subjects, arch="x86_64", **more)
+    return CellChooser(matrix, subjects, arch="x86_64", **more)
 
 
 @pytest.mark.parametrize("name", PICKED)
@@ -165,7 +165,7 @@ def test_the_cells_of_a_preset_are_locked(name: str) -> None:
 
 @pytest.mark.parametrize("without", [(), ("alpine-3.22", "fedora-43"), ("ubuntu-22.04", "ubuntu-24.04")])
 def test_a_pull_request_costs_at_most_120_cells_and_holds_every_pair_that_can_be_had(without: tuple[str, ...]) -> None:
-    left = tuple(Left(values={"distro": distro}, why="no registry answers") for distro in without)
+    left = tuple(LeftOut(values={"distro": distro}, why="no registry answers") for distro in without)
     found = _choice("pull-request", left=left).chosen(2)
     assert found.picked is not None
     assert 80 <= len(found.cells) <= 120
@@ -183,7 +183,7 @@ def test_the_preset_over_profiles_has_all_that_are_shipped_but_what_needs_an_eng
 def test_the_preset_over_profiles_asks_whether_a_sandbox_starts_and_nothing_else() -> None:
     """A topic that is new is to be skipped there as well."""
     matrix = load.load("profiles")
-    there = [promise for promise, _ in scenario_index.promises(shipped("scenarios")) if not promise.of_generators]
+    there = [promise for promise, _ in scenario_index.promises(data_folder("scenarios")) if not promise.of_generators]
     kept = [promise.id for promise in there if not any(fnmatch.fnmatchcase(promise.id, glob) for glob in matrix.skip)]
     assert {name.partition(".")[0] for name in kept} == {"start", "trust"}
     assert all(any(fnmatch.fnmatchcase(promise.id, glob) for promise in there) for glob in matrix.skip)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
 from pytest_codexsandbox.system.download import NotReached
 from tests import needs
 
 LINE = "apt install unheard-of"
-NO_NPM = NotHad("Codex 9 cannot be had", why="npm cannot be asked here", next_step="install npm")
+NO_NPM = Unavailable("Codex 9 cannot be had", why="npm cannot be asked here", next_step="install npm")
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def test_a_registry_that_cannot_be_asked_is_a_skip(problem: CodexSandboxError, w
 
 
 @pytest.mark.parametrize(
-    "problem", [NotHad("wrong bytes", next_step="try again"), MachineFault("broken"), CodexSandboxError("fault")]
+    "problem", [Unavailable("wrong bytes", next_step="try again"), HarnessError("broken"), CodexSandboxError("fault")]
 )
 def test_a_fault_of_the_product_is_no_skip(problem: CodexSandboxError) -> None:
     needs.skip_unreachable("Codex 9", problem)

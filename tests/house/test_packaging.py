@@ -59,13 +59,13 @@ def test_the_data_lies_where_an_installed_plugin_looks_for_it(monkeypatch: pytes
     package = tmp_path / "site-packages" / "pytest_codexsandbox"
     monkeypatch.setattr(registry, "_PACKAGE", package)
     for name in ("scenarios", "matrix"):
-        placed = registry.shipped(name).relative_to(package.parent).as_posix()
+        placed = registry.data_folder(name).relative_to(package.parent).as_posix()
         assert BUILD["wheel"]["force-include"][name] == placed
 
 
 def test_a_checkout_and_an_editable_install_use_the_folders_themselves() -> None:
-    assert registry.shipped("scenarios") == ROOT / "scenarios"
-    assert registry.shipped("matrix") == ROOT / "matrix"
+    assert registry.data_folder("scenarios") == ROOT / "scenarios"
+    assert registry.data_folder("matrix") == ROOT / "matrix"
 
 
 def test_nothing_of_the_tests_is_in_the_wheel() -> None:

@@ -12,7 +12,7 @@ from pytest_codexsandbox.commands import NAMES
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.pytest_plugin import options
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from tests.house.pages import README, generated
 from tests.house.tracked import ROOT, pages, text
 
@@ -58,7 +58,7 @@ def test_every_command_that_is_named_exists(page: Path) -> None:
 @each_page
 def test_every_glob_that_is_named_matches_something(page: Path) -> None:
     cell = "debian-trixie~bwrap-distro~docker-default~root~codex-0.163.0"
-    names = [*(promise.id for promise, _ in promises(shipped("scenarios"))), *POLICIES, cell, "user.x"]
+    names = [*(promise.id for promise, _ in promises(data_folder("scenarios"))), *POLICIES, cell, "user.x"]
     for globs in re.findall(r"--codex-(?:only|skip)[ =]'?([a-z*][\w.*,~-]*)", text(page) or ""):
         unknown = [glob for glob in globs.split(",") if not any(fnmatchcase(name, glob) for name in names)]
         assert not unknown, unknown

@@ -11,7 +11,7 @@ from pytest_codexsandbox.generators.third_party.package import Package, package_
 from pytest_codexsandbox.matrix.generator_files import declared, real
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from tests.house import real_page
 from tests.unit.reports.generating import bad, both, good
 
@@ -68,7 +68,7 @@ def test_all_that_it_needs_is_written_down(name: str) -> None:
 
 def test_no_lock_is_left_of_a_version_that_nobody_uses() -> None:
     used = {package(name).lock().name for name in INSTALLED}
-    assert {path.name for path in (shipped("matrix") / "generators/locks").iterdir()} == used
+    assert {path.name for path in (data_folder("matrix") / "generators/locks").iterdir()} == used
 
 
 def test_a_lockof_npm_keeps_hashes_and_no_addresses() -> None:

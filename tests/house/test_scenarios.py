@@ -17,8 +17,8 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.sandbox_state import Started
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.model.sandbox_state import SandboxState
+from pytest_codexsandbox.registry import data_folder
 
 OF_GENERATORS = {
     "holds", "loads", "claims", "enforces", "replaces_at_once", "survives", "keeps_theirs", "migrates",
@@ -28,7 +28,7 @@ EVIDENCE = {"refused", "allowed", "says", "clean", "standing_evidence"} | OF_GEN
 CONTROLS = {"control_row", "control_look", "controlled"}
 CODES = {"returncode", "code", "exit", "exit_code", "status"}
 ALLOWED_IMPORTS = re.compile(r"pytest_codexsandbox\.(api|model\.(act|policy))|hashlib|json|signal")
-FILES = sorted(shipped("scenarios").glob("*/test_*.py"))
+FILES = sorted(data_folder("scenarios").glob("*/test_*.py"))
 TOPICS = {
     "network": ("network", "dns"),
     "managed_block": ("managed-block",),
@@ -280,7 +280,7 @@ def test_a_scenario_over_a_call_that_showed_nothing_never_holds(
         for case in promise.cases:
             seen = [blank(policy)] * (promise.call.copies if promise.call else 1)
             key = Key(cell="c", door="sandbox", policy=policy, promise=promise.id, case=case)
-            trial = Watched(key, promise, seen=seen, control=seen, started=Started(state="on", why=""))
+            trial = Watched(key, promise, seen=seen, control=seen, started=SandboxState(state="on", why=""))
             trial.asked = asked
             function(trial)
             assert trial.rows, f"{promise.id} gave no evidence under {policy}"

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.generators.case_run import Workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner
 from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement, confinement
-from pytest_codexsandbox.model.generator import Case, Declaration, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration, GeneratorRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 
 GENEROUS: Final = 60.0
 CASE: Final = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n')
-WISH: Final = Wish(roots=("@ROOT0@",), network=False)
+WISH: Final = Intent(roots=("@ROOT0@",), network=False)
 
 
 def sh(script: str, *words: str, scheme: str = "cmd", timeout: float = GENEROUS, **declared: object) -> Generator:
@@ -28,11 +28,11 @@ def python(script: str, **more: object) -> Generator:
     return Generator(name="python", spec=spec, declaration=Declaration(**{"timeout": GENEROUS, **more}))  # type: ignore[arg-type]
 
 
-def told(shop: Workshop, generator: Generator, case: Case = CASE) -> Story:
-    return shop.tell(generator, case, WISH, version="0.163.0")
+def told(shop: CaseRunner, generator: Generator, case: Case = CASE) -> CaseRun:
+    return shop.run_case(generator, case, WISH, version="0.163.0")
 
 
-def first(shop: Workshop, generator: Generator, case: Case = CASE) -> Outcome:
+def first(shop: CaseRunner, generator: Generator, case: Case = CASE) -> GeneratorRun:
     return told(shop, generator, case).first
 
 

@@ -15,7 +15,7 @@ from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import resolve
 from tests import needs
 from tests.house.tracked import ROOT
@@ -93,7 +93,7 @@ def _records(path: Path) -> dict[Asked, Record]:
 def have(release: str) -> None:
     """Brings a release of Codex. Skips the test, with the line that helps, where no registry can be asked."""
     try:
-        resolve(SubjectSpec(label=release, release=release), cache=cache_folder(), progress=Silent())
+        resolve(SubjectSpec(label=release, release=release), cache=cache_folder(), progress=NoDownloadProgress())
     except CodexSandboxError as problem:
         needs.skip_unreachable(f"Codex {release}", problem)
         raise

@@ -6,11 +6,11 @@ import pytest
 
 from pytest_codexsandbox.generators.bad import BAD, Bad
 from pytest_codexsandbox.generators.bad.bad_behaviour import REACHED
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.matrix import generator_specs
-from pytest_codexsandbox.model.generator import Case, Declaration, Story, Wish
+from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 from tests.fakes.machine import run_folder
 
@@ -37,41 +37,41 @@ ALSO = {  # promises that a flaw breaks beside its own
 
 
 @pytest.fixture(scope="module")
-def shop() -> Iterator[Workshop]:
+def shop() -> Iterator[CaseRunner]:
     with run_folder() as folder, workshop(folder, confinement()) as shop:
         yield shop
 
 
-def told(shop: Workshop, bad: Bad) -> tuple[Story, Declaration]:
+def told(shop: CaseRunner, bad: Bad) -> tuple[CaseRun, Declaration]:
     declaration = bad.declaration()
     one = Generator(name=bad.name, spec=generator_specs.parse(bad.run), declaration=declaration)
     case = Case(id=bad.name, why=bad.wrong, config=bad.config, link=bad.link)
-    return shop.tell(one, case, bad.wish, version="0.163.0"), declaration
+    return shop.run_case(one, case, bad.wish, version="0.163.0"), declaration
 
 
-def broken(story: Story, declaration: Declaration) -> set[str]:
+def broken(story: CaseRun, declaration: Declaration) -> set[str]:
     found = {promise: CHECKS[promise](story, declaration) for promise in CHECKS}
     assert all(one.skipped or one.control_held for rows in found.values() for one in rows), found
     return {promise for promise, rows in found.items() if any(not one.held and not one.skipped for one in rows)}
 
 
 @pytest.mark.parametrize("bad", SEEN_HERE, ids=lambda bad: bad.name)
-def test_it_is_caught_by_its_promises_and_by_no_others(shop: Workshop, bad: Bad) -> None:
+def test_it_is_caught_by_its_promises_and_by_no_others(shop: CaseRunner, bad: Bad) -> None:
     wrong = broken(*told(shop, bad))
     assert set(bad.caught_by) & CHECKS.keys() <= wrong
     assert wrong <= {*bad.caught_by, *ALSO.get(bad.name, ())}
 
 
 @pytest.mark.parametrize("bad", PREVENTED, ids=lambda bad: bad.name)
-def test_it_does_not_get_what_it_reaches_for(shop: Workshop, bad: Bad) -> None:
+def test_it_does_not_get_what_it_reaches_for(shop: CaseRunner, bad: Bad) -> None:
     story, declaration = told(shop, bad)
     assert [REACHED in run.stdout for run in story.runs] == [False] * 3
     assert [run.code for run in story.runs] == [0] * 3, "it got as far as its end"
     assert broken(story, declaration) == set()
 
 
-def test_the_good_one_breaks_nothing_on_their_files(shop: Workshop) -> None:
+def test_the_good_one_breaks_nothing_on_their_files(shop: CaseRunner) -> None:
     good = generator_specs.of_declaration("good")
     for config in dict.fromkeys(bad.config for bad in BAD):
-        story = shop.tell(good, Case(id="c", why="w", config=config), Wish(roots=("@ROOT0@",)), version="0.163.0")
+        story = shop.run_case(good, Case(id="c", why="w", config=config), Intent(roots=("@ROOT0@",)), version="0.163.0")
         assert broken(story, good.declaration) == set(), config

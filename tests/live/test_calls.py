@@ -10,18 +10,18 @@ import pytest
 
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.journal_lines import CallLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.policy import POLICIES
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from tests.plugin.conftest import Matrix
 
 pytestmark = pytest.mark.live
 CEILING = 45  # of the preset `local` with one release; whoever needs one more says why
-PROMISES = {promise.id: promise for promise, _ in promises(shipped("scenarios"))}
+PROMISES = {promise.id: promise for promise, _ in promises(data_folder("scenarios"))}
 
 
 @pytest.fixture(scope="module")
-def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReadJournal]:
     root = tmp_path_factory.mktemp("calls")
     cache = Path(tempfile.mkdtemp(prefix="codexsandbox-calls-", dir="/var/tmp"))
     home = root / "home"
@@ -32,18 +32,18 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
         shutil.rmtree(cache, ignore_errors=True)
 
 
-def test_a_whole_matrix_needs_no_more_calls_than_the_ceiling(journal: Journal) -> None:
+def test_a_whole_matrix_needs_no_more_calls_than_the_ceiling(journal: ReadJournal) -> None:
     calls = [call for call in journal.calls if not call.control]
     assert len(POLICIES) < len(calls) <= CEILING
 
 
-def test_every_battery_is_one_call_for_each_policy(journal: Journal) -> None:
+def test_every_battery_is_one_call_for_each_policy(journal: ReadJournal) -> None:
     batteries = [call for call in journal.calls if is_battery(call)]
     assert Counter(call.observation.policy for call in batteries if not call.control) == dict.fromkeys(POLICIES, 1)
     assert sum(call.control for call in batteries) == 1
 
 
-def test_beside_the_batteries_only_promises_with_a_call_of_their_own_call_codex(journal: Journal) -> None:
+def test_beside_the_batteries_only_promises_with_a_call_of_their_own_call_codex(journal: ReadJournal) -> None:
     measured = [key for key, record in journal.states().items() if record.verdict.value != "n/a"]
     own = {(key.cell, key.policy, key.promise): PROMISES[key.promise].call for key in measured}  # cases share a call
     expected = sum(call.copies for call in own.values() if call is not None)

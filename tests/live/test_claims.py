@@ -7,7 +7,7 @@ import pytest
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.claims import Claimant, same_policy
 from pytest_codexsandbox.model.act import Call
-from pytest_codexsandbox.model.generator import Laid
+from pytest_codexsandbox.model.generator import GeneratedFile
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import local_environment
@@ -81,7 +81,9 @@ def test_nor_in_a_projects_own_file(claimant: Claimant) -> None:
     place = claimant.world.values["WORKSPACE"]
     user = f'[projects."{place}"]\ntrust_level = "trusted"\n'.encode()
     for text, loads in ((b'[features]\nplugins = "no"\n', False), (b"[features]\nplugins = true\n", True)):
-        assert claimant.claim(user, files={"@WORKSPACE@/.codex/config.toml": Laid(content=text)}).loads is loads
+        assert (
+            claimant.claim(user, files={"@WORKSPACE@/.codex/config.toml": GeneratedFile(content=text)}).loads is loads
+        )
 
 
 def test_a_file_to_which_nothing_can_be_added_is_asked_about_as_it_is(claimant: Claimant) -> None:
@@ -103,7 +105,7 @@ def test_no_file_is_not_the_file_before(claimant: Claimant) -> None:
 def test_a_trusted_projects_own_file_counts_and_is_gone_afterwards(claimant: Claimant) -> None:
     place = claimant.world.values["WORKSPACE"]
     user = f'sandbox_mode = "read-only"\n[projects."{place}"]\ntrust_level = "trusted"\n'.encode()
-    project = {"@WORKSPACE@/.codex/config.toml": Laid(content=b'sandbox_mode = "danger-full-access"\n')}
+    project = {"@WORKSPACE@/.codex/config.toml": GeneratedFile(content=b'sandbox_mode = "danger-full-access"\n')}
     assert claimant.claim(user, files=project).sandbox == "danger-full-access"
     assert claimant.claim(user).sandbox == "read-only"
     assert claimant.claim(user, fresh=True).sandbox == "read-only"
@@ -118,7 +120,7 @@ def test_overrides_and_variables_are_asked_of_a_process_of_their_own(claimant: C
     )
     assert not broken.loads and "sequence" in broken.error
     elsewhere = f"{claimant.world.values['ROOT0']}/other-home"
-    laid = {"@ROOT0@/other-home/config.toml": Laid(content=b'sandbox_mode = "danger-full-access"\n')}
+    laid = {"@ROOT0@/other-home/config.toml": GeneratedFile(content=b'sandbox_mode = "danger-full-access"\n')}
     assert claimant.claim(b"", files=laid, env={"CODEX_HOME": elsewhere}).sandbox == "danger-full-access"
 
 

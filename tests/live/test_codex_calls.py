@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.checks.exit_status import agrees
 from pytest_codexsandbox.generators.checks.file_attributes import no_leftovers
 from pytest_codexsandbox.generators.confinement import confinement
-from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Outcome, Story
+from pytest_codexsandbox.model.generator import CONFIG, Case, CaseRun, Declaration, GeneratorRun
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.fakes.machine import installed_codex, run_folder
 from tests.live.generating import GENEROUS, WISH, place, sh
@@ -22,7 +22,7 @@ NONE = Case(id="none", why="there is no file", config=None)
 
 
 @pytest.fixture(scope="module")
-def shop() -> Iterator[Workshop]:
+def shop() -> Iterator[CaseRunner]:
     with place() as folder, workshop(folder, confinement()) as opened:
         yield opened
 
@@ -33,15 +33,15 @@ def codex() -> Iterator[str]:
         yield installed_codex(cache).binary
 
 
-def told(shop: Workshop, codex: str, generator: Generator, case: Case = NONE) -> Story:
-    return shop.tell(generator, case, WISH, version="0.163.0", codex=codex)
+def told(shop: CaseRunner, codex: str, generator: Generator, case: Case = NONE) -> CaseRun:
+    return shop.run_case(generator, case, WISH, version="0.163.0", codex=codex)
 
 
-def first(shop: Workshop, codex: str, script: str, **declared: object) -> Outcome:
+def first(shop: CaseRunner, codex: str, script: str, **declared: object) -> GeneratorRun:
     return told(shop, codex, sh(script, **declared)).first  # type: ignore[arg-type]
 
 
-def test_what_codex_adds_is_there_and_is_the_generators_work(shop: Workshop, codex: str) -> None:
+def test_what_codex_adds_is_there_and_is_the_generators_work(shop: CaseRunner, codex: str) -> None:
     story = told(shop, codex, sh(f"command -v codex >/dev/null && {ADD}"))
     assert [run.files[CONFIG].content for run in story.runs] == [SERVER] * 3, story.first
     assert (story.first.argv, story.first.env, [one.work for one in story.first.launches]) == ((), {}, [False])
@@ -49,7 +49,7 @@ def test_what_codex_adds_is_there_and_is_the_generators_work(shop: Workshop, cod
         assert all(row.held and row.control_held for row in rows), rows
 
 
-def test_a_function_may_call_it_as_well(shop: Workshop, codex: str, tmp_path: Path) -> None:
+def test_a_function_may_call_it_as_well(shop: CaseRunner, codex: str, tmp_path: Path) -> None:
     (tmp_path / "cx_calls.py").write_text(
         "import subprocess\n\n\ndef generate(request):\n"
         "    subprocess.run([request['codex'], *'mcp add demo -- npx demo'.split()], check=True)\n"
@@ -62,7 +62,7 @@ def test_a_function_may_call_it_as_well(shop: Workshop, codex: str, tmp_path: Pa
     assert given.files[CONFIG].content == SERVER, given
 
 
-def test_exit_code_and_both_streams_are_codex_own(shop: Workshop, codex: str) -> None:
+def test_exit_code_and_both_streams_are_codex_own(shop: CaseRunner, codex: str) -> None:
     given = first(shop, codex, "codex --version; codex mcp get nothing; echo $?; codex login status; echo $?")
     version, *codes = given.stdout.splitlines()
     assert (version.partition(" ")[0], codes) == ("codex-cli", ["1", "1"])
@@ -71,14 +71,14 @@ def test_exit_code_and_both_streams_are_codex_own(shop: Workshop, codex: str) ->
     assert [one.work for one in given.launches] == [False] * 3
 
 
-def test_one_that_swallows_what_codex_refuses_is_found(shop: Workshop, codex: str) -> None:
+def test_one_that_swallows_what_codex_refuses_is_found(shop: CaseRunner, codex: str) -> None:
     story = told(shop, codex, sh("codex mcp get nothing >/dev/null 2>&1; exit 0"))
     (row,) = agrees(story, Declaration())
     assert (row.held, row.control_held, row.reason) == (False, True, "did-nothing")
     assert "the real Codex was called (codex mcp get nothing)" in row.saw
 
 
-def test_a_start_of_work_is_recorded_and_swallowed_unless_it_is_declared(shop: Workshop, codex: str) -> None:
+def test_a_start_of_work_is_recorded_and_swallowed_unless_it_is_declared(shop: CaseRunner, codex: str) -> None:
     script = f"{ADD}; codex exec -c a=b --skip-git-repo-check hi; echo $?; codex sandbox -- curl -V; echo $?"
     given = first(shop, codex, script)
     assert given.stdout.splitlines()[-2:] == ["0", "0"]
@@ -89,7 +89,7 @@ def test_a_start_of_work_is_recorded_and_swallowed_unless_it_is_declared(shop: W
     assert [one.work for one in really.launches] == [True]
 
 
-def test_calls_that_nobody_can_make_here_fail_at_once(shop: Workshop, codex: str) -> None:
+def test_calls_that_nobody_can_make_here_fail_at_once(shop: CaseRunner, codex: str) -> None:
     given = first(shop, codex, "codex login </dev/null; echo $?; codex update; echo $?")
     assert given.stdout.splitlines() == ["1", "1"]
     assert "waits for a browser" in given.stderr

@@ -10,14 +10,14 @@ from pytest_codexsandbox.commands import matrix_options
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.harness.batteries import SHARED
-from pytest_codexsandbox.harness.observation_cache import BenchOptions, bench
-from pytest_codexsandbox.journal.store import Journal
+from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
+from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.plan import digest, make
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, PlanLine, RunLine
 from pytest_codexsandbox.model.policy import NETWORK, READ_ONLY
-from pytest_codexsandbox.registry import cache_folder, shipped
+from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.releases.resolve import resolve
 
 pytestmark = pytest.mark.live
@@ -62,9 +62,9 @@ def test_recorded_calls_run_again_in_fresh_folders(tmp_path: Path, capsys: pytes
 def recorded(folder: Path) -> list[CallLine]:
     """A journal of two batteries and their control."""
     cell = Cell(environment=this_machine(), subject=matrix_options.release("installed"))
-    chosen = [promise for promise, _ in promises(shipped("scenarios")) if promise.topic == "network"]
+    chosen = [promise for promise, _ in promises(data_folder("scenarios")) if promise.topic == "network"]
     plan = make("local", (cell,), chosen, policies=(READ_ONLY, NETWORK))
-    journal = Journal.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))
+    journal = JournalWriter.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))
     row = CellRow(id=cell.id, environment=cell.environment.id, subject=cell.subject.label, axes=cell.axes)
     journal.write(PlanLine(digest=digest(plan), cells=(row,), promises=(), keys=plan.keys))
     lines: list[CallLine] = []
@@ -74,10 +74,10 @@ def recorded(folder: Path) -> list[CallLine]:
             lines.append(line)
 
     with workbench("test") as worlds:
-        options = BenchOptions(folder=worlds, cache=cache_folder())
+        options = ObservationCacheOptions(folder=worlds, cache=cache_folder())
         with bench(plan, options, emit=emit, resolve=resolve) as table:
             for policy in (READ_ONLY, NETWORK):
-                table.seen(cell, "sandbox", policy, SHARED)
+                table.observations(cell, "sandbox", policy, SHARED)
             table.control(cell, SHARED)
     for line in lines:
         journal.write(line)
@@ -86,7 +86,7 @@ def recorded(folder: Path) -> list[CallLine]:
 
 
 def test_a_journal_without_calls_has_no_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    journal = Journal.open(tmp_path, RunLine(id="r", started="2026-11-18T09:41:00Z"))
+    journal = JournalWriter.open(tmp_path, RunLine(id="r", started="2026-11-18T09:41:00Z"))
     journal.write(PlanLine(digest="d", cells=(), promises=(), keys=()))
     journal.close()
     assert main(["replay-floor", str(tmp_path)]) == 4

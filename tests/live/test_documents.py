@@ -6,30 +6,30 @@ import pytest
 
 from pytest_codexsandbox.contract.config_documents import Broken, hunt
 from pytest_codexsandbox.generators.bad.catalogue import named
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.matrix import generator_specs
-from pytest_codexsandbox.model.generator import Case, Story, Wish
+from pytest_codexsandbox.model.generator import Case, CaseRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
-WISH = Wish(roots=("@ROOT0@",), network=True)
+WISH = Intent(roots=("@ROOT0@",), network=True)
 
 
 @pytest.fixture(scope="module")
-def shop() -> Iterator[Workshop]:
+def shop() -> Iterator[CaseRunner]:
     with run_folder() as folder, workshop(folder, confinement()) as shop:
         yield shop
 
 
-def test_the_exemplary_generator_keeps_every_promise_on_generated_documents(shop: Workshop) -> None:
+def test_the_exemplary_generator_keeps_every_promise_on_generated_documents(shop: CaseRunner) -> None:
     good = generator_specs.of_declaration("good")
     applied: list[bool] = []
 
-    def tell(case: Case) -> Story:
-        story = shop.tell(good, case, WISH, version="0.163.0")
+    def tell(case: Case) -> CaseRun:
+        story = shop.run_case(good, case, WISH, version="0.163.0")
         applied.append(not story.first.refused)
         return story
 
@@ -37,11 +37,11 @@ def test_the_exemplary_generator_keeps_every_promise_on_generated_documents(shop
     assert sum(applied) > len(applied) / 2, "what it declines shows little"
 
 
-def test_a_bad_one_is_found_and_shown_as_a_file_to_paste(shop: Workshop) -> None:
+def test_a_bad_one_is_found_and_shown_as_a_file_to_paste(shop: CaseRunner) -> None:
     (bad,) = named(["eats-comments"])
     declaration = bad.declaration()
     one = Generator(name=bad.name, spec=generator_specs.parse(bad.run), declaration=declaration)
     with pytest.raises(Broken, match="To paste:") as found:
-        hunt(lambda case: shop.tell(one, case, WISH, version="0.163.0"), CHECKS.values(), declaration, examples=300)
+        hunt(lambda case: shop.run_case(one, case, WISH, version="0.163.0"), CHECKS.values(), declaration, examples=300)
     assert b"#" in found.value.document
     assert len(found.value.document) < 60, "it is shrunk"

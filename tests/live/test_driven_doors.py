@@ -20,10 +20,10 @@ from pytest_codexsandbox.doors.observe import look_key
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.model.generator import Laid, Written
+from pytest_codexsandbox.model.generator import GeneratedConfig, GeneratedFile
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, READ_ONLY, WORKSPACE_WRITE, Policy
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import run_folder
@@ -50,7 +50,7 @@ def seen_by(door: Any, machine: Environment, codex: Any, policy: str, call: Call
     return seen
 
 
-def started(machine: Environment, codex: Any, seen: Observation) -> Started:
+def started(machine: Environment, codex: Any, seen: Observation) -> SandboxState:
     (control,) = UnconfinedDoor().observe(machine, codex, POLICIES[FULL_ACCESS], ACTS, PATIENT)
     return assess(seen, control, sandboxed=True)
 
@@ -66,10 +66,10 @@ def opened(seen: Observation) -> set[str]:
 
 
 def written(text: str, *, argv: tuple[str, ...] = (), project: str = "") -> Any:
-    def write(world: World, policy: Policy) -> Written:
+    def write(world: World, policy: Policy) -> GeneratedConfig:
         texts = {CONFIG: text} | ({"@WORKSPACE@/.codex/config.toml": project} if project else {})
-        return Written(
-            files={path: Laid(content=world.fill(content).encode()) for path, content in texts.items()},
+        return GeneratedConfig(
+            files={path: GeneratedFile(content=world.fill(content).encode()) for path, content in texts.items()},
             argv=tuple(map(world.fill, argv)),
         )
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.harness.observation_cache import BenchOptions
-from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
+from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan_key import Key
@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.selftest.fake_codex_script import GUEST
 from tests.fakes.machine import installed_codex, run_folder
@@ -72,11 +72,11 @@ def _records(wrapping: str, chosen: Callable[[Promise], bool]) -> dict[Key, Reco
         wrapper.write_text(wrapping.format(python=sys.executable, codex=codex, **words))
         wrapper.chmod(0o755)
         spec = SubjectSpec(label="forger", path=str(wrapper), as_version="0.163.0", source="path")
-        pairs = [pair for pair in promises(shipped("scenarios")) if pair[0].topic == "start" or chosen(pair[0])]
-        return rehearse(
+        pairs = [pair for pair in promises(data_folder("scenarios")) if pair[0].topic == "start" or chosen(pair[0])]
+        return run_promises(
             sorted(pairs, key=lambda pair: pair[0].call is not None), (WORKSPACE_WRITE,),
             resolve(spec, cache=folder / "cache"), environment=this_machine(),
-            options=BenchOptions(folder=folder / "worlds", cache=folder / "cache"),
+            options=ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache"),
         )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.matrix.generator_specs import asked, of_file
 from pytest_codexsandbox.model.generator import CONFIG
 from tests.live.generating import first, how, place, processes, told
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module", params=["confined", "unconfined"])
-def shop(request: pytest.FixtureRequest) -> Iterator[Workshop]:
+def shop(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:
     with place() as folder, workshop(folder, how(request.param)) as opened:
         yield opened
 
@@ -26,7 +26,7 @@ def module(folder: Path, text: str) -> Path:
     return folder / "decl.toml"
 
 
-def test_a_function_is_called_with_a_dict_or_a_request(shop: Workshop) -> None:
+def test_a_function_is_called_with_a_dict_or_a_request(shop: CaseRunner) -> None:
     for annotation, reads in (("dict", 'asked["config"]'), ('"Request"', "asked.config")):
         with place() as folder:
             text = f"""
@@ -41,7 +41,7 @@ def write(asked: {annotation}):
         assert (given.argv, given.stdout) == (("-c", "a=b"), "said\n")
 
 
-def test_an_entry_point_leads_to_a_function(shop: Workshop) -> None:
+def test_an_entry_point_leads_to_a_function(shop: CaseRunner) -> None:
     (good,) = asked(["ep:good"])
     story = told(shop, good)
     assert b"workspace-write" in story.first.files[CONFIG].content
@@ -58,14 +58,14 @@ def test_an_entry_point_leads_to_a_function(shop: Workshop) -> None:
         ("return 5", 0, ""),
     ],
 )
-def test_how_a_function_ends_is_an_exit_code(shop: Workshop, body: str, code: int, said: str) -> None:
+def test_how_a_function_ends_is_an_exit_code(shop: CaseRunner, body: str, code: int, said: str) -> None:
     with place() as folder:
         given = first(shop, of_file(module(folder, f"def write(asked):\n    {body}\n")))
     assert (given.ended, given.code) == ("exit", code)
     assert said in given.stderr
 
 
-def test_what_a_module_does_when_it_is_imported_ends_with_the_call(shop: Workshop) -> None:
+def test_what_a_module_does_when_it_is_imported_ends_with_the_call(shop: CaseRunner) -> None:
     long = f"1000.{uuid.uuid4().int}"
     text = f"""
 import subprocess, sys, threading, time
@@ -89,14 +89,14 @@ def write(asked):
         ("raise SystemExit\ndef write(asked): ...\n", "SystemExit"),
     ],
 )
-def test_a_module_that_cannot_be_imported_is_not_started(shop: Workshop, text: str, why: str) -> None:
+def test_a_module_that_cannot_be_imported_is_not_started(shop: CaseRunner, text: str, why: str) -> None:
     with place() as folder:
         given = first(shop, of_file(module(folder, text)))
     assert given.ended == "not-started"
     assert why in given.error
 
 
-def test_state_of_a_module_is_not_carried_from_call_to_call(shop: Workshop) -> None:
+def test_state_of_a_module_is_not_carried_from_call_to_call(shop: CaseRunner) -> None:
     with place() as folder:
         text = "seen = []\ndef write(asked):\n    seen.append(1)\n    print(len(seen))\n"
         story = told(shop, of_file(module(folder, text)))

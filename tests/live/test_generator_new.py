@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox import cli
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.generators.scaffold import LANGUAGES
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.matrix.generator_specs import of_file
-from pytest_codexsandbox.model.generator import CONFIG, Wish
+from pytest_codexsandbox.model.generator import CONFIG, Intent
 from tests.live.generating import place
 
 pytestmark = pytest.mark.live
@@ -20,19 +20,19 @@ ORDINARY = ("01-", "02-", "05-", "06-", "15-", "36-", "43-", "64-symlink", "65-m
 
 
 @pytest.fixture(scope="module")
-def shop() -> Iterator[Workshop]:
+def shop() -> Iterator[CaseRunner]:
     with place() as folder, workshop(folder, confinement()) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_it_passes_every_check_on_ordinary_files(shop: Workshop, language: str) -> None:
+def test_it_passes_every_check_on_ordinary_files(shop: CaseRunner, language: str) -> None:
     cases = [case for case in shipped_cases() if case.id.startswith(ORDINARY)]
     assert len(cases) >= len(ORDINARY)
     with place() as folder:
         assert cli.main(["generator", "new", "my-own", "--lang", language, "--folder", str(folder)]) == 0
         generator = of_file(folder / "my-own.toml")
-        stories = [shop.tell(generator, case, Wish(roots=("@ROOT0@",)), version="0.163.0") for case in cases]
+        stories = [shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0") for case in cases]
     applied = [
         story for story in stories if b"workspace-write" in story.first.files[CONFIG].content or story.first.refused
     ]

@@ -13,9 +13,9 @@ from pytest_codexsandbox.generators import confinement_proof
 from pytest_codexsandbox.generators.bad.catalogue import BAD, Bad
 from pytest_codexsandbox.generators.case_run import generated, workshop
 from pytest_codexsandbox.generators.confinement import UNCONFINED, CannotConfine, Confinement, confinement
-from pytest_codexsandbox.generators.local_dirs import Stage
+from pytest_codexsandbox.generators.local_dirs import LocalDirs
 from pytest_codexsandbox.matrix.generator_specs import parse
-from pytest_codexsandbox.model.generator import CONFIG, Case, Wish
+from pytest_codexsandbox.model.generator import CONFIG, Case, Intent
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator, Spec
 from tests.live.generating import place
 
@@ -43,7 +43,7 @@ class Holed(Confinement, frozen=True, kw_only=True):
     without: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
 
-    def walls(self, stage: Stage, readable: Sequence[str]) -> tuple[str, ...]:
+    def walls(self, stage: LocalDirs, readable: Sequence[str]) -> tuple[str, ...]:
         words = [word for word in super().walls(stage, readable) if word not in self.without]
         at = words.index("--remount-ro")
         return (*words[:at], *self.more, *words[at:])
@@ -136,7 +136,7 @@ def test_a_generator_may_write_for_the_folders_of_another_world(folder: Path) ->
     script = 'echo "roots = $CXG_WRITABLE_ROOTS" > "$1"; echo "$HOME" > "$2/made"'
     spec = Spec(scheme="cmd", text=script, words=("/bin/sh", "-c", script, "sh", "@CONFIG@", "@CODEX_HOME@"))
     written = generated(
-        Generator(name="sh", spec=spec), Wish(roots=("@ROOT0@/a",)), values, folder=folder, version="0.163.0",
+        Generator(name="sh", spec=spec), Intent(roots=("@ROOT0@/a",)), values, folder=folder, version="0.163.0",
         confinement=confinement(),
     )  # fmt: skip
     assert {path: file.content for path, file in written.files.items()} == {
@@ -155,7 +155,7 @@ def _reached(bad: Bad, folder: Path, by: Confinement) -> tuple[str, tuple[str, .
     one = Generator(name=bad.name, spec=parse(bad.run), declaration=bad.declaration())
     case = Case(id="known", why=bad.wrong, config=bad.config)
     with workshop(folder, by) as shop:
-        first = shop.tell(one, case, bad.wish, version="0.163.0", runs=1).first
+        first = shop.run_case(one, case, bad.wish, version="0.163.0", runs=1).first
     assert (first.ended, first.code) == ("exit", 0), first
     return first.stdout, first.strayed
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.guest import disk_space
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration
@@ -22,19 +22,19 @@ pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module", params=["confined", "unconfined"])
-def shop(request: pytest.FixtureRequest) -> Iterator[Workshop]:
+def shop(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:
     with place() as folder, workshop(folder, how(request.param)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def walled() -> Iterator[Workshop]:
+def walled() -> Iterator[CaseRunner]:
     with place() as folder, workshop(folder, confinement()) as opened:
         yield opened
 
 
 # ---- what it is told
-def test_three_runs_are_on_the_same_files(shop: Workshop) -> None:
+def test_three_runs_are_on_the_same_files(shop: CaseRunner) -> None:
     story = told(shop, sh('echo "# $CXG_PLATFORM $0" >> "$1"', "@CONFIG@"))
     assert [run.files[CONFIG].content.count(b"# linux sh\n") for run in story.runs] == [1, 2, 3]
     assert story.before[CONFIG].content == CASE.config
@@ -42,7 +42,7 @@ def test_three_runs_are_on_the_same_files(shop: Workshop) -> None:
     assert bool(story.confined) is bool(shop.confined)
 
 
-def test_the_request_says_the_same_in_its_file_and_in_the_environment(shop: Workshop) -> None:
+def test_the_request_says_the_same_in_its_file_and_in_the_environment(shop: CaseRunner) -> None:
     script = """
 import json, os, pathlib
 asked = json.load(open(os.environ["CXG_REQUEST"]))
@@ -61,12 +61,12 @@ json.dump(result, open(os.environ["CXG_RESULT"], "w"))
     assert given.told
 
 
-def test_nothing_of_our_environment_is_inherited(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_our_environment_is_inherited(shop: CaseRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEX_API_KEY", "leaked")
     assert "leaked" not in first(shop, sh("env")).stdout
 
 
-def test_a_result_that_is_forged_or_malformed_is_said_and_not_believed(shop: Workshop) -> None:
+def test_a_result_that_is_forged_or_malformed_is_said_and_not_believed(shop: CaseRunner) -> None:
     for words, why in (
         ("{", "not what a result is"),
         ('{"argv": [1]}', "not what a result is"),
@@ -83,7 +83,7 @@ def test_a_result_that_is_forged_or_malformed_is_said_and_not_believed(shop: Wor
     assert "a symlink, no file" in linked.error
 
 
-def test_how_it_starts_codex_is_what_it_gives_back(shop: Workshop) -> None:
+def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
     given = first(shop, sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no",
                            scheme="launch"))  # fmt: skip
     assert "no Codex was given" in given.stderr, "a question that nobody can answer is not swallowed"
@@ -96,7 +96,7 @@ def test_how_it_starts_codex_is_what_it_gives_back(shop: Workshop) -> None:
 
 
 # ---- what goes wrong
-def test_one_that_hangs_is_ended_and_not_asked_again(shop: Workshop) -> None:
+def test_one_that_hangs_is_ended_and_not_asked_again(shop: CaseRunner) -> None:
     begun = time.monotonic()
     story = told(shop, sh("echo begun; sleep 1000", timeout=1.0))
     assert [run.ended for run in story.runs] == ["timeout"]
@@ -105,7 +105,7 @@ def test_one_that_hangs_is_ended_and_not_asked_again(shop: Workshop) -> None:
     assert time.monotonic() - begun < GENEROUS
 
 
-def test_one_that_forks_and_stays_is_ended_and_named(shop: Workshop) -> None:
+def test_one_that_forks_and_stays_is_ended_and_named(shop: CaseRunner) -> None:
     word = uuid.uuid4().hex
     script = f"""
 import os, sys, time
@@ -121,21 +121,21 @@ if os.fork() == 0:
     assert not processes(word)
 
 
-def test_output_without_an_end_is_cut(shop: Workshop) -> None:
+def test_output_without_an_end_is_cut(shop: CaseRunner) -> None:
     given = first(shop, sh("yes"))
     assert given.ended == "signal"
     assert "it printed" in given.error
     assert len(given.stdout) <= 64 * 1024
 
 
-def test_a_file_without_an_end_is_cut(shop: Workshop) -> None:
+def test_a_file_without_an_end_is_cut(shop: CaseRunner) -> None:
     given = first(shop, sh('head -c 2000000000 /dev/zero > "$1"', "@CONFIG@"))
     assert given.code != 0
     assert given.files[CONFIG].size <= 64 * 1024 * 1024
     assert len(given.files[CONFIG].content) <= 2 * 1024 * 1024
 
 
-def test_files_without_an_end_are_cut(shop: Workshop) -> None:
+def test_files_without_an_end_are_cut(shop: CaseRunner) -> None:
     each = 'i=0; while :; do i=$((i+1)); head -c 60000000 /dev/zero > "$1/$i"; done'
     given = first(shop, sh(each, "@HOME@"))
     assert given.ended == "signal"
@@ -145,7 +145,7 @@ def test_files_without_an_end_are_cut(shop: Workshop) -> None:
     assert "more was written than anybody looks at" in many.error
 
 
-def test_what_lies_beside_a_tool_is_not_what_it_wrote(walled: Workshop) -> None:
+def test_what_lies_beside_a_tool_is_not_what_it_wrote(walled: CaseRunner) -> None:
     """A checkout below /var/tmp is seen there by its own name: with all that was installed in it."""
     with place() as folder:
         for number in range(20_001):
@@ -158,72 +158,72 @@ def test_what_lies_beside_a_tool_is_not_what_it_wrote(walled: Workshop) -> None:
     assert (found.ended, found.code, found.error) == ("exit", 0, "")
 
 
-def test_binary_output_is_kept_as_it_is(shop: Workshop) -> None:
+def test_binary_output_is_kept_as_it_is(shop: CaseRunner) -> None:
     given = first(shop, sh(r"printf '\377\000\033[31m'"))
     assert given.stdout == "\\xff\x00\x1b[31m"  # a byte that is no UTF-8 is shown as its escape
 
 
-def test_one_that_asks_has_nobody_to_answer(shop: Workshop) -> None:
+def test_one_that_asks_has_nobody_to_answer(shop: CaseRunner) -> None:
     given = first(shop, sh("read answer || echo nobody; : < /dev/tty || echo no terminal"))
     assert "nobody" in given.stdout
     assert "no terminal" in given.stdout or given.code != 0
 
 
-def test_one_that_deletes_its_home_is_seen_and_the_next_has_one(shop: Workshop) -> None:
+def test_one_that_deletes_its_home_is_seen_and_the_next_has_one(shop: CaseRunner) -> None:
     story = told(shop, sh('rm -rf "$HOME"'))
     assert story.first.files["@HOME@"].kind == "missing"
     assert CONFIG not in story.first.files
     assert told(shop, sh("true")).before[CONFIG].content == CASE.config
 
 
-def test_folders_that_it_shuts_are_opened_again_for_the_next(shop: Workshop) -> None:
+def test_folders_that_it_shuts_are_opened_again_for_the_next(shop: CaseRunner) -> None:
     given = first(shop, sh('mkdir -p "$1/a/b"; : > "$1/a/b/c"; chmod 000 "$1/a/b" "$1/a"; chmod 500 "$1"', "@HOME@"))
     assert given.code == 0
     after = told(shop, sh("true"))
     assert set(after.before) == {CONFIG}
 
 
-def test_one_that_does_nothing_is_told_as_it_was(shop: Workshop) -> None:
+def test_one_that_does_nothing_is_told_as_it_was(shop: CaseRunner) -> None:
     story = told(shop, sh("exit 0"))
     assert story.first.files == story.before
     assert story.alone is None
 
 
-def test_death_by_a_signal_stays_one(shop: Workshop) -> None:
+def test_death_by_a_signal_stays_one(shop: CaseRunner) -> None:
     given = first(shop, sh("kill -SEGV $$"))
     assert (given.ended, given.code) == ("signal", 128 + signal.SIGSEGV)
 
 
-def test_an_exit_code_that_says_declined_is_a_refusal(shop: Workshop) -> None:
+def test_an_exit_code_that_says_declined_is_a_refusal(shop: CaseRunner) -> None:
     assert first(shop, sh("exit 7", refuse_exit=(7,))).refused
     assert not first(shop, sh("exit 8", refuse_exit=(7,))).refused
 
 
 def test_one_that_finds_no_room_on_a_full_disk_has_shown_nothing(
-    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+    shop: CaseRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declines = sh("echo 'sh: cannot write: No space left on device' >&2; exit 1")
     assert first(shop, declines).code == 1, "there is room: what it says is its own word"
     monkeypatch.setattr(disk_space, "least", lambda places: 4096)
     assert first(shop, sh("exit 1")).code == 1, "it says nothing of it"
-    with pytest.raises(MachineFault, match="the disk is full"):
+    with pytest.raises(HarnessError, match="the disk is full"):
         first(shop, declines)
 
 
-def test_a_program_that_has_gone_is_an_outcome(shop: Workshop) -> None:
+def test_a_program_that_has_gone_is_an_outcome(shop: CaseRunner) -> None:
     gone = Generator(name="gone", spec=Spec(scheme="cmd", text="x", words=("/nowhere/at-all",)), base="/")
     given = first(shop, gone)
     assert given.ended == "not-started"
     assert "/nowhere/at-all" in given.error
 
 
-def test_one_that_wants_codex_is_not_run_without_one(shop: Workshop) -> None:
+def test_one_that_wants_codex_is_not_run_without_one(shop: CaseRunner) -> None:
     given = first(shop, sh("codex", codex_on_path=True))
     assert (given.ended, "no Codex was given" in given.error) == ("not-started", True)
 
 
 # ---- walls
-def test_what_is_written_elsewhere_is_prevented_and_named(walled: Workshop) -> None:
+def test_what_is_written_elsewhere_is_prevented_and_named(walled: CaseRunner) -> None:
     home = Path.home()
     word = f"cx-stray-{os.getpid()}"
     given = first(
@@ -238,7 +238,7 @@ def test_what_is_written_elsewhere_is_prevented_and_named(walled: Workshop) -> N
     assert again.first.strayed == ()
 
 
-def test_sockets_and_secrets_are_not_there(walled: Workshop) -> None:
+def test_sockets_and_secrets_are_not_there(walled: CaseRunner) -> None:
     script = """
 import os, socket
 for name in ("/run/docker.sock", "/var/run/docker.sock", os.environ.get("SSH_AUTH_SOCK", "/none")):
@@ -257,7 +257,7 @@ for path in (HOME + "/.ssh", HOME + "/.codex", HOME + "/.bashrc", "/etc/shadow")
     assert "REACHED" not in given.stdout
 
 
-def test_there_is_no_network(walled: Workshop) -> None:
+def test_there_is_no_network(walled: CaseRunner) -> None:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -267,33 +267,33 @@ def test_there_is_no_network(walled: Workshop) -> None:
         socket.create_connection(("127.0.0.1", port), 2).close()  # the control
 
 
-def test_one_that_moves_what_others_stand_on_does_not_disturb_the_next(walled: Workshop) -> None:
+def test_one_that_moves_what_others_stand_on_does_not_disturb_the_next(walled: CaseRunner) -> None:
     """Below the home lie the points where the tool's own folders are mounted."""
     first(walled, sh(f"cd {Path.home()} && for one in .[a-z]* *; do mv $one moved-$one; done; true"))
     assert told(walled, python("print('well')")).first.stdout == "well\n"
 
 
-def test_a_warden_cannot_be_looked_into_or_ended_by_what_it_keeps(walled: Workshop) -> None:
+def test_a_warden_cannot_be_looked_into_or_ended_by_what_it_keeps(walled: CaseRunner) -> None:
     given = first(walled, sh("kill -KILL 1; kill -STOP 1; cat /proc/1/environ /proc/1/mem; ls -l /proc/1/fd; echo on"))
     assert given.stdout.endswith("on\n")
     assert "pipe:" not in given.stdout
 
 
-def test_one_that_needs_a_network_is_told_where_it_can_have_one(walled: Workshop) -> None:
+def test_one_that_needs_a_network_is_told_where_it_can_have_one(walled: CaseRunner) -> None:
     given = first(walled, sh("true", needs_network=True))
     assert given.ended == "not-started"
     assert "--codex-generator-in" in given.error
 
 
 # ---- cases
-def test_a_case_may_begin_with_what_the_generator_itself_writes(shop: Workshop) -> None:
+def test_a_case_may_begin_with_what_the_generator_itself_writes(shop: CaseRunner) -> None:
     writes = sh('printf "# begin\\na = 1\\n# end\\n" >> "$1"', "@CONFIG@")
     case = Case(id="twice", why="two copies", config=b"@BLOCK@\nx = 1\n@BEGIN@\n@BLOCK@", needs_block=True)
     story = told(shop, writes, case)
     assert story.before[CONFIG].content == b"# begin\na = 1\n# end\nx = 1\n# begin\n# begin\na = 1\n# end"
 
 
-def test_a_folder_may_be_closed_to_who_writes_there(walled: Workshop) -> None:
+def test_a_folder_may_be_closed_to_who_writes_there(walled: CaseRunner) -> None:
     case = Case(id="closed", why="nobody may make a file there", config=CASE.config, folder_mode=0o555)
     story = told(walled, sh('touch "$1/new" || echo refused; echo "# more" >> "$1/config.toml"', "@CODEX_HOME@"), case)
     assert "refused" in story.first.stdout
@@ -303,7 +303,7 @@ def test_a_folder_may_be_closed_to_who_writes_there(walled: Workshop) -> None:
 
 
 @pytest.mark.parametrize("link", ["symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"])
-def test_every_kind_of_link_is_laid_and_seen(shop: Workshop, link: str) -> None:
+def test_every_kind_of_link_is_laid_and_seen(shop: CaseRunner, link: str) -> None:
     case = Case(id=link, why="links", config=b"a = 1\n", link=link)  # type: ignore[arg-type]
     before = told(shop, sh("true"), case).before
     seen = {name: state.kind for name, state in before.items() if state.kind != "dir"}

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.matrix import decision_table, generator_files, generator_specs
 from pytest_codexsandbox.matrix.corpus import shipped_cases
-from pytest_codexsandbox.model.generator import Case, Story, Wish
+from pytest_codexsandbox.model.generator import Case, CaseRun, Intent
 from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 RELEASE = "0.163.0"
-WISH = Wish(roots=("@ROOT0@",))
+WISH = Intent(roots=("@ROOT0@",))
 CASES = shipped_cases()
 FIXED = tuple(name for name in generator_files.files() if name.endswith("-fixed"))
 DECLINED = (  # of files that Codex loads, and of wishes that can be written down
@@ -27,24 +27,24 @@ PROJECT = ".codex/config.toml says sandbox_mode"
 
 
 @pytest.fixture(scope="module")
-def shop() -> Iterator[Workshop]:
+def shop() -> Iterator[CaseRunner]:
     with run_folder() as folder, workshop(folder, confinement()) as shop:
         yield shop
 
 
-def told(shop: Workshop, name: str, case: Case) -> Story | None:
+def told(shop: CaseRunner, name: str, case: Case) -> CaseRun | None:
     """None where the case needs a block that this generator has not."""
     generator = generator_specs.of_declaration(name)
     wish = case.wish or WISH
     row = decision_table.row(generator.declaration, wish, RELEASE)
     try:
-        return shop.tell(generator, case, WISH, version=RELEASE, row=row)
+        return shop.run_case(generator, case, WISH, version=RELEASE, row=row)
     except CodexSandboxError as problem:
-        assert type(problem).__name__ == "Unaskable", problem
+        assert type(problem).__name__ == "CaseNotApplicable", problem
         return None
 
 
-def broken(story: Story, name: str) -> list[str]:
+def broken(story: CaseRun, name: str) -> list[str]:
     declaration = generator_specs.of_declaration(name).declaration
     return [
         f"{story.case.id}: {promise} {one.reason}: {one.saw}"
@@ -54,7 +54,7 @@ def broken(story: Story, name: str) -> list[str]:
     ]
 
 
-def test_the_exemplary_one_breaks_no_promise_and_declines_little(shop: Workshop) -> None:
+def test_the_exemplary_one_breaks_no_promise_and_declines_little(shop: CaseRunner) -> None:
     stories = [story for case in CASES if (story := told(shop, "good", case)) is not None]
     assert [fault for story in stories for fault in broken(story, "good")] == []
     assert len(stories) > len(CASES) - 5
@@ -65,7 +65,7 @@ def test_the_exemplary_one_breaks_no_promise_and_declines_little(shop: Workshop)
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_what_is_fixed_keeps_a_users_file(shop: Workshop, name: str) -> None:
+def test_what_is_fixed_keeps_a_users_file(shop: CaseRunner, name: str) -> None:
     """On a part of the corpus: what their first versions broke."""
     kind = generator_specs.of_declaration(name).declaration.kind
     for case in CASES:

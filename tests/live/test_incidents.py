@@ -10,7 +10,7 @@ from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.generators.recreated import external_cli
 from pytest_codexsandbox.generators.recreated.file_writing import Result
 from pytest_codexsandbox.model.act import Act, Given
-from pytest_codexsandbox.model.generator import Request, Written
+from pytest_codexsandbox.model.generator import GeneratedConfig, Request
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment, Subject
@@ -116,13 +116,13 @@ IN_PLACE = {
 def test_the_tools_own_folders_are_granted_where_they_are(
     machine: Environment, codex: Subject, generate: Callable[[Request], Result], works: bool
 ) -> None:
-    def write(world: World, policy: Policy) -> Written:
+    def write(world: World, policy: Policy) -> GeneratedConfig:
         places = world.values
         request = Request(
             platform="linux", version="", home=places["HOME"], codex_home=places["CODEX_HOME"],
             config=f"{places['CODEX_HOME']}/config.toml", workspace=places["WORKSPACE"],
         )  # fmt: skip
-        return Written(argv=tuple(generate(request)["argv"]))
+        return GeneratedConfig(argv=tuple(generate(request)["argv"]))
 
     door = AppServerDoor().configured(write)
     (seen,) = door.observe(machine, codex, POLICIES[WORKSPACE_WRITE], IN_PLACE, None)

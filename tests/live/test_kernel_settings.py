@@ -10,8 +10,8 @@ import pytest
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.guest.confinement import settings
-from pytest_codexsandbox.harness.observation_cache import BenchOptions
-from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
+from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.cell import SubjectSpec
@@ -20,7 +20,7 @@ from pytest_codexsandbox.model.policy import POLICIES, READ_ONLY
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.protocols import Subject
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.system import process
 from tests.fakes.machine import installed_codex, local_environment, run_folder
@@ -58,9 +58,9 @@ def folder() -> Iterator[Path]:
 
 
 def _records(codex: Subject, folder: Path) -> Sequence[Record]:
-    pairs = [pair for pair in promises(shipped("scenarios")) if pair[0].id in (ID, "start.sandbox-is-on")]
-    options = BenchOptions(folder=folder / "worlds", cache=folder / "cache")
-    found = rehearse(pairs, (READ_ONLY,), codex, environment=this_machine(), options=options)
+    pairs = [pair for pair in promises(data_folder("scenarios")) if pair[0].id in (ID, "start.sandbox-is-on")]
+    options = ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache")
+    found = run_promises(pairs, (READ_ONLY,), codex, environment=this_machine(), options=options)
     start = [record for key, record in found.items() if key.promise != ID]
     assert [record.verdict for record in start] == [Verdict.CONFORMS], start
     return [record for key, record in found.items() if key.promise == ID]

@@ -5,13 +5,13 @@ import sys
 import pytest
 
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.harness.observation_cache import BenchOptions
-from pytest_codexsandbox.harness.trial_runner import rehearse
+from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
+from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.releases.resolve import resolve
 from tests.fakes.machine import installed_codex, run_folder
 
@@ -63,11 +63,11 @@ def _verdicts(wrapping: str, then: str = "") -> dict[str, tuple[Verdict, str]]:
         wrapper.write_text(text)
         wrapper.chmod(0o755)
         spec = SubjectSpec(label="liar", path=str(wrapper), as_version="0.163.0", source="path")
-        pairs = [pair for pair in promises(shipped("scenarios")) if pair[0].id in CHOSEN]
-        records = rehearse(
+        pairs = [pair for pair in promises(data_folder("scenarios")) if pair[0].id in CHOSEN]
+        records = run_promises(
             sorted(pairs, key=lambda pair: pair[0].call is not None), (WORKSPACE_WRITE,),
             resolve(spec, cache=folder / "cache"), environment=this_machine(),
-            options=BenchOptions(folder=folder / "worlds", cache=folder / "cache"),
+            options=ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache"),
         )  # fmt: skip
     return {key.promise: (record.verdict, record.direction) for key, record in records.items()}
 

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.checks import CHECKS, idempotence
 from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.generators.third_party.install import install
-from pytest_codexsandbox.harness.generators.case_runner import brought
+from pytest_codexsandbox.harness.generators.case_runner import installed
 from pytest_codexsandbox.matrix import generator_files, generator_specs
-from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Story, Wish
+from pytest_codexsandbox.model.generator import CONFIG, Case, CaseRun, Declaration, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import installed_package
@@ -51,7 +51,7 @@ print(install(declared("add-mcp"), Path(sys.argv[1])).folder)
 
 
 @pytest.fixture
-def shop() -> Iterator[Workshop]:
+def shop() -> Iterator[CaseRunner]:
     """Below the cache: a stage below the temp directory is no place for Codex."""
     folder = cache_folder() / "tests"
     with workshop(folder, confinement()) as opened:
@@ -63,37 +63,37 @@ def shop() -> Iterator[Workshop]:
 def here(name: str) -> Generator:
     """Returns the real generator, brought if it is not here yet."""
     try:
-        return brought(generator_specs.of_declaration(name), cache_folder())
+        return installed(generator_specs.of_declaration(name), cache_folder())
     except CodexSandboxError as problem:
         needs.skip_unreachable(name, problem)
         raise
 
 
-def told(shop: Workshop, generator: Generator, config: bytes = USERS) -> Story:
+def told(shop: CaseRunner, generator: Generator, config: bytes = USERS) -> CaseRun:
     codex = installed_package.find()
     assert codex is not None
     case = Case(id="users", why="a user's file with comments and a policy", config=config)
-    return shop.tell(generator, case, Wish(roots=("@ROOT0@",)), version=codex.release, codex=codex.binary)
+    return shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version=codex.release, codex=codex.binary)
 
 
-def left(story: Story) -> str:
+def left(story: CaseRun) -> str:
     return story.runs[-1].files[CONFIG].content.decode()
 
 
-def faults(story: Story, generator: Generator) -> set[str]:
+def faults(story: CaseRun, generator: Generator) -> set[str]:
     """The promises that were broken. Each check that was made had a control that held."""
     every = {promise: check(story, generator.declaration) for promise, check in CHECKS.items()}
     assert all(one.control_held for found in every.values() for one in found if not one.skipped)
     return {promise for promise, found in every.items() if not all(one.held for one in found if not one.skipped)}
 
 
-def skipped(story: Story, generator: Generator, promise: str) -> str:
+def skipped(story: CaseRun, generator: Generator, promise: str) -> str:
     (one,) = CHECKS[promise](story, generator.declaration)
     return one.skipped
 
 
 # ---- Codex itself
-def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: Workshop) -> None:
+def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: CaseRunner) -> None:
     generator = here("codex-mcp-add")
     story = told(shop, generator)
     found = tomllib.loads(left(story))
@@ -105,20 +105,20 @@ def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: Workshop) -> No
     assert not faults(story, generator) & {"generator.parses", "generator.user-keys-keep-their-values"}
 
 
-def test_codex_adds_a_server_and_takes_it_away_again(shop: Workshop) -> None:
+def test_codex_adds_a_server_and_takes_it_away_again(shop: CaseRunner) -> None:
     story = told(shop, here("codex-mcp-add-remove"))
     assert "demo" not in left(story)
     assert tomllib.loads(left(story))["sandbox_workspace_write"]["writable_roots"] == ["/data"]
 
 
-def test_codex_turns_a_feature_on(shop: Workshop) -> None:
+def test_codex_turns_a_feature_on(shop: CaseRunner) -> None:
     story = told(shop, here("codex-features-enable"))
     assert tomllib.loads(left(story))["features"] == {"goals": True}
 
 
 # ---- npm
 @needs.npm()
-def test_a_tool_of_npm_works_without_a_network_and_is_seen_to_eat_comments(shop: Workshop) -> None:
+def test_a_tool_of_npm_works_without_a_network_and_is_seen_to_eat_comments(shop: CaseRunner) -> None:
     generator = here("add-mcp")
     story = told(shop, generator)
     found = tomllib.loads(left(story))
@@ -156,7 +156,7 @@ def test_two_processes_bring_it_once_and_write_nothing_of_the_users(tmp_path: Pa
 
 
 # ---- PyPI
-def test_a_tool_of_pypi_writes_its_block_without_a_network(shop: Workshop) -> None:
+def test_a_tool_of_pypi_writes_its_block_without_a_network(shop: CaseRunner) -> None:
     generator = here("hermes-agent-file")
     story = told(shop, generator)
     assert tomllib.loads(left(story))["default_permissions"] == ":workspace"
@@ -165,7 +165,7 @@ def test_a_tool_of_pypi_writes_its_block_without_a_network(shop: Workshop) -> No
     assert "generator.second-run-changes-nothing" not in faults(story, generator)
 
 
-def test_how_a_tool_of_pypi_starts_codex_is_recorded(shop: Workshop) -> None:
+def test_how_a_tool_of_pypi_starts_codex_is_recorded(shop: CaseRunner) -> None:
     story = told(shop, here("hermes-agent-argv"))
     root = story.world["ROOT0"]
     assert story.first.argv == (
@@ -207,7 +207,7 @@ def test_a_registry_that_is_not_there_is_one_error_soon(
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     began = time.monotonic()
-    with pytest.raises(NotHad) as problem:
+    with pytest.raises(Unavailable) as problem:
         install(generator_files.declared(name), tmp_path / "cache")
     assert isinstance(problem.value, NotReached), problem.value
     assert problem.value.next_step

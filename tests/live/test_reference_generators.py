@@ -17,7 +17,7 @@ from pytest_codexsandbox.generators.recreated import hermes_argv, hermes_file, m
 from pytest_codexsandbox.generators.recreated.file_writing import Result
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.base_acts import BASE_ACTS
-from pytest_codexsandbox.model.generator import CONFIG, Claim, Laid, Request, Written
+from pytest_codexsandbox.model.generator import CONFIG, Claim, GeneratedConfig, GeneratedFile, Request
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.world import World
@@ -40,7 +40,9 @@ ACTS = {
 }
 
 
-def written(generate: Generate, values: dict[str, str], folder: Path, user: bytes | None, **words: Any) -> Written:
+def written(
+    generate: Generate, values: dict[str, str], folder: Path, user: bytes | None, **words: Any
+) -> GeneratedConfig:
     """What it made of the user's file, for a world whose folders are called `values`."""
     config = folder / "config.toml"
     if user is not None:
@@ -54,8 +56,8 @@ def written(generate: Generate, values: dict[str, str], folder: Path, user: byte
     paths = {name.lower(): values[name] for name in ("HOME", "CODEX_HOME", "WORKSPACE")}
     told = generate(Request(**(given | paths | words)))
     assert not told.get("refused"), told
-    files = {CONFIG: Laid(content=config.read_bytes())} if config.exists() else {}
-    return Written(files=files, argv=tuple(told.get("argv", ())))
+    files = {CONFIG: GeneratedFile(content=config.read_bytes())} if config.exists() else {}
+    return GeneratedConfig(files=files, argv=tuple(told.get("argv", ())))
 
 
 def claimed(claimant: Claimant, generate: Generate, folder: Path, user: bytes | None = PLAIN, **words: Any) -> Claim:
@@ -139,7 +141,7 @@ def test_each_re_created_policy_is_said_by_codex(
 
 
 def observed(machine: Environment, codex: Subject, generate: Generate, folder: Path, user: bytes) -> Observation:
-    def write(world: World, policy: Policy) -> Written:
+    def write(world: World, policy: Policy) -> GeneratedConfig:
         return written(generate, world.values, folder, user)
 
     door = AppServerDoor().configured(write)

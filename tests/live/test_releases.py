@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import capability_probe, known_releases
 from pytest_codexsandbox.releases.cache_files import sha256_of
 from pytest_codexsandbox.releases.platform_tag import here
-from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.user_binaries import candidate
@@ -33,14 +33,14 @@ RESOLVE = """
 import sys
 from pathlib import Path
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases import known_releases as catalogue
-from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases import known_releases
+from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.registry import cache_folder
 
-catalogue.known = lambda: {"0.136.0": catalogue.Known(npm=1)}
-catalogue.capabilities = dict
-print(resolve(SubjectSpec(label="0.136.0", release="0.136.0"), cache=cache_folder(), progress=Silent()).binary)
+known_releases.known = lambda: {"0.136.0": known_releases.Known(npm=1)}
+known_releases.capabilities = dict
+print(resolve(SubjectSpec(label="0.136.0", release="0.136.0"), cache=cache_folder(), progress=NoDownloadProgress()).binary)
 """
 
 
@@ -59,7 +59,7 @@ def test_the_installed_codex_is_what_was_measured_and_the_users_home_is_left_alo
     monkeypatch.setenv("CODEX_HOME", str(home / ".codex"))
     spec = known_releases.installed()
     assert spec is not None, "the tests need openai-codex-cli-bin"
-    found = resolve(spec, cache=cache, progress=Silent(), offline=True)
+    found = resolve(spec, cache=cache, progress=NoDownloadProgress(), offline=True)
     assert (found.version, found.source, found.disagreement) == (spec.release, "installed", "")
     assert found.digest == sha256_of(Path(found.binary))
     assert tree(home) == before
@@ -70,7 +70,9 @@ def test_every_release_of_the_cache_is_what_was_measured() -> None:
     store, spec = Store(cache_folder()), known_releases.installed()
     assert spec is not None
     for name in sorted({*store.releases(), spec.release}):  # tools that are kept there too are none
-        found = resolve(SubjectSpec(label=name, release=name), cache=cache_folder(), progress=Silent(), offline=True)
+        found = resolve(
+            SubjectSpec(label=name, release=name), cache=cache_folder(), progress=NoDownloadProgress(), offline=True
+        )
         assert (found.version, found.disagreement) == (name, "")
 
 
@@ -92,8 +94,8 @@ def test_a_program_that_is_no_codex_is_one_clear_error(
     binary = tmp_path / "codex"
     binary.write_text(script)
     binary.chmod(0o755)
-    with pytest.raises(WrongInput, match="does not behave like Codex") as caught:
-        resolve(candidate(str(binary)), cache=tmp_path / "cache", progress=Silent())
+    with pytest.raises(InputError, match="does not behave like Codex") as caught:
+        resolve(candidate(str(binary)), cache=tmp_path / "cache", progress=NoDownloadProgress())
     assert why in caught.value.why
     assert list((tmp_path / "cache/homes").iterdir()) == []
 

@@ -16,7 +16,7 @@ from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.guest.shared_tmp import is_of_codex
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.protocols import Door, Environment, Subject
@@ -95,7 +95,7 @@ def mine(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def show(script: str, home: Path) -> Finished:
+def show(script: str, home: Path) -> CommandResult:
     """Run it as a stranger would, in an empty folder, and see that it leaves nothing there."""
     file = home / "repro.sh"
     file.write_text(script)

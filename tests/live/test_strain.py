@@ -12,10 +12,10 @@ import pytest
 from pytest_codexsandbox.generators.bad.catalogue import USER
 from pytest_codexsandbox.generators.bad.catalogue import named as bad
 from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement, confinement
-from pytest_codexsandbox.generators.stress import STRAINS, StrainBench, named
+from pytest_codexsandbox.generators.stress import STRAINS, StressContext, named
 from pytest_codexsandbox.generators.stress.file_watch import looking
 from pytest_codexsandbox.generators.stress.strace import Tracer, tracer
-from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Wish
+from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Intent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.releases import installed_package
 from tests.live.generating import GENEROUS, place
@@ -59,8 +59,8 @@ def strained(
     kind: str, one: Generator, folder: Path, *, how: Confinement | None = None, beside: str = "",
     strace: Tracer | None = None, codex: str = "",
 ) -> tuple[Finding, ...]:  # fmt: skip
-    bench = StrainBench(
-        generator=one, case=CASE, wish=Wish(roots=("@ROOT0@",)), other=Wish(network=True), version="0.163.0",
+    bench = StressContext(
+        generator=one, case=CASE, wish=Intent(roots=("@ROOT0@",)), other=Intent(network=True), version="0.163.0",
         folder=folder, confinement=confinement() if how is None else how, beside=beside, named=generator,
         tracer=strace, codex=codex,
     )  # fmt: skip

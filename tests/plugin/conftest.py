@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.journal.store import read
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 
 LIMIT = 300.0
 # A shell starts what runs in the background with SIGINT ignored, and that is inherited.
@@ -31,7 +31,7 @@ class Done:
     reports: list[Path] = field(default_factory=list)
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> ReadJournal:
         assert len(self.reports) == 1, (self.reports, self.out)
         return read(self.reports[0])
 

@@ -114,8 +114,8 @@ def test_a_binary_that_hangs_ends_by_its_limit(matrix: Matrix, tmp_path: Path) -
 
 
 MEASURED_OTHERWISE = """
-from pytest_codexsandbox.releases import known_releases as catalogue
-catalogue.disagreement = lambda version, found: "sandbox is 'sandbox', was 'sandbox-linux'"
+from pytest_codexsandbox.releases import known_releases
+known_releases.disagreement = lambda version, found: "sandbox is 'sandbox', was 'sandbox-linux'"
 """
 
 

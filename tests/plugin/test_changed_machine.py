@@ -15,7 +15,7 @@ from tests.plugin.conftest import Done, Matrix
 pytestmark = pytest.mark.live
 AFTER_THE_FIRST = """
 from pathlib import Path
-from pytest_codexsandbox.environments.agent_environment import HandEnvironment
+from pytest_codexsandbox.environments.agent_environment import AgentEnvironment
 done = []
 def pytest_runtest_logreport(report):
     if report.when == "call" and report.passed and "workspace-write" in report.nodeid and not done:
@@ -26,7 +26,7 @@ def pytest_runtest_logreport(report):
 ONLY = "--codex-only=filesystem.outside-mode-refused,filesystem.workspace-writable"
 REPLACED = "new = path.with_name('new'); new.write_bytes(path.read_bytes() + b' '); new.chmod(0o755); new.replace(path)"
 SWITCHED = (
-    "was = HandEnvironment.state; HandEnvironment.state = lambda self: "
+    "was = AgentEnvironment.state; AgentEnvironment.state = lambda self: "
     "{'sysctls': {**was(self)['sysctls'], 'user.max_user_namespaces': '0'}}"
 )
 

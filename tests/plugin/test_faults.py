@@ -237,15 +237,15 @@ def test_a_run_whose_starts_are_all_known_to_fail_is_no_success(matrix: Matrix, 
 def test_what_the_machine_ran_out_of_is_no_finding(matrix: Matrix, lacks: str, told: str) -> None:
     """Sixteen calls of Codex at once end as on a machine that has no room for them."""
     text = (
-        "import msgspec\nfrom pytest_codexsandbox.environments.agent_environment import HandEnvironment\n"
-        "run = HandEnvironment.run_together\n\n\n"
+        "import msgspec\nfrom pytest_codexsandbox.environments.agent_environment import AgentEnvironment\n"
+        "run = AgentEnvironment.run_together\n\n\n"
         "def lacking(self, commands):\n"
         "    done = run(self, commands)\n"
         "    if len(commands) < 2 or 'sandbox' not in commands[0].argv:\n"
         "        return done\n"
         f"    words = dict(stdout=b'', {lacks})\n"
         "    return (*done[:-1], msgspec.structs.replace(done[-1], **words))\n\n\n"
-        "HandEnvironment.run_together = lacking\n"
+        "AgentEnvironment.run_together = lacking\n"
     )
     run = matrix.run("--codex-only=process.sixteen-calls-at-once", files={"conftest.py": text})
     assert run.code == 10, run.out
@@ -257,15 +257,15 @@ def test_what_the_machine_ran_out_of_is_no_finding(matrix: Matrix, lacks: str, t
 def test_a_codex_that_cannot_be_started_is_no_finding(matrix: Matrix) -> None:
     """Its first call starts, the promise's own does not: that no exit code was kept says nothing about it."""
     text = (
-        "from pytest_codexsandbox.environments.agent_environment import HandEnvironment\n"
-        "from pytest_codexsandbox.model.command import Finished\n"
-        "run, calls = HandEnvironment.run_together, []\n\n\n"
+        "from pytest_codexsandbox.environments.agent_environment import AgentEnvironment\n"
+        "from pytest_codexsandbox.model.command import CommandResult\n"
+        "run, calls = AgentEnvironment.run_together, []\n\n\n"
         "def refused(self, commands):\n"
         "    calls.extend(command for command in commands if command.argv[0].endswith('/codex'))\n"
         "    if len(calls) < 2 or commands[0] not in calls:\n"
         "        return run(self, commands)\n"
-        "    return tuple(Finished(ended='not-started', error='codex: Too many open files') for _ in commands)\n\n\n"
-        "HandEnvironment.run_together = refused\n"
+        "    return tuple(CommandResult(ended='not-started', error='codex: Too many open files') for _ in commands)\n\n\n"
+        "AgentEnvironment.run_together = refused\n"
     )
     run = matrix.run("--codex-only=process.exit-code-kept,workspace-write", files={"conftest.py": text})
     found = {key.promise: record for key, record in run.journal.states().items()}

@@ -43,17 +43,17 @@ reason = "none"
 """
 # The machine has no room for the call of the promise itself.
 BROKEN = """
-from pytest_codexsandbox.environments.agent_environment import HandEnvironment
+from pytest_codexsandbox.environments.agent_environment import AgentEnvironment
 from pytest_codexsandbox.model.command import Finished
-run, calls = HandEnvironment.run_together, []
+run, calls = AgentEnvironment.run_together, []
 
 def refused(self, commands):
     calls.extend(command for command in commands if command.argv[0].endswith('/codex'))
     if len(calls) < 2 or commands[0] not in calls:
         return run(self, commands)
-    return tuple(Finished(ended='not-started', error='codex: Too many open files') for _ in commands)
+    return tuple(CommandResult(ended='not-started', error='codex: Too many open files') for _ in commands)
 
-HandEnvironment.run_together = refused
+AgentEnvironment.run_together = refused
 """
 INTERRUPTED = """
 seen = []

@@ -48,8 +48,8 @@ import pytest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure():
-    from pytest_codexsandbox.pytest_plugin import run as running
-    running.installed = lambda: None
+    from pytest_codexsandbox.pytest_plugin import run
+    run.installed = lambda: None
 """
 
 

@@ -6,9 +6,9 @@ from tests.plugin.conftest import Matrix
 
 pytestmark = pytest.mark.live
 LEAKY = """
-from pytest_codexsandbox.harness.environment_pool import Places
+from pytest_codexsandbox.harness.environment_pool import EnvironmentPool
 
-Places.leaks = lambda self: ("a process of ours still runs",)
+EnvironmentPool.leaks = lambda self: ("a process of ours still runs",)
 """
 
 

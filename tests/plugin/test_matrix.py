@@ -9,7 +9,7 @@ from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.policy import POLICIES, SANDBOXED
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.releases.known_releases import installed
 from tests.plugin.conftest import Matrix
 
@@ -68,8 +68,8 @@ def test_paths_cannot_leave_out_a_part_of_the_standing_checks(matrix: Matrix, pa
     assert codex is not None
     cell = f"{this_machine().id}~codex-{codex.label}"
     one = f"test_the_sandbox_starts_and_is_really_on[{cell}-sandbox-{policy}]"
-    start = f"{shipped('scenarios')}/start{part.format(one=one)}"
-    run = matrix.run(start, str(shipped("scenarios") / "filesystem" / "test_codex_outside.py"))
+    start = f"{data_folder('scenarios')}/start{part.format(one=one)}"
+    run = matrix.run(start, str(data_folder("scenarios") / "filesystem" / "test_codex_outside.py"))
     states = run.journal.states()
     places = {(key.cell, key.door, key.policy) for key in states}
     assert len(places) >= len(SANDBOXED), run.out

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.journal_lines import EndLine, Spent
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.releases.installed_package import find
 from tests import needs
 from tests.plugin.conftest import LIMIT, Done, Matrix
@@ -29,9 +29,9 @@ pairs = 2
 """
 # Gives an engine an hour: whoever is interrupted waits for it, however slow the machine is.
 PATIENT = """
-from pytest_codexsandbox.environments.container.provision import availability_queries as inquiry
-inquiry.LIMIT = inquiry.NEAR = 3600.0
-inquiry.silent_engines.__kwdefaults__["limit"] = 3600.0
+from pytest_codexsandbox.environments.container.provision import availability_queries
+availability_queries.LIMIT = availability_queries.NEAR = 3600.0
+availability_queries.silent_engines.__kwdefaults__["limit"] = 3600.0
 """
 # An engine that goes away between the plan and the run: the cells are planned.
 GOES_AWAY = """
@@ -47,7 +47,7 @@ distros = ["nowhere"]
 """
 
 
-def newest(run: Done) -> Journal:
+def newest(run: Done) -> ReadJournal:
     return read(run.reports[-1])
 
 

@@ -11,10 +11,10 @@ from tests.plugin.conftest import Matrix
 
 ID = "process.kernel-settings-out-of-reach"
 SHUT = """
-from pytest_codexsandbox.harness.observation_cache import Bench
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
 
-facts = Bench.facts
-Bench.facts = lambda self, spec: {**facts(self, spec), "kernel_settings": "EROFS"}
+facts = ObservationCache.facts
+ObservationCache.facts = lambda self, spec: {**facts(self, spec), "kernel_settings": "EROFS"}
 """
 
 

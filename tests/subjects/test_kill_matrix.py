@@ -7,14 +7,14 @@ import pytest
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.commands.selftest import Pairs, rehearsals, riding, select, through
 from pytest_codexsandbox.matrix import scenario_index
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.selftest import FAKES, OPEN_DOORS, Fake
-from pytest_codexsandbox.selftest.kill_rules import Killing, faults
+from pytest_codexsandbox.selftest.kill_rules import KillResult, faults
 
 
 @pytest.fixture(scope="session")
 def pairs() -> Pairs:
-    return select("*", scenario_index.promises(shipped("scenarios")))
+    return select("*", scenario_index.promises(data_folder("scenarios")))
 
 
 @pytest.fixture(scope="session")
@@ -28,12 +28,12 @@ def rehearsed(pairs: Pairs) -> Iterator[object]:
 def test_a_bad_subject_is_caught_and_the_good_one_passes(fake: Fake, pairs: Pairs, rehearsed: object) -> None:
     assert callable(rehearsed)
     promises = tuple(promise for promise, _ in pairs)
-    killing = Killing(fakes=(fake,), promises=promises, records={fake.name: rehearsed(fake, "sandbox")})
+    killing = KillResult(fakes=(fake,), promises=promises, records={fake.name: rehearsed(fake, "sandbox")})
     assert [f"{fault.kind}: {fault.why}" for fault in faults(killing, whole=False)] == []
 
 
 def at_doors() -> list[tuple[str, Fake]]:
-    everything = scenario_index.promises(shipped("scenarios"))
+    everything = scenario_index.promises(data_folder("scenarios"))
     return [(door, fake) for door in OPEN_DOORS for fake in through(door, FAKES, everything, everything)]
 
 
@@ -41,7 +41,7 @@ def at_doors() -> list[tuple[str, Fake]]:
 def test_so_it_is_through_the_other_doors(door: str, fake: Fake, pairs: Pairs, rehearsed: object) -> None:
     assert callable(rehearsed)
     promises = tuple(promise for promise, _ in riding(pairs, door))
-    killing = Killing(fakes=(fake,), promises=promises, records={fake.name: rehearsed(fake, door)})
+    killing = KillResult(fakes=(fake,), promises=promises, records={fake.name: rehearsed(fake, door)})
     assert [f"{fault.kind}: {fault.why}" for fault in faults(killing, whole=False)] == []
 
 

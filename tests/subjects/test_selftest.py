@@ -16,7 +16,7 @@ from pytest_codexsandbox.harness import trial_runner
 from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.selftest import GOOD, Fake, named
 
 NETLINK = "network.netlink-socket-refused"
@@ -33,7 +33,7 @@ def only(monkeypatch: pytest.MonkeyPatch, *fakes: Fake) -> None:
 
 
 def with_function(monkeypatch: pytest.MonkeyPatch, id: str, function: Callable[[Trial], None]) -> None:
-    pairs = scenario_index.promises(shipped("scenarios"))
+    pairs = scenario_index.promises(data_folder("scenarios"))
     changed = tuple((promise, function if promise.id == id else own) for promise, own in pairs)
     monkeypatch.setattr(scenario_index, "promises", lambda folder: changed)
 

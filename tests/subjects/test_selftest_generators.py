@@ -5,7 +5,7 @@ import pytest
 from pytest_codexsandbox.commands import selftest_generators
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.harness.generators import trial
-from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 from pytest_codexsandbox.selftest.fake import Fake
 from pytest_codexsandbox.selftest.kill_rules import faults
 
@@ -23,7 +23,7 @@ def found(name: str) -> list[str]:
 
 
 def sees(held: bool) -> object:
-    def check(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    def check(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
         return (Finding(claim="c", saw="s", held=held, control="c", control_held=True),)
 
     return check

@@ -8,10 +8,10 @@ import pytest
 
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.commands.selftest import rehearsals, select
-from pytest_codexsandbox.environments.agent_environment import HandEnvironment
+from pytest_codexsandbox.environments.agent_environment import AgentEnvironment
 from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.selftest import named
 
 ID = "process.kernel-settings-out-of-reach"
@@ -19,13 +19,13 @@ ID = "process.kernel-settings-out-of-reach"
 
 @pytest.mark.parametrize("name", ["good", "opens-kernel-settings"])
 def test_it_is_not_applicable_there(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    facts = HandEnvironment.facts
+    facts = AgentEnvironment.facts
 
-    def shut(self: HandEnvironment) -> Mapping[str, Any]:
+    def shut(self: AgentEnvironment) -> Mapping[str, Any]:
         return {**facts(self), "kernel_settings": "EROFS"}
 
-    monkeypatch.setattr(HandEnvironment, "facts", shut)
-    pairs = select(ID, scenario_index.promises(shipped("scenarios")))
+    monkeypatch.setattr(AgentEnvironment, "facts", shut)
+    pairs = select(ID, scenario_index.promises(data_folder("scenarios")))
     with workbench("shut-outside") as folder, rehearsals(pairs, folder) as records_of:
         records = tuple(records_of(named([name])[0], "sandbox").values())
     assert {record.verdict for record in records} == {Verdict.NOT_APPLICABLE}

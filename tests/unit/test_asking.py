@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness import option_values
 
 
@@ -13,7 +13,7 @@ def test_how_many_values_meet(text: str | None, number: int | None) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "4", "two", "2.0"])
 def test_other_numbers_are_refused(text: str) -> None:
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         option_values.pairs(text)
     assert caught.value.where == "--codex-pairs"
 
@@ -29,7 +29,7 @@ def test_a_time_is_read(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "10", "0s", "ten minutes", "10 m", "-5m", "5m1h", "1d", "1.5h"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(WrongInput, match="is no time"):
+    with pytest.raises(InputError, match="is no time"):
         option_values.budget(text)
 
 
@@ -42,5 +42,5 @@ def test_engines_are_named_by_address() -> None:
     "word", ["build2", "unix://", "unix://relative", "ssh://-oProxyCommand=x", "http://x", "fd://3"]
 )
 def test_what_is_no_address_is_refused(word: str) -> None:
-    with pytest.raises(WrongInput, match="is no address of an engine"):
+    with pytest.raises(InputError, match="is no address of an engine"):
         option_values.hosts((word,))

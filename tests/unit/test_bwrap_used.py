@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.harness.observation_cache import by_bwrap
-from pytest_codexsandbox.model.bwrap_used import another, used, without_say
-from pytest_codexsandbox.model.observation import Link, Reading
+from pytest_codexsandbox.harness.observation_cache import with_bwrap_used
+from pytest_codexsandbox.model.bwrap_used import bwrap_not_used, unexpected_bwrap, used
+from pytest_codexsandbox.model.observation import Link, ProcReading
 from tests.unit.diagnosis.makers import landlocked, observation, reading, started
 
 THERE, BESIDE = "a" * 64, "b" * 64
@@ -30,7 +30,7 @@ def facts(name: str, source: str, *, sha256: str = THERE, free: bool = False) ->
     return {"bwrap": there, "bwrap_asked": asked}
 
 
-def of(*links: Link, **words: Any) -> tuple[Reading, ...]:
+def of(*links: Link, **words: Any) -> tuple[ProcReading, ...]:
     return (reading(chain=(CODEX, *links), **words),)
 
 
@@ -66,7 +66,7 @@ ASKED = {
     ],
 )
 def test_what_was_used_is_what_the_kernel_names(
-    readings: tuple[Reading, ...], kind: str, path: str, sha256: str
+    readings: tuple[ProcReading, ...], kind: str, path: str, sha256: str
 ) -> None:
     found = used(readings)
     assert found is not None
@@ -76,7 +76,7 @@ def test_what_was_used_is_what_the_kernel_names(
 
 def test_without_a_reading_nothing_is_known() -> None:
     assert used(()) is None
-    assert another(None, ASKED["0.8.0"]) == "" == without_say(None, ASKED["0.8.0"])
+    assert unexpected_bwrap(None, ASKED["0.8.0"]) == "" == bwrap_not_used(None, ASKED["0.8.0"])
 
 
 def test_the_version_is_that_of_the_file_that_was_seen_and_of_no_other() -> None:
@@ -94,8 +94,8 @@ def test_the_version_is_that_of_the_file_that_was_seen_and_of_no_other() -> None
         *((name, LANDLOCK) for name in ASKED),
     ],
 )
-def test_as_it_was_asked_for(asked: str, readings: tuple[Reading, ...]) -> None:
-    assert another(used(readings, ASKED[asked]), ASKED[asked]) == ""
+def test_as_it_was_asked_for(asked: str, readings: tuple[ProcReading, ...]) -> None:
+    assert unexpected_bwrap(used(readings, ASKED[asked]), ASKED[asked]) == ""
 
 
 @pytest.mark.parametrize(
@@ -115,15 +115,15 @@ def test_as_it_was_asked_for(asked: str, readings: tuple[Reading, ...]) -> None:
         ),
     ],
 )
-def test_another_one_is_told_with_what_was_asked_for(asked: str, readings: tuple[Reading, ...], told: str) -> None:
-    assert another(used(readings, ASKED[asked]), ASKED[asked]) == told
+def test_another_one_is_told_with_what_was_asked_for(asked: str, readings: tuple[ProcReading, ...], told: str) -> None:
+    assert unexpected_bwrap(used(readings, ASKED[asked]), ASKED[asked]) == told
 
 
 def test_the_one_that_was_asked_for_is_told_by_its_bytes_and_not_by_its_place() -> None:
     elsewhere = Link(pid=2, exe="/usr/local/bin/bwrap", name="bwrap", sha256=BESIDE)
-    assert another(used(of(elsewhere), ASKED["0.8.0"]), ASKED["0.8.0"])
+    assert unexpected_bwrap(used(of(elsewhere), ASKED["0.8.0"]), ASKED["0.8.0"])
     liar = Link(pid=2, exe="/opt/mine/codex-resources/bwrap", name="bwrap", sha256=THERE)
-    assert another(used(of(liar), ASKED["0.8.0"]), ASKED["0.8.0"])
+    assert unexpected_bwrap(used(of(liar), ASKED["0.8.0"]), ASKED["0.8.0"])
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ def test_the_one_that_was_asked_for_is_told_by_its_bytes_and_not_by_its_place() 
     [("0.8.0", True), ("0.11.0-pypi", True), ("distro", False), ("none", False), ("as-chosen", False)],
 )
 def test_to_a_codex_that_starts_none_a_release_of_bubblewrap_means_nothing(asked: str, has_no_say: bool) -> None:
-    assert bool(without_say(used(LANDLOCK), ASKED[asked])) is has_no_say
-    assert without_say(used(of(DISTRO)), ASKED[asked]) == "" == without_say(used(COMPILED_IN), ASKED[asked])
+    assert bool(bwrap_not_used(used(LANDLOCK), ASKED[asked])) is has_no_say
+    assert bwrap_not_used(used(of(DISTRO)), ASKED[asked]) == "" == bwrap_not_used(used(COMPILED_IN), ASKED[asked])
 
 
 def test_of_calls_at_once_the_first_that_is_not_as_it_was_asked_for_decides() -> None:
     calls = [observation(readings=of(DISTRO)), observation(readings=of(BROUGHT)), observation(readings=())]
-    found = by_bwrap(started(), calls, ASKED["0.8.0"])
+    found = with_bwrap_used(started(), calls, ASKED["0.8.0"])
     assert found.another.startswith("asked for bubblewrap 0.8.0, used Codex' own bwrap")
     assert found.bwrap is not None and found.bwrap.kind == "found"
-    assert by_bwrap(started(), calls[:1], ASKED["0.8.0"]).another == ""
-    assert by_bwrap(started(), [observation(readings=LANDLOCK)], ASKED["0.8.0"]).without_say
+    assert with_bwrap_used(started(), calls[:1], ASKED["0.8.0"]).another == ""
+    assert with_bwrap_used(started(), [observation(readings=LANDLOCK)], ASKED["0.8.0"]).without_say

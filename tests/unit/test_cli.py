@@ -11,7 +11,7 @@ import pytest
 
 from pytest_codexsandbox import __version__, cli, commands
 from pytest_codexsandbox.commands.run import pytest_words
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, InputError
 
 
 def a_command(monkeypatch: pytest.MonkeyPatch, run: object) -> None:
@@ -111,7 +111,7 @@ def test_an_option_that_is_given_nothing_is_none_that_is_left_out(
     assert "it was given nothing" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", [WrongInput, MachineFault, CodexSandboxError])
+@pytest.mark.parametrize("kind", [InputError, HarnessError, CodexSandboxError])
 def test_an_error_of_ours_is_said_without_a_traceback(
     kind: type[CodexSandboxError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,7 +212,7 @@ def test_run_passes_on_what_it_does_not_know_in_its_order(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("rest", [("releases",), ("-q", "tests", "local"), ("tests", "./my.toml")])
 def test_run_says_how_a_preset_is_given(rest: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(WrongInput, match="expects a path") as caught:
+    with pytest.raises(InputError, match="expects a path") as caught:
         pytest_words("", rest)
     assert caught.value.next_step == f"codexsandbox run --preset {rest[-1]}"
 
@@ -227,7 +227,7 @@ def test_run_leaves_values_of_options_and_folders_that_exist_to_pytest(
 
 
 def test_run_refuses_two_presets() -> None:
-    with pytest.raises(WrongInput, match="contradict"):
+    with pytest.raises(InputError, match="contradict"):
         pytest_words("local", ("--codex-matrix=releases",))
 
 

@@ -9,8 +9,8 @@ from pytest_codexsandbox.harness.durations import (
     GUESSED,
     GUESSED_STORY,
     GUESSED_STRAIN,
-    Learned,
-    Times,
+    CellTimer,
+    DurationModel,
     Work,
     in_words,
     learn,
@@ -42,7 +42,7 @@ def journal(folder: Path, name: str, *cells: Spent, text: str = "") -> None:
 
 def test_nothing_learned_is_a_guess(tmp_path: Path) -> None:
     found = learn(tmp_path / "none")
-    assert found == Learned()
+    assert found == DurationModel()
     assert found.expected(cell(), Work(calls=4)) == 4 * GUESSED
 
 
@@ -81,7 +81,7 @@ def test_what_teaches_nothing_does_no_harm(tmp_path: Path, text: str) -> None:
 def test_a_journal_that_is_still_written_or_was_killed_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "now").mkdir()
     (tmp_path / "now" / "journal.ndjson").write_bytes(b"")
-    assert learn(tmp_path) == Learned()
+    assert learn(tmp_path) == DurationModel()
 
 
 def test_old_runs_are_forgotten(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_run_counts_the_time_of_items_and_the_calls_of_codex() -> None:
     one, other = cell(), cell("0.40.0")
     made = plan(cells=(one, other))
     key = next(key for key in made.keys if key.cell == one.id)
-    times = Times()
+    times = CellTimer()
     called = call(one.id, "read-only")
     calls = (called, msgspec.structs.replace(called, control=True), called)
     times.take("a", 1.0, calls, None)
@@ -134,12 +134,12 @@ OTHER = "effective.grants-no-more"
 def test_of_a_generator_each_case_is_asked_once_whatever_is_promised_of_it() -> None:
     one = writing("g")
     assert work_of(of_generators(one)) == {one.id: Work(calls=0, stories=3, strains=1)}
-    assert Learned().expected(one, Work(stories=3, strains=1)) == 3 * GUESSED_STORY + GUESSED_STRAIN
+    assert DurationModel().expected(one, Work(stories=3, strains=1)) == 3 * GUESSED_STORY + GUESSED_STRAIN
 
 
 def test_a_run_teaches_what_a_case_of_this_generator_takes(tmp_path: Path) -> None:
     one, other = writing("g"), writing("h")
-    made, times = of_generators(one, other), Times()
+    made, times = of_generators(one, other), CellTimer()
     took = {CASES: 2.0, OTHER: 0.0, STRAINED: 7.0, STANDING: 50.0}
     called = call(one.id, AS_ASKED)  # of what it left: not planned as a call
     for key in made.keys:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import Lost, MachineFault, NotHad
+from pytest_codexsandbox.errors import EnvironmentLost, HarnessError, Unavailable
 from pytest_codexsandbox.harness import environment_pool, observation_cache
 from pytest_codexsandbox.harness.batteries import SHARED
-from pytest_codexsandbox.harness.observation_cache import Bench, BenchOptions
-from pytest_codexsandbox.harness.trial_runner import foresee
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
+from pytest_codexsandbox.harness.trial_runner import prefetch
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.journal_lines import CallLine, Line
@@ -88,11 +88,11 @@ def seen(id: str, policy: str, ended: str) -> Observation:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Bench, Door, list[Line]]]:
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ObservationCache, Door, list[Line]]]:
     backend = Memory()
     door = Door(backend.ended)
-    monkeypatch.setattr(environment_pool, "plugged", lambda group, name: lambda: backend)
-    monkeypatch.setattr(observation_cache, "plugged", lambda group, name: lambda: door)
+    monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: lambda: backend)
+    monkeypatch.setattr(observation_cache, "load_plugin", lambda group, name: lambda: door)
     keys = tuple(
         Key(cell=CELL.id, door="sandbox", policy=policy, promise=one.id, case="")
         for policy in (READ, WRITE)
@@ -100,8 +100,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Bench, Door, list[Li
     )
     plan = Plan(preset="test", cells=(CELL,), promises=PROMISES, keys=keys)
     lines: list[Line] = []
-    options = BenchOptions(folder=Path("/f"), cache=Path("/c"))
-    bench = Bench(plan, options, emit=lines.append, resolve=lambda spec, *, cache: FakeSubject())
+    options = ObservationCacheOptions(folder=Path("/f"), cache=Path("/c"))
+    bench = ObservationCache(plan, options, emit=lines.append, resolve=lambda spec, *, cache: FakeSubject())
     try:
         yield bench, door, lines
     finally:
@@ -114,152 +114,162 @@ def calls(lines: Sequence[Line]) -> list[str]:
 
 
 def test_what_was_foreseen_is_performed_once_and_told_when_it_is_asked_for(
-    made: tuple[Bench, Door, list[Line]],
+    made: tuple[ObservationCache, Door, list[Line]],
 ) -> None:
     bench, door, lines = made
-    bench.seen(CELL, "sandbox", READ, SHARED)
-    assert bench.foresee(CELL, "sandbox", READ, SHARED) == "there"
-    assert bench.foresee(CELL, "sandbox", WRITE, SHARED) == "begun"
-    assert bench.foresee(CELL, "sandbox", WRITE, SHARED) == "later"  # one at a time, and this one is on its way
+    bench.observations(CELL, "sandbox", READ, SHARED)
+    assert bench.prefetch_call(CELL, "sandbox", READ, SHARED) == "there"
+    assert bench.prefetch_call(CELL, "sandbox", WRITE, SHARED) == "begun"
+    assert bench.prefetch_call(CELL, "sandbox", WRITE, SHARED) == "later"  # one at a time, and this one is on its way
     assert calls(lines) == [READ]
-    assert bench.seen(CELL, "sandbox", WRITE, SHARED) == bench.seen(CELL, "sandbox", WRITE, SHARED)
+    assert bench.observations(CELL, "sandbox", WRITE, SHARED) == bench.observations(CELL, "sandbox", WRITE, SHARED)
     assert calls(lines) == [READ, WRITE]
     assert door.performed == [(READ, True), (WRITE, False)]
 
 
-def test_nothing_is_made_for_what_is_only_foreseen(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_nothing_is_made_for_what_is_only_foreseen(made: tuple[ObservationCache, Door, list[Line]]) -> None:
     """No environment is opened and no Codex fetched: their faults belong to who asks for them."""
     bench, _, _ = made
-    assert bench.foresee(CELL, "sandbox", READ, SHARED) == "later"
+    assert bench.prefetch_call(CELL, "sandbox", READ, SHARED) == "later"
     bench.environment(CELL.environment)  # with all Codexes that will be called there
-    assert bench.foresee(CELL, "sandbox", READ, "a.alone") == "later"  # its battery was not seen
-    assert bench.foresee(CELL, "sandbox", READ, SHARED) == "begun"
+    assert bench.prefetch_call(CELL, "sandbox", READ, "a.alone") == "later"  # its battery was not seen
+    assert bench.prefetch_call(CELL, "sandbox", READ, SHARED) == "begun"
 
 
-def test_keys_that_need_no_call_are_passed_over(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_keys_that_need_no_call_are_passed_over(made: tuple[ObservationCache, Door, list[Line]]) -> None:
     bench, door, _ = made
-    bench.seen(CELL, "sandbox", READ, SHARED)
+    bench.observations(CELL, "sandbox", READ, SHARED)
     keys = {(key.policy, key.promise): key for key in bench.plan.keys}
-    assert foresee(bench, keys[READ, "a.shared"])
-    assert not foresee(bench, keys[READ, "a.alone"])
+    assert prefetch(bench, keys[READ, "a.shared"])
+    assert not prefetch(bench, keys[READ, "a.alone"])
     assert [policy for policy, _ in door.performed] == [READ, READ]
 
 
-def test_two_calls_are_never_in_an_environment_at_once(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_two_calls_are_never_in_an_environment_at_once(made: tuple[ObservationCache, Door, list[Line]]) -> None:
     bench, door, lines = made
-    bench.seen(CELL, "sandbox", READ, SHARED)
+    bench.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
-    bench.foresee(CELL, "sandbox", WRITE, SHARED)
+    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
     threading.Timer(0.1, door.go.set).start()
     bench.control(CELL, SHARED)
-    bench.seen(CELL, "sandbox", WRITE, SHARED)
+    bench.observations(CELL, "sandbox", WRITE, SHARED)
     assert door.most == 1 and len(door.performed) == 3
     assert calls(lines)[-1] == WRITE
 
 
-def test_facts_are_told_while_a_call_is_on_its_way(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_facts_are_told_while_a_call_is_on_its_way(made: tuple[ObservationCache, Door, list[Line]]) -> None:
     bench, door, _ = made
-    bench.seen(CELL, "sandbox", READ, SHARED)
+    bench.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
-    bench.foresee(CELL, "sandbox", WRITE, SHARED)
+    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
     assert bench.facts(CELL.environment) == {} and bench.entrance(CELL.environment) is None
     assert door.inside == 1
 
 
-def test_its_fault_is_raised_where_it_is_asked_for(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_its_fault_is_raised_where_it_is_asked_for(made: tuple[ObservationCache, Door, list[Line]]) -> None:
     bench, door, lines = made
-    bench.seen(CELL, "sandbox", READ, SHARED)
-    door.fault = MachineFault("the disk is full")
-    bench.foresee(CELL, "sandbox", WRITE, SHARED)
+    bench.observations(CELL, "sandbox", READ, SHARED)
+    door.fault = HarnessError("the disk is full")
+    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
     for _ in range(2):
-        with pytest.raises(MachineFault, match="the disk is full"):
-            bench.seen(CELL, "sandbox", WRITE, SHARED)
+        with pytest.raises(HarnessError, match="the disk is full"):
+            bench.observations(CELL, "sandbox", WRITE, SHARED)
     assert len(door.performed) == 2 and calls(lines) == [READ]
 
 
-def test_an_environment_that_was_lost_meanwhile_is_started_anew(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_an_environment_that_was_lost_meanwhile_is_started_anew(
+    made: tuple[ObservationCache, Door, list[Line]],
+) -> None:
     bench, door, lines = made
-    bench.seen(CELL, "sandbox", READ, SHARED)
+    bench.observations(CELL, "sandbox", READ, SHARED)
     first = bench.environment(CELL.environment)
     door.ends = "lost"
-    bench.foresee(CELL, "sandbox", WRITE, SHARED)
+    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
     assert bench.environment(CELL.environment) is first  # nobody has asked for that call yet
-    with pytest.raises(Lost, match="lost while this ran"):  # whatever it showed until then
-        bench.seen(CELL, "sandbox", WRITE, SHARED)
+    with pytest.raises(EnvironmentLost, match="lost while this ran"):  # whatever it showed until then
+        bench.observations(CELL, "sandbox", WRITE, SHARED)
     assert bench.environment(CELL.environment) is not first and calls(lines) == [READ, WRITE]
 
 
-def test_an_environment_that_died_between_two_calls_breaks_one_of_them(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_an_environment_that_died_between_two_calls_breaks_one_of_them(
+    made: tuple[ObservationCache, Door, list[Line]],
+) -> None:
     bench, door, lines = made
-    bench.seen(CELL, "sandbox", READ, SHARED)
+    bench.observations(CELL, "sandbox", READ, SHARED)
     first = bench.environment(CELL.environment)
-    door.fault = Lost("the hand has ended")
+    door.fault = EnvironmentLost("the hand has ended")
     for _ in range(2):
-        with pytest.raises(Lost):
-            bench.seen(CELL, "sandbox", WRITE, SHARED)
+        with pytest.raises(EnvironmentLost):
+            bench.observations(CELL, "sandbox", WRITE, SHARED)
     door.fault = None
-    assert bench.seen(CELL, "sandbox", READ, "a.alone")
+    assert bench.observations(CELL, "sandbox", READ, "a.alone")
     assert bench.environment(CELL.environment) is not first and calls(lines) == [READ, READ]
 
 
-@pytest.mark.parametrize("end", [Bench.close, lambda bench: bench.done(CELL.environment)], ids=["close", "done"])
+@pytest.mark.parametrize(
+    "end", [ObservationCache.close, lambda bench: bench.done(CELL.environment)], ids=["close", "done"]
+)
 def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
-    made: tuple[Bench, Door, list[Line]], end: Callable[[Bench], None]
+    made: tuple[ObservationCache, Door, list[Line]], end: Callable[[ObservationCache], None]
 ) -> None:
     bench, door, lines = made
-    bench.seen(CELL, "sandbox", READ, SHARED)
+    bench.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
-    bench.foresee(CELL, "sandbox", WRITE, SHARED)
+    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
     end(bench)
     assert not door.go.is_set() and door.inside == 0
     assert calls(lines) == [READ]
 
 
-def test_the_end_of_another_environment_leaves_it_alone(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_the_end_of_another_environment_leaves_it_alone(made: tuple[ObservationCache, Door, list[Line]]) -> None:
     bench, door, _ = made
-    bench.seen(CELL, "sandbox", READ, SHARED)
+    bench.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
-    bench.foresee(CELL, "sandbox", WRITE, SHARED)
-    bench.done(OTHER)
+    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
+    bench.end_environment(OTHER)
     assert door.inside == 1
 
 
 def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(
-    made: tuple[Bench, Door, list[Line]],
+    made: tuple[ObservationCache, Door, list[Line]],
 ) -> None:
     """What the call left was not seen any more, so it has no observation; the others have an environment."""
     bench, door, _ = made
     first = bench.environment(CELL.environment)
-    door.fault = Lost("the hand has ended", why="the engine was told to end the container")
-    with pytest.raises(Lost):
-        bench.seen(CELL, "sandbox", READ, SHARED)
+    door.fault = EnvironmentLost("the hand has ended", why="the engine was told to end the container")
+    with pytest.raises(EnvironmentLost):
+        bench.observations(CELL, "sandbox", READ, SHARED)
     door.fault = None
-    assert bench.seen(CELL, "sandbox", WRITE, SHARED)
+    assert bench.observations(CELL, "sandbox", WRITE, SHARED)
     assert bench.environment(CELL.environment) is not first
 
 
-def test_a_new_environment_has_its_own_controls(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_a_new_environment_has_its_own_controls(made: tuple[ObservationCache, Door, list[Line]]) -> None:
     bench, door, _ = made
     before = bench.control(CELL, SHARED)
     assert bench.control(CELL, SHARED) is before
     door.ends = "lost"
-    with pytest.raises(Lost):
-        bench.seen(CELL, "sandbox", READ, SHARED)
+    with pytest.raises(EnvironmentLost):
+        bench.observations(CELL, "sandbox", READ, SHARED)
     door.ends = "exit"
     assert bench.control(CELL, SHARED) is not before
 
 
-def test_a_codex_that_cannot_be_had_is_no_fault_of_the_test_before_it(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_a_codex_that_cannot_be_had_is_no_fault_of_the_test_before_it(
+    made: tuple[ObservationCache, Door, list[Line]],
+) -> None:
     bench, _, _ = made
     bench.environment(CELL.environment)
-    bench._kept["subject", CELL.subject.label] = NotHad("this release cannot be had")
-    assert all(foresee(bench, key) for key in bench.plan.keys)  # none of them needs a call
+    bench._kept["subject", CELL.subject.label] = Unavailable("this release cannot be had")
+    assert all(prefetch(bench, key) for key in bench.plan.keys)  # none of them needs a call
 
 
-def test_a_battery_that_failed_is_no_fault_of_the_test_before_it(made: tuple[Bench, Door, list[Line]]) -> None:
+def test_a_battery_that_failed_is_no_fault_of_the_test_before_it(
+    made: tuple[ObservationCache, Door, list[Line]],
+) -> None:
     bench, door, _ = made
     bench.environment(CELL.environment)
-    door.fault = MachineFault("the disk is full")
-    with pytest.raises(MachineFault):
-        bench.seen(CELL, "sandbox", READ, SHARED)
-    assert all(foresee(bench, key) for key in bench.plan.keys if key.policy == READ)
+    door.fault = HarnessError("the disk is full")
+    with pytest.raises(HarnessError):
+        bench.observations(CELL, "sandbox", READ, SHARED)
+    assert all(prefetch(bench, key) for key in bench.plan.keys if key.policy == READ)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness import feasibility
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import download_estimate, sources
@@ -79,6 +79,6 @@ def test_silence_ends_with_the_limit_and_is_not_called_an_absence(
 
 
 def test_a_fault_of_another_kind_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, NotThere("none"), MachineFault("pip is broken"))
-    with pytest.raises(MachineFault, match="pip is broken"):
+    answering(monkeypatch, NotThere("none"), HarnessError("pip is broken"))
+    with pytest.raises(HarnessError, match="pip is broken"):
         feasibility.forecasts([UNKNOWN], tmp_path)

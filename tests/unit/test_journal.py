@@ -11,19 +11,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.model.journal_lines import EnvironmentLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.reports import journals, wide
 
 Edit = Callable[[list[bytes]], list[bytes]]
 
 
-def written(folder: Path, made: Journal) -> Path:
+def written(folder: Path, made: ReadJournal) -> Path:
     first, *rest = journals.lines_of(made)
-    writer = store.Journal.open(folder, first)  # type: ignore[arg-type]
+    writer = store.JournalWriter.open(folder, first)  # type: ignore[arg-type]
     for line in rest:
         writer.write(line)
     writer.close()
@@ -69,7 +69,7 @@ def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 def test_every_line_is_on_the_disk_as_soon_as_it_is_written(tmp_path: Path) -> None:
     run, plan, *_ = journals.lines_of(journals.green())
-    writer = store.Journal.open(tmp_path, run)  # type: ignore[arg-type]
+    writer = store.JournalWriter.open(tmp_path, run)  # type: ignore[arg-type]
     writer.write(plan)
     read = store.read(writer.path)  # nobody has closed it: so it looks after SIGKILL
     assert {record.verdict for record in read.states().values()} == {Verdict.BROKEN}
@@ -80,20 +80,20 @@ def test_every_line_is_on_the_disk_as_soon_as_it_is_written(tmp_path: Path) -> N
 
 def test_a_second_journal_in_one_folder_is_refused(tmp_path: Path) -> None:
     written(tmp_path, journals.green())
-    with pytest.raises(WrongInput, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot be written"):
         written(tmp_path, journals.green())
 
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(WrongInput, match="cannot be written") as caught:
+    with pytest.raises(InputError, match="cannot be written") as caught:
         written(tmp_path / "file", journals.green())
     assert "--codex-report-dir" in str(caught.value)
 
 
 def test_a_link_in_place_of_the_journal_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / store.FILE).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(WrongInput):
+    with pytest.raises(InputError):
         written(tmp_path, journals.green())
     assert not (tmp_path / "elsewhere").exists()
 
@@ -115,7 +115,7 @@ class FullDisk:
 
 def test_a_full_disk_ends_neither_the_run_nor_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = journals.lines_of(journals.green())
-    writer = store.Journal.open(tmp_path, lines[0])  # type: ignore[arg-type]
+    writer = store.JournalWriter.open(tmp_path, lines[0])  # type: ignore[arg-type]
     for line in lines[1:20]:
         writer.write(line)
     disk = FullDisk(room=100)
@@ -137,7 +137,7 @@ def test_a_full_disk_ends_neither_the_run_nor_the_journal(tmp_path: Path, monkey
 
 
 def test_a_disk_that_cannot_even_sync_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = store.Journal.open(tmp_path, journals.green().run)
+    writer = store.JournalWriter.open(tmp_path, journals.green().run)
 
     def failing(descriptor: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -159,7 +159,7 @@ def test_what_looks_like_a_credential_is_not_written(tmp_path: Path) -> None:
 
 
 def test_facts_of_any_kind_and_names_that_are_not_utf8_can_be_written(tmp_path: Path) -> None:
-    writer = store.Journal.open(tmp_path, journals.green().run)
+    writer = store.JournalWriter.open(tmp_path, journals.green().run)
     writer.write(journals.green().plan)
     facts = {"name": os.fsdecode(b"caf\xe9"), "path": Path("/x"), "set": {1}, "deep": [{os.fsdecode(b"\xff"): ("a",)}]}
     writer.write(EnvironmentLine(id="e", spec="x", facts=facts))
@@ -186,7 +186,7 @@ def test_a_torn_last_line_is_kept_as_such(tmp_path: Path) -> None:
 
 def test_a_journal_that_stops_in_its_head_is_still_called_a_journal(tmp_path: Path) -> None:
     path = spoiled(tmp_path, lambda lines: [lines[0][:60]])
-    with pytest.raises(WrongInput, match="the journal has no plan") as caught:
+    with pytest.raises(InputError, match="the journal has no plan") as caught:
         store.read(path)
     assert "stops in the middle of its first line" in caught.value.why
 
@@ -264,7 +264,7 @@ REFUSED: dict[str, tuple[Edit, str, int]] = {
 def test_what_no_run_can_have_written_is_refused(tmp_path: Path, kind: str) -> None:
     edit, message, number = REFUSED[kind]
     path = spoiled(tmp_path, edit)
-    with pytest.raises(WrongInput, match=message) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         store.read(path)
     error = caught.value
     assert error.where == (f"{path}, line {number}" if number else str(path))
@@ -275,6 +275,6 @@ def test_what_no_run_can_have_written_is_refused(tmp_path: Path, kind: str) -> N
 @pytest.mark.parametrize("name", ["missing.ndjson", "folder"])
 def test_a_journal_that_cannot_be_opened_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(WrongInput, match="cannot be read") as caught:
+    with pytest.raises(InputError, match="cannot be read") as caught:
         store.read(tmp_path / name)
     assert "No such file" in caught.value.why

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, Lost, MachineFault, NotAsAsked, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, ConfigMismatch, EnvironmentLost, HarnessError, Unavailable
 from pytest_codexsandbox.harness import environment_pool
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from tests.fakes.scripted import ScriptedEnvironment
@@ -26,8 +26,8 @@ class Faulty:
 
 def tried(fault: CodexSandboxError, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
     backend = Faulty(fault)
-    monkeypatch.setattr(environment_pool, "plugged", lambda group, name: lambda: backend)
-    made = environment_pool.Places(
+    monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: lambda: backend)
+    made = environment_pool.EnvironmentPool(
         Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None
     )
     words = []
@@ -39,20 +39,20 @@ def tried(fault: CodexSandboxError, monkeypatch: pytest.MonkeyPatch) -> tuple[in
 
 
 def test_after_three_in_a_row_the_others_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    count, words = tried(MachineFault("the engine is gone"), monkeypatch)
+    count, words = tried(HarnessError("the engine is gone"), monkeypatch)
     assert count == 3
     assert words[:3] == ["the engine is gone"] * 3 and all("not tried" in word for word in words[3:])
 
 
 def test_what_cannot_be_had_is_no_sign_of_a_broken_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    count, words = tried(NotHad("there is no C compiler"), monkeypatch)
+    count, words = tried(Unavailable("there is no C compiler"), monkeypatch)
     assert (count, words) == (5, ["there is no C compiler"] * 5)
 
 
 def test_one_that_stands_and_is_not_what_was_asked_for_is_no_sign_of_a_broken_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    count, words = tried(NotAsAsked("the profile did not take effect"), monkeypatch)
+    count, words = tried(ConfigMismatch("the profile did not take effect"), monkeypatch)
     assert (count, words) == (5, ["the profile did not take effect"] * 5)
 
 
@@ -62,16 +62,16 @@ class Stubborn:
     @contextmanager
     def open(self, spec: EnvironmentSpec, folder: Path, **_: Any) -> Iterator[ScriptedEnvironment]:
         yield ScriptedEnvironment(lambda command: None)  # type: ignore[arg-type, return-value]
-        raise MachineFault("the container engine did not remove the container", why="it hangs")
+        raise HarnessError("the container engine did not remove the container", why="it hangs")
 
     def audit(self) -> tuple[str, ...]:
         return ("container codexsandbox-1",)
 
 
 def test_an_end_that_fails_is_said_and_what_it_left_is_the_audits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment_pool, "plugged", lambda group, name: Stubborn)
+    monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: Stubborn)
     said: list[str] = []
-    made = environment_pool.Places(
+    made = environment_pool.EnvironmentPool(
         Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None, say=said.append
     )
     specs = [EnvironmentSpec(id=f"e{number}", backend="stubborn", distro="none") for number in range(3)]
@@ -104,7 +104,7 @@ class Watched(ScriptedEnvironment):
 
     def state(self) -> dict[str, Any]:
         if self.dead:
-            raise Lost("the hand has ended", why="kill 9")
+            raise EnvironmentLost("the hand has ended", why="kill 9")
         return {}
 
 
@@ -114,10 +114,10 @@ def test_one_that_was_started_ahead_and_has_ended_since_is_started_anew(
 ) -> None:
     """The second one is not ahead: its end is met by a call, and counts there."""
     backend = Dying(times)
-    monkeypatch.setattr(environment_pool, "plugged", lambda group, name: lambda: backend)
+    monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: lambda: backend)
     told: list[ScriptedEnvironment] = []
     said: list[str] = []
-    made = environment_pool.Places(
+    made = environment_pool.EnvironmentPool(
         Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: told.append(environment),  # type: ignore[arg-type]
         say=said.append,
     )  # fmt: skip
@@ -125,6 +125,6 @@ def test_one_that_was_started_ahead_and_has_ended_since_is_started_anew(
     made.ahead(spec)
     found = made.get(spec)
     assert backend.opened == opened and told == [found]
-    assert made.ends(spec) == opened - 1
+    assert made.generation(spec) == opened - 1
     assert said == ["e ended before anything ran in it (kill 9): another one is started"] * (opened - 1)
     assert made.get(spec) is found

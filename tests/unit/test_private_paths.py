@@ -4,7 +4,7 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.explain import diagnose
 from pytest_codexsandbox.model.journal_lines import CallLine, PlanLine, RunLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.reports.path_masking import private
@@ -81,7 +81,7 @@ def test_a_journal_for_readers_names_no_real_path(places: dict[str, str]) -> Non
     seen = observation(world=WORLD, id="c1", stderr=f"{FOLDER}/outside/x", cwd=f"{FOLDER}/workspace")
     call = CallLine(id="c1", environment="e", subject="s", cell="c", observation=seen)
     red = record(reason="" if places else f"saw: {FOLDER}/outside/x")
-    journal = Journal(
+    journal = ReadJournal(
         run=RunLine(id="2026", started="", places=places), calls=(call,), records=(red,),
         plan=PlanLine(digest="", cells=(), promises=(), keys=(red.key,)),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.pytest_plugin.run_folder import fresh
 
 
@@ -34,5 +34,5 @@ def test_what_the_user_has_there_is_neither_written_over_nor_hidden(tmp_path: Pa
 
 def test_where_none_can_be_made_the_option_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
-    with pytest.raises(WrongInput, match="--codex-report-dir"):
+    with pytest.raises(InputError, match="--codex-report-dir"):
         fresh(tmp_path / "taken")

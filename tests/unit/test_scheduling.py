@@ -6,8 +6,8 @@ import pytest
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.pytest_plugin.collection import key_id
-from pytest_codexsandbox.pytest_plugin.work_queue import CHUNK, Deck
-from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, Owners, Share
+from pytest_codexsandbox.pytest_plugin.work_queue import CHUNK, WorkQueue
+from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, WorkUnit, WorkUnitIndex
 from tests.unit.matrix.making import cell
 
 HERE = "debian-12~host~local"
@@ -30,7 +30,7 @@ def story(cell_id: str, case: str) -> Key:
 
 
 KEYS = tuple(story(cell_id, case) for cell_id in (GOOD, ZCF) for case in ("", "01-none", "01-empty"))
-OWNERS = Owners(CELLS, KEYS)
+OWNERS = WorkUnitIndex(CELLS, KEYS)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ OWNERS = Owners(CELLS, KEYS)
     ],
 )
 def test_an_item_belongs_where_its_cell_runs(nodeid: str, environment: str) -> None:
-    assert OWNERS.share(nodeid) == Share(environment, environment)
+    assert OWNERS.share(nodeid) == WorkUnit(environment, environment)
 
 
 @pytest.mark.parametrize(
@@ -59,21 +59,21 @@ def test_an_item_belongs_where_its_cell_runs(nodeid: str, environment: str) -> N
     ],
 )
 def test_stories_of_a_generator_are_shared_case_by_case(words: str, part: str) -> None:
-    assert OWNERS.share(f"x.py::test_a[{words}]") == Share(HERE, f"{HERE} good", part)
+    assert OWNERS.share(f"x.py::test_a[{words}]") == WorkUnit(HERE, f"{HERE} good", part)
 
 
-def names(*shares: Share) -> list[str]:
+def names(*shares: WorkUnit) -> list[str]:
     return [repr(share) for share in shares]
 
 
-def deck(*shares: Share) -> Deck:
+def deck(*shares: WorkUnit) -> WorkQueue:
     by_name = {repr(share): share for share in shares}
-    return Deck(names(*shares), by_name.__getitem__)
+    return WorkQueue(names(*shares), by_name.__getitem__)
 
 
-FIRST = [Share("here", "here good", part) for part in ("", "case a", "case b")]
-SECOND = [Share("here", "here zcf", part) for part in ("case a", "case b")]
-ELSEWHERE = [Share("there", "there good", part) for part in ("", "case a", "case b", "case c")]
+FIRST = [WorkUnit("here", "here good", part) for part in ("", "case a", "case b")]
+SECOND = [WorkUnit("here", "here zcf", part) for part in ("case a", "case b")]
+ELSEWHERE = [WorkUnit("there", "there good", part) for part in ("", "case a", "case b", "case c")]
 
 
 def test_a_worker_stays_with_a_family_then_with_an_environment_and_then_helps() -> None:
@@ -92,7 +92,7 @@ def test_who_is_done_helps_where_most_is_left() -> None:
     there = deck(*FIRST, *ELSEWHERE)
     hers, his = there.next(NOBODYS), there.next(NOBODYS)
     assert (hers, his) == ((ELSEWHERE[0], [3]), (FIRST[0], [0]))
-    assert there.next(Share("a third", "one")) == (ELSEWHERE[1], [4])
+    assert there.next(WorkUnit("a third", "one")) == (ELSEWHERE[1], [4])
 
 
 def test_what_a_dead_worker_had_is_next() -> None:
@@ -106,7 +106,7 @@ def test_what_a_dead_worker_had_is_next() -> None:
 def test_items_of_nobody_come_last_and_in_small_lots() -> None:
     there = deck(NOBODYS, FIRST[0])
     assert [there.next(NOBODYS), there.next(FIRST[0])] == [(FIRST[0], [1]), (NOBODYS, [0])]
-    many = Deck(["plain"] * (CHUNK + 1), lambda name: NOBODYS)
+    many = WorkQueue(["plain"] * (CHUNK + 1), lambda name: NOBODYS)
     assert many.next(NOBODYS) == (NOBODYS, list(range(CHUNK)))
     assert many.next(NOBODYS) == (NOBODYS, [CHUNK])
     assert many.next(NOBODYS) is None

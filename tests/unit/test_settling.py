@@ -5,7 +5,7 @@ import datetime
 import msgspec
 import pytest
 
-from pytest_codexsandbox.harness.exit_code import Outcome, exit_code, settle, versions
+from pytest_codexsandbox.harness.exit_code import ExitResult, exit_code, settle, versions
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
@@ -26,16 +26,16 @@ def seen(**policies: Verdict) -> dict[Key, Record]:
     }
 
 
-def ended(states: dict[Key, Record], **changed: object) -> Outcome:
+def ended(states: dict[Key, Record], **changed: object) -> ExitResult:
     return exit_code(states, planned=PLAN.keys, **changed)  # type: ignore[arg-type]
 
 
-def codes(outcome: Outcome) -> list[int]:
+def codes(outcome: ExitResult) -> list[int]:
     return [int(reason.split()[0]) for reason in outcome.reasons]
 
 
 def test_all_that_was_planned_conforms_and_nothing_applies() -> None:
-    assert ended(seen()) == Outcome(code=0, reasons=())
+    assert ended(seen()) == ExitResult(code=0, reasons=())
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_strict_accepts_full_access_that_was_asked_for() -> None:
     verdicts = {"danger-full-access": Verdict.UNCONFINED}
     states = {key: record(key, verdicts.get(key.policy, Verdict.CONFORMS)) for key in asked.keys}
     assert Verdict.UNCONFINED in {one.verdict for one in states.values()}
-    assert exit_code(states, planned=asked.keys, strict=True) == Outcome(code=0, reasons=())
+    assert exit_code(states, planned=asked.keys, strict=True) == ExitResult(code=0, reasons=())
 
 
 def test_strict_names_what_it_fails_and_why() -> None:
@@ -231,7 +231,7 @@ TWO = plan(promise("start.is-on"), promise(), promise("trust.canary"), cells=(ce
 
 
 def test_a_cell_whose_sandbox_is_known_not_to_start_may_stand_beside_one_that_was_measured() -> None:
-    assert exit_code(refused_start(TWO, TWO.cells[1].id), planned=TWO.keys) == Outcome(code=0, reasons=())
+    assert exit_code(refused_start(TWO, TWO.cells[1].id), planned=TWO.keys) == ExitResult(code=0, reasons=())
     assert exit_code(refused_start(TWO, TWO.cells[1].id), planned=TWO.keys, strict=True).code == 1
 
 

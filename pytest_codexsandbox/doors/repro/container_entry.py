@@ -3,7 +3,7 @@
 import shlex
 from typing import Final
 
-from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, Entrance
+from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, ReproShell
 
 # The script comes in by stdin and is kept, so that no program that it starts can read the rest of it.
 AGAIN: Final = 'cat > "$HOME/again.sh" && exec sh "$HOME/again.sh" < /dev/null'
@@ -26,7 +26,7 @@ exit
 fi"""
 
 
-def enter(into: Entrance) -> list[str]:
+def enter(into: ReproShell) -> list[str]:
     image = shlex.quote(into.image)
     return [
         BEGIN,
@@ -57,7 +57,7 @@ def _written(name: str, text: str) -> list[str]:
     return [f"cat > \"$F\"/{shlex.quote(name)} <<'END-OF-FILE'\n{text}\nEND-OF-FILE"]
 
 
-def _network(into: Entrance, image: str) -> list[str]:
+def _network(into: ReproShell, image: str) -> list[str]:
     return [
         "N=codexsandbox-repro-$$",
         '"$D" network create --internal "$N" > /dev/null || { N=; exit 1; }',

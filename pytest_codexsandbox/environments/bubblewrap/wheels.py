@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.environments.bubblewrap.bwrap_build import Run
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.system import environ
 
@@ -60,7 +60,7 @@ def _download(version: str, folder: Path, run: Run) -> Path:
     """By pip itself, so that its own indexes, proxies and certificates count."""
     program = pip()
     if not program:
-        raise NotHad("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
+        raise Unavailable("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
     words = ("download", "--no-deps", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir",
              "--retries", "1", "--timeout", "20", "--only-binary", ":all:", "--dest", str(folder))  # fmt: skip
     env = {**environ.copied(), "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"}
@@ -74,7 +74,7 @@ def _download(version: str, folder: Path, run: Run) -> Path:
     if done.ended == "exit" and not done.exit and len(found) == 1:
         return found[0]
     said = done.error or done.stderr.decode(errors="replace").strip()
-    raise NotHad(
+    raise Unavailable(
         f"pip does not get {PACKAGE} {version}", why=said.splitlines()[-1][:300] if said else "it said nothing",
         next_step=f"try: pip download --no-deps {PACKAGE}=={version}",
     )  # fmt: skip

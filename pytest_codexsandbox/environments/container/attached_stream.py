@@ -20,7 +20,7 @@ class Attached:
             self._socket.settimeout(None)  # the client's limit for one answer is not ours for a whole run
         self.errors = bytearray()
         self.writing: IO[bytes] = cast(IO[bytes], _Writing(self._socket))
-        self.reading: IO[bytes] = cast(IO[bytes], _Reading(self._socket, self.errors))
+        self.reading: IO[bytes] = cast(IO[bytes], _StdoutReader(self._socket, self.errors))
 
     def close(self) -> None:
         for closing in (self._response, self._socket):
@@ -54,7 +54,7 @@ class _Writing(io.RawIOBase):
         super().close()
 
 
-class _Reading(io.RawIOBase):
+class _StdoutReader(io.RawIOBase):
     """The payload of the frames of stdout."""
 
     def __init__(self, connection: Any, errors: bytearray) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.agent_client import HandClient
+from pytest_codexsandbox.environments.agent_client import AgentClient
 from pytest_codexsandbox.environments.bubblewrap import bwrap_provider
 from pytest_codexsandbox.environments.container import (
     codex_files,
@@ -22,25 +22,25 @@ from pytest_codexsandbox.environments.container import (
     portable_python,
 )
 from pytest_codexsandbox.environments.container.attached_stream import Attached
-from pytest_codexsandbox.environments.container.bwrap_layer import Layer
-from pytest_codexsandbox.environments.container.cleanup_watcher import Watchers
+from pytest_codexsandbox.environments.container.bwrap_layer import BwrapLayer
+from pytest_codexsandbox.environments.container.cleanup_watcher import CleanupWatchers
 from pytest_codexsandbox.environments.container.engine import Engine, HostConfig, default_host
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.image_transfer import ship
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.mounts import Seen, Supplier, Supply, of_subject
+from pytest_codexsandbox.environments.container.mounts import Mount, MountPlanner, VisibilityCache, of_subject
 from pytest_codexsandbox.environments.container.plan_artifacts import stock
 from pytest_codexsandbox.environments.container.provision.availability_queries import inquire, silent_engines
 from pytest_codexsandbox.environments.container.provision.image_request import wanted
 from pytest_codexsandbox.environments.container.sweep import clear_dead, find
-from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, NotResponding
 from pytest_codexsandbox.guest.worlds import new_word
-from pytest_codexsandbox.model.artifact_status import Stock
+from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
-from pytest_codexsandbox.model.plan_queries import Asked
-from pytest_codexsandbox.model.repro_shell import Entrance
-from pytest_codexsandbox.protocols import Brought, Foreseen, Say, silent
+from pytest_codexsandbox.model.plan_queries import PlanQuery
+from pytest_codexsandbox.model.repro_shell import ReproShell
+from pytest_codexsandbox.protocols import Availability, Notify, ProvidedProgram, silent
 from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (portable_python.PYTHON, "-I", "-S", f"{portable_python.GUEST}/agent.py")
@@ -60,14 +60,14 @@ class ContainerBackend:
 
     def __init__(self, *, host: str = "") -> None:
         self._host = host
-        self._watchers = Watchers()
+        self._watchers = CleanupWatchers()
         self._hosts: set[str] = set()  # engines that were asked for anything
-        self._seen = Seen()
+        self._seen = VisibilityCache()
         self._cleared: set[str] = set()  # engines in which nothing of killed runs is left
         self._silent: set[str] = set()  # engines that hung when they were asked last
 
     @staticmethod
-    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Foreseen:
+    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Availability:
         """For plans: why an environment cannot be had here."""
         contained = [spec.container for spec in specs if spec.container is not None]
         named = dict.fromkeys(hosts or (default_host(),))
@@ -82,7 +82,7 @@ class ContainerBackend:
         without = {
             name: bwrap_provider.why_not(spec, cache) or found.no_sources.get(name, "") for name, spec in bwraps.items()
         }
-        engines = engine_requirements.Beforehand(
+        engines = engine_requirements.PlannedRequirements(
             answering or (default_host(),),
             {host: told.userns for host, told in found.engines.items() if told.userns is not None},
         )
@@ -93,10 +93,12 @@ class ContainerBackend:
                 return ""
             return found.foresight.why_not(wanted(asked)) or without[asked.bwrap.name] or engines.why_not(asked)
 
-        return Foreseen(why_not=why_not, asked=found.asked, silent=silent)
+        return Availability(why_not=why_not, asked=found.asked, silent=silent)
 
     @staticmethod
-    def stock(specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[Asked] = ()) -> tuple[Stock, ...]:
+    def stock(
+        specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[PlanQuery] = ()
+    ) -> tuple[ArtifactStatus, ...]:
         """For plans: what they are made of, and what of it is there."""
         return stock(specs, cache, asked)
 
@@ -107,7 +109,7 @@ class ContainerBackend:
         for host in sorted(self._hosts):
             try:
                 engine = self._asked(host)
-            except MachineFault as problem:
+            except HarnessError as problem:
                 found.append(f"what is left at {host} is unknown: {problem.why} (codexsandbox sweep)")
                 continue
             found += _left(engine)
@@ -116,12 +118,12 @@ class ContainerBackend:
 
     @contextmanager
     def open(
-        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[Brought] = (),
-        say: Say = silent,
+        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[ProvidedProgram] = (),
+        say: Notify = silent,
     ) -> Iterator[ContainerEnvironment]:  # fmt: skip
         asked = spec.container
         if asked is None:
-            raise MachineFault("this environment is no container", where=spec.id)
+            raise HarnessError("this environment is no container", where=spec.id)
         cache = cache or cache_folder()
         with ExitStack() as stack:
             engine = self._engine(spec.engine_host or self._host, say)
@@ -134,9 +136,9 @@ class ContainerBackend:
             given = _image(engine, asked, cache)
             image = image_users.image_for(engine, given, asked.user, cache)
             supplies, places = _supplies(brought, cache)
-            supplier = Supplier(engine, cache, self._seen)
+            supplier = MountPlanner(engine, cache, self._seen)
             mounts = supplier.mounts(supplies, image)
-            container = _Container(engine, spec, asked, image, Layer(engine, asked, cache), given=given)
+            container = _Container(engine, spec, asked, image, BwrapLayer(engine, asked, cache), given=given)
             _open.add(container.word)
             stack.callback(_open.discard, container.word)
             network = networks.NONE
@@ -146,11 +148,11 @@ class ContainerBackend:
             stack.callback(container.remove)
             config = host_config.host_config(asked, mounts, network=network.mode)
             if engine.podman:
-                config = podman.in_its_words(config, asked)
+                config = podman.as_podman_config(config, asked)
             filters = partial(podman.with_files, folder=cache / "filters", near=lambda: supplier.near(image))
             yield stack.enter_context(container.started(config, places, network, filters=filters))
 
-    def _clear(self, engine: Engine, say: Say) -> None:
+    def _clear(self, engine: Engine, say: Notify) -> None:
         """Removes, once for each engine, what a run left that was killed together with its watcher."""
         if engine.host in self._cleared:
             return
@@ -159,14 +161,14 @@ class ContainerBackend:
             for what in clear_dead(engine):
                 say(f"removed what a killed run left behind: {what}")
 
-    def _engine(self, host: str, say: Say) -> Engine:
+    def _engine(self, host: str, say: Notify) -> Engine:
         """One that has answered before is waited for: somebody restarts it."""
         limit = time.monotonic() + (_BACK if (host or default_host()) in self._hosts else 0)
         waits = False
         while True:
             try:
                 engine = self._asked(host or default_host())
-            except MachineFault as problem:
+            except HarnessError as problem:
                 if time.monotonic() > limit:
                     raise
                 self._seen.forget(host or default_host())
@@ -182,21 +184,21 @@ class ContainerBackend:
         """With little patience for one that hung already: each environment in it would wait anew."""
         try:
             engine = Engine(host, contact=_AGAIN if host in self._silent else None)
-        except Hangs:
+        except NotResponding:
             self._silent.add(host)
             raise
         self._silent.discard(host)
         return engine
 
 
-def _without_engine(silent: Mapping[str, CodexSandboxError]) -> Foreseen:
+def _without_engine(silent: Mapping[str, CodexSandboxError]) -> Availability:
     """No image is looked for, and no registry asked: no engine would start a container."""
     fault = next(iter(silent.values()))
     asked = [
-        Asked(kind="engine", name="", where=host, answer="unknown", why=why.why or why.what)
+        PlanQuery(kind="engine", name="", where=host, answer="unknown", why=why.why or why.what)
         for host, why in silent.items()
     ]
-    return Foreseen(why_not=lambda spec: fault.why if spec.container else "", asked=tuple(asked), fault=fault)
+    return Availability(why_not=lambda spec: fault.why if spec.container else "", asked=tuple(asked), fault=fault)
 
 
 def _left(engine: Engine) -> list[str]:
@@ -212,23 +214,23 @@ def _left(engine: Engine) -> list[str]:
 def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
     """Made at home and sent to where it is needed; where home has no engine, made there."""
     if engine.host == default_host():
-        return Images(engine, cache).have(asked)
+        return Images(engine, cache).provide(asked)
     try:
         home = Engine()
-    except MachineFault:
-        return Images(engine, cache).have(asked)
+    except HarnessError:
+        return Images(engine, cache).provide(asked)
     try:
-        image = Images(home, cache).have(asked)
+        image = Images(home, cache).provide(asked)
         ship(image, home=home, there=engine, cache=cache)
         return image
     finally:
         home.close()
 
 
-def _supplies(brought: Sequence[Brought], cache: Path) -> tuple[tuple[Supply, ...], dict[str, str]]:
+def _supplies(brought: Sequence[ProvidedProgram], cache: Path) -> tuple[tuple[Mount, ...], dict[str, str]]:
     hand = portable_python.portable(cache)
     found = {
-        portable_python.INSIDE: Supply(
+        portable_python.INSIDE: Mount(
             folder=str(hand), inside=portable_python.INSIDE, digest=hand.name, sample="complete"
         )
     }
@@ -246,7 +248,7 @@ class _Container:
     """From its creation to its removal."""
 
     def __init__(
-        self, engine: Engine, spec: EnvironmentSpec, asked: ContainerSpec, image: str, bwrap: Layer, *, given: str
+        self, engine: Engine, spec: EnvironmentSpec, asked: ContainerSpec, image: str, bwrap: BwrapLayer, *, given: str
     ) -> None:
         self._given = given  # before it was made to fit the user
         self._engine, self._spec, self._asked, self._image, self._bwrap = engine, spec, asked, image, bwrap
@@ -282,7 +284,7 @@ class _Container:
         finally:
             attached.close()
 
-    def _way_in(self, image: str, config: Mapping[str, Any]) -> Entrance:
+    def _way_in(self, image: str, config: Mapping[str, Any]) -> ReproShell:
         return docker_command.entrance(
             image, config, user=str(host_config.identity(self._asked)["User"]), hostname=_HOSTNAME,
             archive=self._bwrap.archive(), host="" if self._engine.host == _UNSAID else self._engine.host,
@@ -297,7 +299,7 @@ class _Container:
     def _serving(
         self, attached: Attached, places: dict[str, str], network: networks.Network
     ) -> Iterator[ContainerEnvironment]:
-        client = HandClient(
+        client = AgentClient(
             attached.writing, attached.reading, name=self._spec.id, explain=lambda: self._explained(attached),
             silence=self._paused,
         )  # fmt: skip

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import INSIDE, have
+from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import INSIDE, provide
 from pytest_codexsandbox.environments.bubblewrap.install_layer import packed, wrong
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.errors import MachineFault, NotAsAsked, NotHad
+from pytest_codexsandbox.errors import ConfigMismatch, HarnessError, Unavailable
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.container import ContainerSpec
 
@@ -17,12 +17,12 @@ _LARGEST: Final = 64 << 20
 _NAME: Final = "codexsandbox/with-bwrap"
 
 
-class Layer:
+class BwrapLayer:
     """Of one container, from its creation to what its hand says of itself."""
 
     def __init__(self, engine: Engine, asked: ContainerSpec, cache: Path) -> None:
         self._engine, self._spec = engine, asked.bwrap
-        self._found = have(asked.bwrap, cache) if asked.bwrap.ours else None
+        self._found = provide(asked.bwrap, cache) if asked.bwrap.ours else None
         self._archive = packed(self._found, asked.bwrap) if self._found else b""
         self._read_only = asked.profile.read_only
 
@@ -54,7 +54,7 @@ class Layer:
         differs = wrong(self._spec, self._found, there)
         if differs:
             what = f"bubblewrap {self._spec.name} was asked for, and is not there"
-            raise NotAsAsked(what, where=INSIDE, why=differs)
+            raise ConfigMismatch(what, where=INSIDE, why=differs)
         asked = {
             "name": self._spec.name, "source": self._spec.source, "free": self._spec.free,
             "sha256": there.get("sha256", ""), "version": there.get("version", ""),
@@ -65,7 +65,7 @@ class Layer:
     def _put(self, container: str) -> None:
         with self._engine.asked(f"take the bubblewrap for {INSIDE}"):
             if not self._engine.api.put_archive(container, "/", self._archive):
-                raise MachineFault(f"the container engine did not take the bubblewrap for {INSIDE}")
+                raise HarnessError(f"the container engine did not take the bubblewrap for {INSIDE}")
 
     def _baked(self, image: str) -> str:
         """Named by what is in it, so that it is made once."""
@@ -82,5 +82,5 @@ class Layer:
     def _digest(self, container: str, path: str) -> str:
         try:
             return hashlib.sha256(self._engine.read_file(container, path, limit=_LARGEST)).hexdigest()
-        except NotHad:
+        except Unavailable:
             return "unreadable"

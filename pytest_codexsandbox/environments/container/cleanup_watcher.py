@@ -32,7 +32,7 @@ if not sys.stdin.buffer.readline():
 """
 
 
-class Watchers:
+class CleanupWatchers:
     """One for each engine, as long as somebody has an environment in it."""
 
     def __init__(self) -> None:

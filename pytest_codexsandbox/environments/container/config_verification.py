@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.container import seccomp_filters
-from pytest_codexsandbox.errors import NotAsAsked
+from pytest_codexsandbox.errors import ConfigMismatch
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 
@@ -79,15 +79,15 @@ def differences(wanted: Mapping[str, str], facts: Mapping[str, Any]) -> tuple[st
     return tuple(
         f"{name}: asked for {pattern or 'nothing'}, found {found.get(name, 'nobody knows what') or 'nothing'}"
         for name, pattern in wanted.items()
-        if not fits(pattern, found.get(name))
+        if not matches(pattern, found.get(name))
     )
 
 
-def fits(pattern: str, found: str | None) -> bool:
+def matches(pattern: str, found: str | None) -> bool:
     if found is None:
         return False
     if pattern.startswith("!"):
-        return not fits(pattern[1:], found)
+        return not matches(pattern[1:], found)
     return any(fnmatchcase(found, part.strip()) for part in pattern.split(" | "))
 
 
@@ -99,7 +99,7 @@ def check(spec: EnvironmentSpec, facts: Mapping[str, Any], *, nested: Callable[[
         return
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-        raise NotAsAsked(
+        raise ConfigMismatch(
             f"the profile {spec.profile or 'of this container'} did not take effect",
             why="; ".join(wrong[:_SHOWN]) + more,  # without its name: the same for all its cells
             next_step="nothing is measured under a name that is not true: see what this engine and its kernel can do",
@@ -111,7 +111,7 @@ def _check_image(spec: EnvironmentSpec, facts: Mapping[str, Any]) -> None:
     image = spec.container.image if spec.container is not None else None
     wrong = differences(image.expect, facts) if image is not None else ()
     if image is not None and wrong:
-        raise NotAsAsked(
+        raise ConfigMismatch(
             f"this image is not {image.name}", where=spec.id, why="; ".join(wrong),
             next_step=f"remove what the engine has as {image.pull or image.name}, then: "
             f"codexsandbox images build --update {image.name}",

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from pytest_codexsandbox.environments.container.host_config import WORLDS
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, Entrance
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, ReproShell
 
 Words = list[str]
 FILTER: Final = "seccomp.json"
@@ -23,11 +23,11 @@ _BY_ITSELF: Final[Mapping[str, object]] = {
 def entrance(
     image: str, told: Mapping[str, Any], *, user: str, hostname: str, archive: str = "", host: str = "",
     made_by: str = "",
-) -> Entrance:  # fmt: skip
+) -> ReproShell:  # fmt: skip
     """`told`: what the API was told of the host's side (recipe.host_config)."""
     filter = _filter(told["SecurityOpt"])
     words = ["--user", user, "--hostname", hostname, "--workdir", "/", "--env", "LC_ALL=C.UTF-8", *words_of(told)]
-    return Entrance(
+    return ReproShell(
         image=image, words=tuple(words), home=WORLDS, files={FILTER: filter} if filter else {}, archive=archive,
         host=host, made_by=made_by, neighbour="" if told["NetworkMode"] == "none" else NEIGHBOUR,
     )  # fmt: skip
@@ -46,8 +46,8 @@ def words_of(told: Mapping[str, Any]) -> Words:
     return words
 
 
-def _no_word(name: str, value: object) -> MachineFault:
-    return MachineFault("the docker command has no word for this", where=f"{name}: {value}")
+def _no_word(name: str, value: object) -> HarnessError:
+    return HarnessError("the docker command has no word for this", where=f"{name}: {value}")
 
 
 def _each(option: str) -> Callable[[Iterable[str]], Words]:

@@ -23,7 +23,7 @@ from docker.utils import kwargs_from_env
 
 from pytest_codexsandbox.environments.container import labels, ssh_tunnel
 from pytest_codexsandbox.environments.container.podman import is_podman
-from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, NotResponding, Unavailable
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.system import environ
 
@@ -112,7 +112,7 @@ class Engine:
         try:
             with self.asked(f"look at the image {reference}"):
                 return str(self.api.inspect_image(reference)["Id"])
-        except NotHad:
+        except Unavailable:
             return ""
 
     def create(self, image: str, command: tuple[str, ...], host_config: HostConfig, **words: Any) -> str:
@@ -162,7 +162,7 @@ class Engine:
             with self.asked("look at the container"):
                 found: Mapping[str, Any] = self.api.inspect_container(container)["State"]
                 return found
-        except NotHad:
+        except Unavailable:
             return {}
 
     def remove(self, container: str) -> None:
@@ -181,21 +181,21 @@ class Engine:
         try:
             with self.asked("remove the container"):
                 self.api.remove_container(container, force=True, v=True)
-        except NotHad:
+        except Unavailable:
             pass
-        except MachineFault as problem:
+        except HarnessError as problem:
             if "already in progress" not in problem.why:
                 raise
         limit = time.monotonic() + _GOING
         while self.state(container):  # the engine may still be at it by itself
             if time.monotonic() > limit:
-                raise MachineFault(
+                raise HarnessError(
                     f"the container engine did not remove a container within {_GOING:.0f} s", where=container[:12]
                 )
             time.sleep(0.01)
 
     def read_file(self, container: str, path: str, *, limit: int) -> bytes:
-        """Of a container that need not run. NotHad when there is no such file."""
+        """Of a container that need not run. Unavailable when there is no such file."""
         with self.asked(f"read {path}"):
             pieces, _ = self.api.get_archive(container, path)
             packed = b"".join(pieces)
@@ -203,7 +203,7 @@ class Engine:
             first = archive.next()
             file = archive.extractfile(first) if first is not None and first.isfile() else None
             if file is None:
-                raise NotHad(f"{path} is no file", where=container[:12])
+                raise Unavailable(f"{path} is no file", where=container[:12])
             return file.read(limit)
 
     def file_status(self, container: str, path: str) -> tuple[int, int]:
@@ -235,7 +235,7 @@ class Engine:
         try:
             with self.asked("remove the network"):
                 self.api.remove_network(network)
-        except NotHad:
+        except Unavailable:
             pass
 
     def is_paused(self, container: str) -> bool:
@@ -300,15 +300,15 @@ def _in_words(what: str, where: str) -> Iterator[None]:
     try:
         yield
     except docker.errors.NotFound as problem:
-        raise NotHad(what, where=where, why=said(problem)) from problem
+        raise Unavailable(what, where=where, why=said(problem)) from problem
     except docker.errors.APIError as problem:
-        raise MachineFault(what, where=where, why=said(problem)) from problem
+        raise HarnessError(what, where=where, why=said(problem)) from problem
     except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError, TimeoutError) as problem:
-        raise Hangs(what, where=where, why=f"it hangs: {problem}", next_step="restart the engine") from problem
+        raise NotResponding(what, where=where, why=f"it hangs: {problem}", next_step="restart the engine") from problem
     except PermissionError as problem:
-        raise MachineFault(what, where=where, why=said(problem), next_step=_MAY_NOT) from problem
+        raise HarnessError(what, where=where, why=said(problem), next_step=_MAY_NOT) from problem
     except _BROKEN as problem:
-        raise MachineFault(what, where=where, why=said(problem), next_step=_START_IT) from problem
+        raise HarnessError(what, where=where, why=said(problem), next_step=_START_IT) from problem
 
 
 def said(problem: Exception) -> str:

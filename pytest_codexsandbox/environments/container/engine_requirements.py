@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.container import ContainerSpec
 
 _LACKS: Final = "this engine has no user namespace for its containers"
@@ -13,10 +13,10 @@ _NEXT: Final = "another engine: dockerd --userns-remap=default"
 
 def refuse(engine: Engine, asked: ContainerSpec) -> None:
     if _lacks(engine, asked):
-        raise NotHad(_LACKS, where=engine.host, next_step=_NEXT)
+        raise Unavailable(_LACKS, where=engine.host, next_step=_NEXT)
 
 
-class Beforehand:
+class PlannedRequirements:
     """Of the engines that containers are spread over; one that did not answer may have it when it does."""
 
     def __init__(self, hosts: Sequence[str], userns: Mapping[str, bool]) -> None:

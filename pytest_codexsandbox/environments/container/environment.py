@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_codexsandbox.environments.agent_client import HandClient
-from pytest_codexsandbox.environments.agent_environment import HandEnvironment
+from pytest_codexsandbox.environments.agent_client import AgentClient
+from pytest_codexsandbox.environments.agent_environment import AgentEnvironment
 from pytest_codexsandbox.environments.container import host_config, portable_python
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
-from pytest_codexsandbox.errors import Lost, MachineFault, NotHad
+from pytest_codexsandbox.errors import EnvironmentLost, HarnessError, Unavailable
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.repro_shell import Entrance
+from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.repro_shell import ReproShell
 from pytest_codexsandbox.model.world import World
 
 _LOOKUP: Final = "import socket, sys; print(socket.getaddrinfo(sys.argv[1], None, socket.AF_INET)[0][4][0])"
@@ -18,7 +18,7 @@ _TRIES: Final = 3
 _LONGEST: Final = 30.0  # for one of them
 
 
-class ContainerEnvironment(HandEnvironment):
+class ContainerEnvironment(AgentEnvironment):
     """Programs of this machine are found where they were brought to.
 
     `neighbour`: the address of another container of ours in its network, "" where there is none. A control has found
@@ -29,8 +29,8 @@ class ContainerEnvironment(HandEnvironment):
     turn_timeout = 0.0  # its /tmp is its own
 
     def __init__(
-        self, spec: EnvironmentSpec, client: HandClient, facts: Mapping[str, Any], places: Mapping[str, str],
-        entrance: Entrance | None = None, neighbour: str = "",
+        self, spec: EnvironmentSpec, client: AgentClient, facts: Mapping[str, Any], places: Mapping[str, str],
+        entrance: ReproShell | None = None, neighbour: str = "",
     ) -> None:  # fmt: skip
         super().__init__(spec, client, facts, folder=host_config.WORLDS)
         self._places, self._entrance, self._neighbour = dict(places), entrance, neighbour
@@ -42,16 +42,16 @@ class ContainerEnvironment(HandEnvironment):
         return portable_python.PYTHON, portable_python.GUEST
 
     @property
-    def entrance(self) -> Entrance | None:
+    def entrance(self) -> ReproShell | None:
         return self._entrance
 
     def bring(self, binary: str) -> str:
         try:
             place = self._places[binary]
         except KeyError:
-            raise NotHad("this program was not brought along", where=f"{binary} in {self._spec.id}") from None
+            raise Unavailable("this program was not brought along", where=f"{binary} in {self._spec.id}") from None
         if not place:
-            raise MachineFault(
+            raise HarnessError(
                 "this Codex is not the one that the run began with", where=binary,
                 why="it was built or installed anew meanwhile", next_step="run again",
             )  # fmt: skip
@@ -67,7 +67,7 @@ class ContainerEnvironment(HandEnvironment):
         super().clear(world)
         self._worlds.discard(world.id)
         if self._was_met and not self._worlds and not self._met():
-            raise Lost(
+            raise EnvironmentLost(
                 "the environment has lost its neighbour", where=self._spec.id,
                 why=f"{NEIGHBOUR} was {self._neighbour}, and is not found there any more: its container has ended, or "
                 "the network was changed",
@@ -81,5 +81,5 @@ class ContainerEnvironment(HandEnvironment):
         return Command(argv=words, cwd="/", env={}, timeout=_LONGEST, why="looking for the neighbour")
 
 
-def _address(ended: Finished) -> str:
+def _address(ended: CommandResult) -> str:
     return ended.stdout.decode("latin-1").strip() if ended.ended == "exit" and not ended.exit else ""

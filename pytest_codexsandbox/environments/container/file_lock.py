@@ -7,20 +7,20 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 
 _PATIENCE: Final = 300.0
 
 
 @contextmanager
-def alone(path: Path, what: str, *, patience: float = _PATIENCE) -> Iterator[None]:
+def exclusive(path: Path, what: str, *, patience: float = _PATIENCE) -> Iterator[None]:
     """`what`: what is made. The kernel gives a lock back when its process dies."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = FileLock(path)
     try:
         lock.acquire(timeout=patience)
     except Timeout:
-        raise MachineFault(
+        raise HarnessError(
             f"waited {patience:.0f} s for another process that makes {what}", where=str(path),
             why="it works still, or hangs", next_step="end it, then run again",
         ) from None  # fmt: skip

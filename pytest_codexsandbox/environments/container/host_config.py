@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from pytest_codexsandbox.environments.container import seccomp_filters
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 
 WORLDS: Final = "/srv/codexsandbox"  # absent from every image: only there does an engine honour the mode of a tmpfs
@@ -54,9 +54,9 @@ def _check(mounts: list[dict[str, Any]], network: str) -> None:
         kind, source, target = mount["Type"], str(mount.get("Source", "")), str(mount["Target"])
         ours = _VOLUME.fullmatch(source) if kind == "volume" else kind == "bind" and _is_folder_of_ours(source)
         if not ours or mount.get("ReadOnly") is not True or not _TARGET.fullmatch(target):
-            raise MachineFault("this is not mounted into a container", where=f"{source} at {target}")
+            raise HarnessError("this is not mounted into a container", where=f"{source} at {target}")
     if network != "none" and not _NETWORK.fullmatch(network):
-        raise MachineFault("a container does not join this network", where=network)
+        raise HarnessError("a container does not join this network", where=network)
 
 
 def _is_folder_of_ours(source: str) -> bool:

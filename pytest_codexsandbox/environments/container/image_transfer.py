@@ -7,7 +7,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 
 _PATIENCE: Final = 900.0
 _PIECE: Final = 4 << 20
@@ -24,7 +24,7 @@ def ship(image: str, *, home: Engine, there: Engine, cache: Path) -> None:
             if not there.image_id(image):
                 _send(image, home, there)
     except Timeout as problem:
-        raise MachineFault(
+        raise HarnessError(
             f"waited {_PATIENCE:.0f} s for another process that sends this image", where=f"{image} to {there.host}"
         ) from problem
 
@@ -35,6 +35,6 @@ def _send(image: str, home: Engine, there: Engine) -> None:
     with there.asked(f"take the image {image}"):
         for said in there.api.load_image(pieces):
             if "error" in said:
-                raise MachineFault("the container engine did not take the image", where=there.host, why=said["error"])
+                raise HarnessError("the container engine did not take the image", where=there.host, why=said["error"])
     if not there.image_id(image):
-        raise MachineFault("the image was sent, and has another name there", where=f"{image} at {there.host}")
+        raise HarnessError("the image was sent, and has another name there", where=f"{image} at {there.host}")

@@ -8,8 +8,8 @@ from typing import Final
 
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.file_lock import alone
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.environments.container.file_lock import exclusive
+from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.container import UserSpec
 
 _USERS: Final = "/etc/passwd"
@@ -27,7 +27,7 @@ def image_for(engine: Engine, image: str, user: UserSpec, cache: Path) -> str:
     as_it_is = cache / "users" / tag  # images are named by what is in them: what was seen once stays so
     if as_it_is.exists():
         return image
-    with alone(as_it_is.with_name(f"{tag}.lock"), "an image for this user"):
+    with exclusive(as_it_is.with_name(f"{tag}.lock"), "an image for this user"):
         return engine.image_id(f"{_NAME}:{tag}") or _made(engine, image, user, as_it_is)
 
 
@@ -72,14 +72,14 @@ def _id(line: str) -> str:
 def _read(engine: Engine, container: str, path: str) -> bytes:
     try:
         return engine.read_file(container, path, limit=_MOST)
-    except NotHad:
+    except Unavailable:
         return b""
 
 
 def _kept(engine: Engine, helper: str, files: Files, tag: str) -> str:
     with engine.asked("take the password file"):
         if not engine.api.put_archive(helper, "/", _packed(files)):
-            raise MachineFault("the container engine did not take the password file")
+            raise HarnessError("the container engine did not take the password file")
     with engine.asked("keep an image with another password file"):
         engine.api.commit(helper, repository=_NAME, tag=tag, changes=labels.derived())
     return engine.image_id(f"{_NAME}:{tag}")

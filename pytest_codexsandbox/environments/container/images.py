@@ -14,11 +14,11 @@ from pytest_codexsandbox.environments.container.provision import bootstrap, imag
 from pytest_codexsandbox.environments.container.provision.build import build, give
 from pytest_codexsandbox.environments.container.provision.build_errors import short
 from pytest_codexsandbox.environments.container.provision.build_turns import turn
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, Failure, LockFile, Made, now
-from pytest_codexsandbox.environments.container.provision.progress import Silent, Watch
+from pytest_codexsandbox.environments.container.provision.progress import NoBuildProgress, Watch
 from pytest_codexsandbox.environments.container.provision.pull import pin, pull
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 
 PROVIDERS: Final = ("pull", "bootstrap")
@@ -33,29 +33,31 @@ class Images:
         self, engine: Engine, cache: Path, *, watch: Watch | None = None, providers: tuple[str, ...] = PROVIDERS,
         update: bool = False,
     ) -> None:  # fmt: skip
-        self._engine, self._cache, self._watch = engine, cache.absolute(), watch or Silent()
+        self._engine, self._cache, self._watch = engine, cache.absolute(), watch or NoBuildProgress()
         self._providers, self._update = providers, update
         self.lock = LockFile(cache)
 
     def close(self) -> None:
         self._engine.close()
 
-    def have(self, spec: ContainerSpec) -> str:
+    def provide(self, spec: ContainerSpec) -> str:
         """The id of the image in which this is to run."""
         return self.make(image_request.wanted(spec))
 
-    def make(self, want: Wanted) -> str:
+    def make(self, want: ImageRequest) -> str:
         if want.image.reference:
             return self._users_own(want.image)
-        found = "" if self._update else self.had(want)
+        found = "" if self._update else self.cached(want)
         if found:
             return found
         if want.bubblewrap and not want.image.bubblewrap:
-            raise NotHad(f"{want.image.name} has no bubblewrap of its own", next_step="bwraps = none, or a version")
+            raise Unavailable(
+                f"{want.image.name} has no bubblewrap of its own", next_step="bwraps = none, or a version"
+            )
         asked = time.time()
         base_digest = image_request.base_digest(want.image)
         with turn(self._cache, base_digest, want.what, self._watch):
-            found = "" if self._update else self.had(want)
+            found = "" if self._update else self.cached(want)
             if found:
                 return found
             failed = self.lock.read().failures.get(base_digest)
@@ -63,27 +65,27 @@ class Images:
                 raise _again(failed)
             try:
                 return self._made(want, base_digest)
-            except NotHad as problem:
+            except Unavailable as problem:
                 self._remember(want.image, base_digest, problem)
                 raise
 
-    def had(self, want: Wanted) -> str:
+    def cached(self, want: ImageRequest) -> str:
         """Its id where it stands ready; "" where it does not. Costs one question."""
         image = self._locked(want)
         if not image and (image := self._named(want)):
             self._keep(want, image, base="", seconds=0.0)
         return image
 
-    def seen(self, want: Wanted) -> str:
+    def seen(self, want: ImageRequest) -> str:
         """The same for whoever only looks: nothing is written."""
         return self._locked(want) or self._named(want)
 
-    def _locked(self, want: Wanted) -> str:
+    def _locked(self, want: ImageRequest) -> str:
         locked = self.lock.read().images.get(image_request.digest(want), {})
         return next((image for image in dict.fromkeys(made.image for made in locked.values())
                      if self._engine.image_id(image)), "")  # fmt: skip
 
-    def _named(self, want: Wanted) -> str:
+    def _named(self, want: ImageRequest) -> str:
         # The cache was cleared, or the engine is new to it: what has our name and says that it was made so is it. The
         # label alone is no proof: what is derived from an image inherits it.
         image = self._engine.image_id(want.tag)
@@ -94,7 +96,7 @@ class Images:
             found = self._engine.api.inspect_image(image)
         return (found.get("Config") or {}).get("Labels") or {}
 
-    def stands(self, want: Wanted) -> Standing:
+    def stands(self, want: ImageRequest) -> Standing:
         """How much of it is on the engine; nothing is made, and nobody else is asked."""
         image = want.image
         if image.reference:
@@ -120,7 +122,7 @@ class Images:
         found = self._had_or_pulled(image)
         first = _first.setdefault((self._engine.host, image.reference), found)
         if found != first:
-            raise MachineFault(
+            raise HarnessError(
                 "this image is not the one that the run began with", where=image.reference,
                 why=f"it was {first[:19]}, and is {found[:19]} now: it was built or pulled anew meanwhile",
                 next_step="run again",
@@ -132,7 +134,7 @@ class Images:
         if found:
             return found
         if not image.pull:
-            raise NotHad(
+            raise Unavailable(
                 f"there is no image {image.reference}", where=self._engine.host,
                 next_step=f"docker pull {image.reference}",
             )  # fmt: skip
@@ -140,7 +142,7 @@ class Images:
             pull(self._engine, image.pull, what=image.name, watch=self._watch)
         return self._engine.image_id(image.reference)
 
-    def _made(self, want: Wanted, base_digest: str) -> str:
+    def _made(self, want: ImageRequest, base_digest: str) -> str:
         begun = time.monotonic()
         base = self._base(want, base_digest)
         image = build(self._engine, want, base.tag, watch=self._watch, afresh=self._update)
@@ -149,7 +151,7 @@ class Images:
         self._watch.end(want.what, f"{base.provider}, packages added, {made.size / 1e6:,.0f} MB in {seconds:.0f} s")
         return image
 
-    def _remember(self, image: ImageSpec, base_digest: str, problem: NotHad) -> None:
+    def _remember(self, image: ImageSpec, base_digest: str, problem: Unavailable) -> None:
         """For whoever waits, and for plans; not when somebody asked for less than what there is."""
         could = {name for name, word in zip(PROVIDERS, (image.pull, image.suite), strict=True) if word}
         if could <= set(self._providers):
@@ -160,7 +162,7 @@ class Images:
             )  # fmt: skip
             self.lock.keep_failure(base_digest, one)
 
-    def _keep(self, want: Wanted, image: str, *, base: str, seconds: float) -> Made:
+    def _keep(self, want: ImageRequest, image: str, *, base: str, seconds: float) -> Made:
         made = Made(
             name=want.image.name, variant=want.variant, image=image, base=base, tag=want.tag, size=self.size(image),
             made=now(), seconds=round(seconds, 1),
@@ -170,7 +172,7 @@ class Images:
         )
         return made
 
-    def _base(self, want: Wanted, digest: str) -> Base:
+    def _base(self, want: ImageRequest, digest: str) -> Base:
         locked = self.lock.read().bases.get(digest, {})
         if not self._update:
             for base in locked.values():
@@ -185,7 +187,7 @@ class Images:
         self.lock.keep_base(digest, self._engine_name(), base)
         return base
 
-    def _provided(self, want: Wanted, locked: tuple[Base, ...]) -> tuple[str, str, str]:
+    def _provided(self, want: ImageRequest, locked: tuple[Base, ...]) -> tuple[str, str, str]:
         """Who gave it, its pin, and our tag for it. What another engine has is had by its pin."""
         image, reasons = want.image, []
         pinned = "" if self._update else next((one.pin for one in locked if one.provider == "pulled"), "")
@@ -193,16 +195,16 @@ class Images:
         if "pull" in self._providers and image.pull and not bootstrapped:
             try:
                 return self._pulled(want, pinned or image.pull)
-            except NotHad as problem:
+            except Unavailable as problem:
                 reasons.append(problem)
         if "bootstrap" in self._providers and image.suite:
             try:
                 return self._bootstrapped(want)
-            except NotHad as problem:
+            except Unavailable as problem:
                 reasons.append(problem)
         raise _neither(image, reasons)
 
-    def _pulled(self, want: Wanted, reference: str) -> tuple[str, str, str]:
+    def _pulled(self, want: ImageRequest, reference: str) -> tuple[str, str, str]:
         there = "" if self._update else self._engine.image_id(reference)
         if there:
             provider, pinned = "there already", pin(self._engine, reference)
@@ -215,7 +217,7 @@ class Images:
             self._engine.api.tag(pinned if there == "" else reference, repository, name)
         return provider, pinned, tag
 
-    def _bootstrapped(self, want: Wanted) -> tuple[str, str, str]:
+    def _bootstrapped(self, want: ImageRequest) -> tuple[str, str, str]:
         self._watch.stage(want.what, "bootstrapping from its archive")
         archive, digest = bootstrap.have(want.image, self._cache, arch=self.arch(), again=self._update)
         tag = image_request.base_tag(want.image, digest)
@@ -230,28 +232,28 @@ class Images:
         return named if self._engine.podman else str(about.get("ID") or self._engine.host)
 
 
-class Neither(NotHad):
+class NoImageProvider(Unavailable):
     """No provider could give it."""
 
-    reasons: tuple[NotHad, ...] = ()
+    reasons: tuple[Unavailable, ...] = ()
 
 
-def _neither(image: ImageSpec, reasons: list[NotHad]) -> NotHad:
+def _neither(image: ImageSpec, reasons: list[Unavailable]) -> Unavailable:
     if len(reasons) == 1:
         return reasons[0]
     if not reasons:
-        return NotHad(f"{image.name} cannot be had", why="neither a registry nor an archive of it may be asked")
+        return Unavailable(f"{image.name} cannot be had", why="neither a registry nor an archive of it may be asked")
     why = "; ".join(f"{one.what}: {one.why}" for one in reasons)
-    problem = Neither(
+    problem = NoImageProvider(
         f"{image.name} cannot be had here", why=why, next_step=reasons[-1].next_step or reasons[0].next_step
     )  # fmt: skip
     problem.reasons = tuple(reasons)
     return problem
 
 
-def _reasons(problem: NotHad) -> tuple[NotHad, ...]:
-    return problem.reasons if isinstance(problem, Neither) else (problem,)
+def _reasons(problem: Unavailable) -> tuple[Unavailable, ...]:
+    return problem.reasons if isinstance(problem, NoImageProvider) else (problem,)
 
 
 def _again(failed: Failure) -> CodexSandboxError:
-    return NotHad(failed.what, why=failed.why, next_step=failed.next_step)
+    return Unavailable(failed.what, why=failed.why, next_step=failed.next_step)

@@ -17,15 +17,15 @@ import msgspec
 
 from pytest_codexsandbox.environments.container import codex_files, labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.file_lock import alone
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
+from pytest_codexsandbox.environments.container.file_lock import exclusive
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
 
 SUBJECTS: Final = "/opt/codexsandbox/codex"
 _NEAR: Final = "/opt/codexsandbox/near"
 _COMPLETE: Final = ".codexsandbox-complete"
 
 
-class Supply(msgspec.Struct, frozen=True, kw_only=True):
+class Mount(msgspec.Struct, frozen=True, kw_only=True):
     """A folder of this machine that is seen at `inside`."""
 
     folder: str
@@ -38,33 +38,33 @@ Sample = tuple[int, int, int]
 """Which file it is, and how large. Its time says when it was last used."""
 
 
-def of_subject(binary: str, digest: str, cache: Path) -> tuple[Supply, str]:
+def of_subject(binary: str, digest: str, cache: Path) -> tuple[Mount, str]:
     """The folder that a Codex needs with its neighbours, and where its program is found inside."""
     folder, program = codex_files.place_of(binary, digest, cache)
     whole = codex_files.contents(binary, digest)
     inside = f"{SUBJECTS}/{whole[:16]}"
-    return Supply(folder=str(folder), inside=inside, digest=whole, sample=program), f"{inside}/{program}"
+    return Mount(folder=str(folder), inside=inside, digest=whole, sample=program), f"{inside}/{program}"
 
 
-class Seen:
+class VisibilityCache:
     """What was proved of engines by this process, and need not be proved for each environment: of which folders they
     read the very files, as long as those are the same, and which volumes are filled, as long as those are there. An
     engine that has been gone proves all of it again."""
 
     def __init__(self) -> None:
-        self._near: dict[str, dict[Supply, tuple[Sample, bool]]] = {}
+        self._near: dict[str, dict[Mount, tuple[Sample, bool]]] = {}
         self._filled: dict[tuple[str, str], str] = {}
 
     def forget(self, host: str) -> None:
         self._near.pop(host, None)
         self._filled = {key: made for key, made in self._filled.items() if key[0] != host}
 
-    def near(self, host: str, supply: Supply) -> bool | None:
+    def near(self, host: str, supply: Mount) -> bool | None:
         """None: nothing is known, or it is not the same folder any more."""
         sample, near = self._near.get(host, {}).get(supply, (None, False))
         return near if sample is not None and sample == _sample(supply) else None
 
-    def keep_near(self, host: str, supply: Supply, near: bool) -> None:
+    def keep_near(self, host: str, supply: Mount, near: bool) -> None:
         self._near.setdefault(host, {})[supply] = (_sample(supply), near)
 
     def filled(self, host: str, volume: str, made: str) -> bool:
@@ -75,13 +75,13 @@ class Seen:
         self._filled[host, volume] = made
 
 
-class Supplier:
+class MountPlanner:
     """For one engine."""
 
-    def __init__(self, engine: Engine, cache: Path, seen: Seen | None = None) -> None:
-        self._engine, self._cache, self._known = engine, cache, seen or Seen()
+    def __init__(self, engine: Engine, cache: Path, seen: VisibilityCache | None = None) -> None:
+        self._engine, self._cache, self._known = engine, cache, seen or VisibilityCache()
 
-    def mounts(self, supplies: tuple[Supply, ...], image: str) -> list[dict[str, Any]]:
+    def mounts(self, supplies: tuple[Mount, ...], image: str) -> list[dict[str, Any]]:
         host = self._engine.host
         told = {supply: self._known.near(host, supply) for supply in supplies}
         if None in told.values():
@@ -96,11 +96,11 @@ class Supplier:
         with self._word() as (word, mount):
             return self._seen([], image, mount, word) is not None
 
-    def _sent(self, supply: Supply, image: str) -> dict[str, Any]:
+    def _sent(self, supply: Mount, image: str) -> dict[str, Any]:
         return {"Type": "volume", "Source": self._volume(supply, image), "Target": supply.inside, "ReadOnly": True}
 
     # ---- does the engine see our files?
-    def _near(self, supplies: tuple[Supply, ...], image: str) -> set[Supply]:
+    def _near(self, supplies: tuple[Mount, ...], image: str) -> set[Mount]:
         """Those whose folder it sees as we do. That it sees our cache is proved by a word that we write and read back
         through it. Of what lies elsewhere that proves nothing: there it may see another file of the same name."""
         kept = [supply for supply in supplies if Path(supply.folder).is_relative_to(self._cache)]
@@ -125,7 +125,7 @@ class Supplier:
             (folder / "word").unlink(missing_ok=True)
             folder.rmdir()
 
-    def _seen(self, supplies: list[Supply], image: str, mount: dict[str, Any], word: str) -> set[Supply] | None:
+    def _seen(self, supplies: list[Mount], image: str, mount: dict[str, Any], word: str) -> set[Mount] | None:
         """None where it does not read our word, or knows no such folder."""
         try:
             with self._engine.helper(image, [mount, *map(_bind, supplies)]) as helper:
@@ -135,14 +135,14 @@ class Supplier:
         except CodexSandboxError:
             return None  # it is elsewhere
 
-    def _is_the_same(self, helper: str, supply: Supply) -> bool:
+    def _is_the_same(self, helper: str, supply: Mount) -> bool:
         ours = (Path(supply.folder) / supply.sample).lstat()
         return self._engine.file_status(helper, f"{supply.inside}/{supply.sample}") == (
             ours.st_size, ours.st_mtime_ns // 10**9,
         )  # fmt: skip
 
     # ---- volumes
-    def _volume(self, supply: Supply, image: str) -> str:
+    def _volume(self, supply: Mount, image: str) -> str:
         name = f"codexsandbox-{hashlib.sha256(f'{supply.inside} {supply.digest}'.encode()).hexdigest()[:24]}"
         mount = {"Type": "volume", "Source": name, "Target": "/opt/codexsandbox/volume"}
         with self._engine.asked(f"make the volume {name}"):
@@ -153,7 +153,7 @@ class Supplier:
             if not self._is_complete(helper):
                 # Whoever fills it a second time takes files away, for a moment, from those who run in it already.
                 here = hashlib.sha256(f"{self._engine.host} {name}".encode()).hexdigest()[:16]
-                with alone(self._cache / "locks" / f"volume-{here}.lock", "a volume of our files"):
+                with exclusive(self._cache / "locks" / f"volume-{here}.lock", "a volume of our files"):
                     if not self._is_complete(helper):
                         self._fill(helper, Path(supply.folder))
         self._known.keep_filled(self._engine.host, name, made)
@@ -162,7 +162,7 @@ class Supplier:
     def _is_complete(self, helper: str) -> bool:
         try:
             return self._engine.read_file(helper, f"/opt/codexsandbox/volume/{_COMPLETE}", limit=4096) == b"complete"
-        except NotHad:
+        except Unavailable:
             return False
 
     def _fill(self, helper: str, folder: Path) -> None:
@@ -170,15 +170,15 @@ class Supplier:
         for pack in (lambda archive: archive.add(folder, arcname="."), _mark):
             with self._engine.asked("take our files"):
                 if not self._engine.api.put_archive(helper, "/opt/codexsandbox/volume", _packed(pack)):
-                    raise MachineFault("the container engine did not take our files", where=str(folder))
+                    raise HarnessError("the container engine did not take our files", where=str(folder))
 
 
-def _sample(supply: Supply) -> Sample:
+def _sample(supply: Mount) -> Sample:
     there = (Path(supply.folder) / supply.sample).lstat()
     return there.st_dev, there.st_ino, there.st_size
 
 
-def _bind(supply: Supply) -> dict[str, Any]:
+def _bind(supply: Mount) -> dict[str, Any]:
     return {"Type": "bind", "Source": supply.folder, "Target": supply.inside, "ReadOnly": True}
 
 

@@ -16,7 +16,7 @@ import msgspec
 from pytest_codexsandbox.environments.container import labels, network_cleanup, portable_python
 from pytest_codexsandbox.environments.container.attached_stream import Attached
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.system import environ, process
 
 NEIGHBOUR: Final = "neighbour.codexsandbox.test"
@@ -97,7 +97,7 @@ def _make(engine: Engine, name: str, word: str) -> None:
                     labels=labels.labels("network", word),
                 )  # fmt: skip
             return
-        except MachineFault as problem:
+        except HarnessError as problem:
             if not left:
                 raise
             if "option" in problem.why:  # an engine that cannot leave the host out still has no route out
@@ -116,5 +116,5 @@ def _address(engine: Engine, container: str, network: str) -> str:
         found = engine.api.inspect_container(container)["NetworkSettings"]["Networks"]
     address = str((found.get(network) or {}).get("IPAddress", ""))
     if not address:
-        raise MachineFault("the neighbour of a container is not in its network", where=network)
+        raise HarnessError("the neighbour of a container is not in its network", where=network)
     return address

@@ -6,19 +6,19 @@ from typing import Final
 
 from pytest_codexsandbox.environments.bubblewrap import bwrap_provider
 from pytest_codexsandbox.environments.container.provision import image_request
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.model.artifact_status import Stock
+from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import BwrapSpec
-from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.model.plan_queries import PlanQuery
 
 # Packed, as seen with Debian and Ubuntu; nobody knows before it is there.
 _BASE: Final = 50
 _PACKAGES: Final = 10
 
 
-def stock(specs: Iterable[EnvironmentSpec], cache: Path, told: Iterable[Asked] = ()) -> tuple[Stock, ...]:
+def stock(specs: Iterable[EnvironmentSpec], cache: Path, told: Iterable[PlanQuery] = ()) -> tuple[ArtifactStatus, ...]:
     """`told`: by engines; where none answered, the lock file is believed."""
     asked = [spec.container for spec in specs if spec.container is not None]
     images = dict.fromkeys(image_request.wanted(one) for one in asked if not one.image.reference)
@@ -28,16 +28,16 @@ def stock(specs: Iterable[EnvironmentSpec], cache: Path, told: Iterable[Asked] =
     return (*_images(images, cache, there), *(_bwrap(spec, cache) for spec in bwraps.values()))
 
 
-def _images(wants: Iterable[Wanted], cache: Path, there: frozenset[str] | None) -> Iterable[Stock]:
+def _images(wants: Iterable[ImageRequest], cache: Path, there: frozenset[str] | None) -> Iterable[ArtifactStatus]:
     locked = LockFile(cache).read()
     begun = set(locked.bases)
     for want in wants:
         base = image_request.base_digest(want.image)
         ready = bool(locked.images.get(image_request.digest(want))) if there is None else want.what in there
         size = 0 if ready else _PACKAGES if base in begun else _BASE + _PACKAGES
-        yield Stock(kind="image", name=want.what, ready=ready, megabytes=size)
+        yield ArtifactStatus(kind="image", name=want.what, ready=ready, megabytes=size)
         begun.add(base)  # the second variant takes the base of the first
 
 
-def _bwrap(spec: BwrapSpec, cache: Path) -> Stock:
-    return Stock(kind="bubblewrap", name=spec.name, ready=bwrap_provider.there(spec, cache))
+def _bwrap(spec: BwrapSpec, cache: Path) -> ArtifactStatus:
+    return ArtifactStatus(kind="bubblewrap", name=spec.name, ready=bwrap_provider.there(spec, cache))

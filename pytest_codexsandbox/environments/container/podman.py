@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.container import USUAL_CAPABILITIES, ContainerSpec
 
 _TEXT: Final = "seccomp={"
@@ -26,12 +26,12 @@ def refuse(asked: ContainerSpec, *, gives: Callable[[], frozenset[str]], where: 
     """`gives`: the capabilities of its containers by its own default, asked only where it matters."""
     profile, user = asked.profile, asked.user
     if not profile.seccomp:
-        raise NotHad(
+        raise Unavailable(
             f"{profile.name} is Docker's own filter, and Podman's is another", where=where,
             next_step="a profile that brings its filter, as podman-default does, or none; or Docker",
         )  # fmt: skip
     if profile.network == "own":
-        raise NotHad(
+        raise Unavailable(
             f"{profile.name} is a network with Docker's name service in it, and Podman's is another", where=where,
             next_step="Docker",
         )  # fmt: skip
@@ -39,14 +39,14 @@ def refuse(asked: ContainerSpec, *, gives: Callable[[], frozenset[str]], where: 
         return
     beyond = sorted(set(profile.capabilities) - gives())
     if beyond:
-        raise NotHad(
+        raise Unavailable(
             f"Podman does not leave the capabilities of {profile.name} out of force for {user.name}", where=where,
             why=f"by its own default it does not give {', '.join(beyond)}, and what is added is in force at once",
             next_step="root; default_capabilities in Podman's containers.conf; or Docker",
         )  # fmt: skip
 
 
-def in_its_words(config: Mapping[str, Any], asked: ContainerSpec) -> dict[str, Any]:
+def as_podman_config(config: Mapping[str, Any], asked: ContainerSpec) -> dict[str, Any]:
     """Pure. `config`: in Docker's (recipe.host_config). The text of a filter stays: see `with_files`."""
     options = ["no-new-privileges" if word == "no-new-privileges:true" else word for word in config["SecurityOpt"]]
     more = {"SecurityOpt": options}
@@ -66,7 +66,7 @@ def _with_file(word: str, folder: Path, near: Callable[[], bool], where: str) ->
     if not word.startswith(_TEXT):
         return word
     if not near():
-        raise NotHad(
+        raise Unavailable(
             "this Podman does not see our files, and takes a filter as a file only", where=where,
             next_step="a profile without a filter, a Podman of this machine, or Docker",
         )  # fmt: skip

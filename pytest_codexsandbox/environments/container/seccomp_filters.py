@@ -8,7 +8,7 @@ import hashlib
 import json
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.guest.syscall_answers import MARK, MARK_WORDS
 
 _CALL: Final = "nfsservctl"
@@ -40,11 +40,11 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
         profile = json.loads(text)
     except ValueError as problem:
-        raise WrongInput("a seccomp profile is not JSON", where=where, why=str(problem)) from problem
+        raise InputError("a seccomp profile is not JSON", where=where, why=str(problem)) from problem
     if not isinstance(profile, dict) or "defaultAction" not in profile or not isinstance(profile.get("syscalls"), list):
-        raise WrongInput("a seccomp profile needs a defaultAction and a list of syscalls", where=where)
+        raise InputError("a seccomp profile needs a defaultAction and a list of syscalls", where=where)
     if not all(isinstance(rule, dict) and isinstance(rule.get("names"), list) for rule in profile["syscalls"]):
-        raise WrongInput("every rule of a seccomp profile needs a list of names", where=where)
+        raise InputError("every rule of a seccomp profile needs a list of names", where=where)
     return profile
 
 

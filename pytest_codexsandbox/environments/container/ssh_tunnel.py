@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault, NotHad, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, InputError, NotResponding, Unavailable
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.system import environ, process
 
@@ -44,7 +44,7 @@ def words(host: str, here: Path, timeout: float) -> tuple[str, ...]:
     """`ssh://[user@]host[:port][/path/of/its/socket]` as arguments of ssh. Pure."""
     found = _ADDRESS.fullmatch(host)
     if found is None:
-        raise WrongInput(f"{host!r} is no address of an engine", why="as in ssh://user@host:22/var/run/docker.sock")
+        raise InputError(f"{host!r} is no address of an engine", why="as in ssh://user@host:22/var/run/docker.sock")
     there = _THERE if found["there"] in (None, "/") else found["there"]
     options = [word for option in (*_OPTIONS, f"ConnectTimeout={max(1, int(timeout))}") for word in ("-o", option)]
     options += ["-l", found["user"]] if found["user"] else []
@@ -58,7 +58,7 @@ def through(host: str, timeout: float) -> Iterator[str]:
     """The address of the socket here."""
     program = shutil.which("ssh")
     if program is None:
-        raise NotHad(
+        raise Unavailable(
             "the ssh command is missing", where=host, next_step="apt install openssh-client, or an engine at unix://"
         )
     here = _place()
@@ -78,10 +78,10 @@ def through(host: str, timeout: float) -> Iterator[str]:
         here.unlink(missing_ok=True)
 
 
-def _fault(host: str, said: IO[bytes]) -> MachineFault:
+def _fault(host: str, said: IO[bytes]) -> HarnessError:
     said.seek(0)
     told = " ".join(said.read(4096).decode("utf-8", "replace").split())
-    kind = MachineFault if told else Hangs
+    kind = HarnessError if told else NotResponding
     return kind(
         "the container engine does not answer", where=host, why=f"ssh: {told or 'it hangs'}",
         next_step="these have to work by themselves: ssh -o BatchMode=yes HOST true; ssh HOST docker version",
@@ -110,7 +110,7 @@ def _place() -> Path:
     _forget(folder)
     place = folder / secrets.token_hex(4)
     if len(os.fsencode(place)) > _LONGEST:
-        raise MachineFault("no socket has so long a name", where=str(place), next_step="a shorter CODEXSANDBOX_CACHE")
+        raise HarnessError("no socket has so long a name", where=str(place), next_step="a shorter CODEXSANDBOX_CACHE")
     return place
 
 

@@ -9,14 +9,14 @@ import msgspec
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.host_facts import boot_id
-from pytest_codexsandbox.environments.sweep import Remnant
+from pytest_codexsandbox.environments.sweep import Leftover
 from pytest_codexsandbox.errors import CodexSandboxError
 
 _GOING: Final = 2.0  # seconds for the containers of a network to go
 
 
-def remnants(host: str = "") -> tuple[Remnant, ...]:
-    """Everything of ours in one engine, whoever it belongs to. MachineFault when nobody answers there."""
+def remnants(host: str = "") -> tuple[Leftover, ...]:
+    """Everything of ours in one engine, whoever it belongs to. HarnessError when nobody answers there."""
     engine = Engine(host, timeout=20)
     try:
         return tuple(find(engine))
@@ -24,7 +24,7 @@ def remnants(host: str = "") -> tuple[Remnant, ...]:
         engine.close()
 
 
-def find(engine: Engine) -> Iterator[Remnant]:
+def find(engine: Engine) -> Iterator[Leftover]:
     """Everything labelled as ours."""
     with engine.asked("list its containers"):
         containers = engine.api.containers(all=True, filters={"label": [labels.OWNER]})
@@ -43,10 +43,10 @@ def find(engine: Engine) -> Iterator[Remnant]:
 
 def _remnant(
     engine: Engine, kind: Literal["container", "network"], found: dict[str, Any], name: str
-) -> Iterator[Remnant]:
+) -> Iterator[Leftover]:
     owner = labels.owner(found.get("Labels"))
     if owner is not None:  # a label like ours that is none is let alone
-        yield Remnant(kind=kind, id=found["Id"], name=name, state=owner.state, owner=owner, host=engine.host)
+        yield Leftover(kind=kind, id=found["Id"], name=name, state=owner.state, owner=owner, host=engine.host)
 
 
 def clear_dead(engine: Engine) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def clear_dead(engine: Engine) -> tuple[str, ...]:
     return tuple(gone)
 
 
-def _went(engine: Engine, left: Remnant) -> bool:
+def _went(engine: Engine, left: Leftover) -> bool:
     """A network is in use until its last container has gone, which may take a moment."""
     limit = time.monotonic() + _GOING
     while True:
@@ -72,12 +72,12 @@ def _went(engine: Engine, left: Remnant) -> bool:
             return True
 
 
-def _is_surely_dead(left: Remnant, host: str) -> bool:
+def _is_surely_dead(left: Leftover, host: str) -> bool:
     """An engine on another machine may serve a namesake of this one: only the same boot tells them apart."""
     return left.state == "dead" and (host.startswith("unix://") or left.owner.boot == boot_id())
 
 
-def remove(left: Remnant) -> Remnant:
+def remove(left: Leftover) -> Leftover:
     """The same, with what could not be done."""
     try:
         engine = Engine(left.host, timeout=20)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.config_writer import Refusal, Wanted, plan, request_of
+from pytest_codexsandbox.config_writer import PolicyRequest, Refusal, plan, request_of
 from pytest_codexsandbox.config_writer.atomic_write import rewrite, where
 from pytest_codexsandbox.model.generator import Request
 
@@ -38,7 +38,9 @@ def told(given: Given, **changes: Any) -> Told:
     request = request_of(given)
     path = where(request.config)
     before = path.read_bytes() if path.exists() else None
-    said = Wanted(roots=request.roots, network=request.network, approval=request.approval, platform=request.platform)
+    said = PolicyRequest(
+        roots=request.roots, network=request.network, approval=request.approval, platform=request.platform
+    )
     wanted = msgspec.structs.replace(said, **changes)
     planned, alone = plan(before, wanted), plan(None, wanted)
     if isinstance(planned, Refusal) or isinstance(alone, Refusal):

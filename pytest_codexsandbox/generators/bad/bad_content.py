@@ -5,7 +5,7 @@ from typing import Final
 
 from pytest_codexsandbox.config_writer.edits import Edit, applied
 from pytest_codexsandbox.config_writer.managed_block import Marks
-from pytest_codexsandbox.config_writer.toml_statements import Piece, cut
+from pytest_codexsandbox.config_writer.toml_statements import TomlStatement, cut
 from pytest_codexsandbox.generators.bad.bad_builder import Told, spoilt
 
 _MARKS: Final = Marks("codexsandbox")
@@ -16,7 +16,7 @@ def _text(run: Told) -> str:
     return run.good.decode().removeprefix(_BOM)
 
 
-def _theirs(piece: Piece) -> bool:
+def _theirs(piece: TomlStatement) -> bool:
     """A comment of the user's on a line of its own."""
     return piece.kind == "comment" and "codexsandbox" not in piece.comment
 
@@ -48,7 +48,7 @@ def _eats_comments(run: Told) -> bytes:
     return applied(text, (_gone(piece) for piece in cut(text) if _theirs(piece))).encode()
 
 
-def _gone(piece: Piece) -> Edit:
+def _gone(piece: TomlStatement) -> Edit:
     return Edit(begin=piece.start, end=piece.stop, text="")
 
 

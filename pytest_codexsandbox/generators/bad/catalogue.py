@@ -7,7 +7,7 @@ import msgspec
 
 from pytest_codexsandbox.config_writer import OWNED
 from pytest_codexsandbox.config_writer.managed_block import Marks
-from pytest_codexsandbox.model.generator import Declaration, Marker, Wish
+from pytest_codexsandbox.model.generator import Declaration, Intent, Marker
 
 USER: Final = b"""\
 # my own settings
@@ -27,7 +27,7 @@ _BOM: Final = b"\xef\xbb\xbf" + USER
 _NO_NEWLINE: Final = USER.rstrip(b"\n")
 _VOID: Final = b'default_permissions = ":read-only"\n' + USER
 _HERE: Final = "pytest_codexsandbox.generators.bad"
-ONE_ROOT: Final = Wish(roots=("@ROOT0@",))
+ONE_ROOT: Final = Intent(roots=("@ROOT0@",))
 
 
 class Bad(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
     caught_by: tuple[str, ...]
     kind: Literal["caught", "prevented"] = "caught"
     config: bytes | None = USER  # of the user, where it shows
-    wish: Wish = ONE_ROOT
+    wish: Intent = ONE_ROOT
     link: Literal["", "symlink"] = ""
     between: Literal["", "loses-end", "loses-marks", "key-inside"] = (
         ""  # what another writer does to its file before it shows
@@ -72,7 +72,7 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _contents(name: str, wrong: str, *caught_by: str, config: bytes | None = USER, wish: Wish = ONE_ROOT) -> Bad:
+def _contents(name: str, wrong: str, *caught_by: str, config: bytes | None = USER, wish: Intent = ONE_ROOT) -> Bad:
     return _of("bad_content", name, wrong, caught_by, config=config, wish=wish)
 
 
@@ -87,7 +87,7 @@ CONTENTS: Final = (
     _contents("means-nothing", "misspells a key: it loads, and nothing is in force", "effective.says-what-was-asked",
               "effective.does-what-was-asked"),
     _contents("unescaped", "puts paths into the file as they are", "effective.grants-no-more",
-              wish=Wish(roots=('@ROOT0@","/',))),
+              wish=Intent(roots=('@ROOT0@","/',))),
     _contents("floats-to-strings", "writes the user's floats as strings", "generator.user-keys-keep-their-values"),
     _contents("eats-comments", "keeps what parses, and no comment", "generator.comments-stay"),
     _contents("reorders-comments", "collects the comments at the top", "generator.comments-stay"),
@@ -146,7 +146,7 @@ GRANTS: Final = (
     _of("bad_grants", "wrong-network", "says the opposite of the network", ("effective.says-what-was-asked",
         "effective.does-what-was-asked")),
     _of("bad_grants", "argv-unescaped", "puts paths into overrides as they are", ("effective.argv-reads-as-asked",),
-        wish=Wish(roots=('@ROOT0@","/',)), markers=False),
+        wish=Intent(roots=('@ROOT0@","/',)), markers=False),
     _of("bad_grants", "argv-as-python-writes-it", "writes True where TOML says true",
         ("effective.argv-reads-as-asked",), markers=False),
     _of("bad_grants", "argv-grants-home", "grants the whole home in overrides", ("effective.grants-no-more",),

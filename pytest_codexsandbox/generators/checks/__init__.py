@@ -21,9 +21,9 @@ from pytest_codexsandbox.generators.checks.termination import ends_by_itself, st
 from pytest_codexsandbox.generators.checks.toml_syntax import parses
 from pytest_codexsandbox.generators.checks.unneeded_writes import touches_nothing
 from pytest_codexsandbox.generators.checks.user_values import values_kept
-from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
-Check = Callable[[Story, Declaration], tuple[Finding, ...]]
+Check = Callable[[CaseRun, Declaration], tuple[Finding, ...]]
 
 CHECKS: Final[Mapping[str, Check]] = {
     "generator.exit-and-refusal-agree": agrees,

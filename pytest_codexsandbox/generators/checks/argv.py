@@ -10,9 +10,9 @@ from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.cli_overrides import Override, given, words
 from pytest_codexsandbox.generators.checks.codex_toml import Path
 from pytest_codexsandbox.generators.checks.exit_status import wanted
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, findings, listed, skipped
+from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, all_hold, as_findings, listed, skipped
 from pytest_codexsandbox.generators.checks.granted_policy import SPEAKS, Grants, as_kept, chosen, granted, layers, place
-from pytest_codexsandbox.model.generator import FREE, Declaration, Expect, Finding, Outcome, Story
+from pytest_codexsandbox.model.generator import FREE, CaseRun, Declaration, ExpectedPolicy, Finding, GeneratorRun
 
 CLAIM = "the arguments say what was asked, as Codex reads them"
 _TYPES: Final[Mapping[Path, type | tuple[type, ...]]] = {
@@ -29,7 +29,7 @@ _MORE: Final = (  # whatever the other arguments say: permissions decide in the 
 )  # fmt: skip
 
 
-def argv_as_codex_reads(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def argv_as_codex_reads(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     run = story.first
     why = "" if run.ended == "exit" else case_view.not_asked(story)
     why = why or ("it gives Codex no arguments" if not given(run) else "")
@@ -37,7 +37,7 @@ def argv_as_codex_reads(story: Story, declaration: Declaration) -> tuple[Finding
         return skipped(CLAIM, why)
     expect = as_kept(wanted(story, declaration), layers(story.before, None, story.world), story.world)
     grants = granted(layers(run.files, run, story.world), story.world)
-    return findings(
+    return as_findings(
         CLAIM,
         misread(story, run, expect),
         control=_control(story, run, expect),
@@ -45,14 +45,14 @@ def argv_as_codex_reads(story: Story, declaration: Declaration) -> tuple[Finding
     )
 
 
-def speaks(run: Outcome) -> bool:
+def speaks(run: GeneratorRun) -> bool:
     """Whether its arguments say anything about a policy, or choose a profile that does."""
     asked = words(given(run))
     said = {one.path[0] for one in asked.overrides if one.path} | chosen(run.files, asked).keys()
     return bool(asked.folders) or not said.isdisjoint(SPEAKS)
 
 
-def misread(story: Story, run: Outcome, expect: Expect) -> Iterator[Fault]:
+def misread(story: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Iterator[CheckFault]:
     for one in words(given(run)).overrides:
         yield from _wrong(one)
     if speaks(run):
@@ -61,17 +61,17 @@ def misread(story: Story, run: Outcome, expect: Expect) -> Iterator[Fault]:
         yield from _roots(grants, expect, story.world) if expect.sandbox != FREE else ()
 
 
-def _wrong(one: Override) -> Iterator[Fault]:
+def _wrong(one: Override) -> Iterator[CheckFault]:
     shown = f"{'.'.join(one.path)}={one.raw}"[:200]
     if one.fault:
-        yield Fault(reason="no-override", saw=f"{one.raw!r}: {one.fault}: Codex ends at once", direction="denied")
+        yield CheckFault(reason="no-override", saw=f"{one.raw!r}: {one.fault}: Codex ends at once", direction="denied")
         return
     if any('"' in key or "'" in key for key in one.path):
         saw = f"{shown!r}: quotes in a key are no quotes for Codex: it sets {one.path}"
-        yield Fault(reason="quoted-key", saw=saw, direction="denied")
+        yield CheckFault(reason="quoted-key", saw=saw, direction="denied")
     if _is_mistyped(one) or (one.became_text and one.raw.strip()[:1] in ("[", "{")):
         saw = f"{shown!r}: Codex reads {one.value!r}, a {type(one.value).__name__}, and ends at once"
-        yield Fault(reason="becomes-a-string" if one.became_text else "wrong-type", saw=saw, direction="denied")
+        yield CheckFault(reason="becomes-a-string" if one.became_text else "wrong-type", saw=saw, direction="denied")
 
 
 def _is_mistyped(one: Override) -> bool:
@@ -89,23 +89,23 @@ def _below(value: Any, rest: Path) -> tuple[Any, ...]:
     return (value,)
 
 
-def _policy(grants: Grants, expect: Expect) -> Iterator[Fault]:
+def _policy(grants: Grants, expect: ExpectedPolicy) -> Iterator[CheckFault]:
     if expect.sandbox and grants.mode != expect.sandbox:
         wider = _width(grants.mode) > _width(expect.sandbox)
         saw = (
             f"{grants.by} in the {grants.layer or 'defaults'} makes it {grants.mode or 'unknown'}, not {expect.sandbox}"
         )
-        yield Fault(reason="another-mode", saw=saw, direction="leak" if wider else "denied")
+        yield CheckFault(reason="another-mode", saw=saw, direction="leak" if wider else "denied")
     elif expect.network is not None and grants.network != expect.network:
         saw = f"the network is {'on' if grants.network else 'off'}, and {'on' if expect.network else 'off'} was asked"
-        yield Fault(reason="another-network", saw=saw, direction="leak" if grants.network else "denied")
+        yield CheckFault(reason="another-network", saw=saw, direction="leak" if grants.network else "denied")
 
 
 def _width(mode: str) -> int:
     return ("", "read-only", "workspace-write", "danger-full-access").index(mode)
 
 
-def _roots(grants: Grants, expect: Expect, world: dict[str, str]) -> Iterator[Fault]:
+def _roots(grants: Grants, expect: ExpectedPolicy, world: dict[str, str]) -> Iterator[CheckFault]:
     """As folders: byte for byte, but for a slash at the end and dots. What is not absolute may be declined."""
     wished = {case_view.filled(root, world) for root in expect.roots or ()}
     workspace = {world.get("WORKSPACE", "/")} if expect.sandbox == "workspace-write" else set()
@@ -114,7 +114,7 @@ def _roots(grants: Grants, expect: Expect, world: dict[str, str]) -> Iterator[Fa
     there = {place(root, world) for root in grants.roots}
     for root in sorted(needed):
         if not any(case_view.is_inside(root, one) for one in there | workspace):
-            yield Fault(
+            yield CheckFault(
                 reason="root-missing", saw=f"{root!r} is not in {sorted(grants.roots)}"[:400], direction="denied"
             )
     pieces = {place(piece, world) for root in wished for piece in _pieces(root)}
@@ -122,7 +122,7 @@ def _roots(grants: Grants, expect: Expect, world: dict[str, str]) -> Iterator[Fa
     for root in sorted((there - asked) & (wider | pieces)):
         split = root in pieces
         saw = f"{root!r} is granted, and was not asked{': it is a piece of what was' if split else ''}"
-        yield Fault(reason="injected-root" if split else "root-added", saw=saw[:400], direction="leak")
+        yield CheckFault(reason="injected-root" if split else "root-added", saw=saw[:400], direction="leak")
 
 
 def _pieces(root: str) -> list[str]:
@@ -131,7 +131,7 @@ def _pieces(root: str) -> list[str]:
     return [one for one in found if one] if len(found) > 1 else []
 
 
-def _control(story: Story, run: Outcome, expect: Expect) -> Control:
+def _control(story: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Control:
     """The same arguments and one root more, and an array that is no TOML."""
 
     def reasons(*more: str) -> set[str]:

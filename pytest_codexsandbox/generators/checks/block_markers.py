@@ -4,24 +4,24 @@ from collections.abc import Iterator
 
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
     Control,
-    Fault,
     all_hold,
+    as_findings,
     difference,
-    findings,
     of_first_run,
     skipped,
 )
 from pytest_codexsandbox.generators.checks.ownership import marker_lines, own, written_alone
 from pytest_codexsandbox.generators.checks.toml_lexer import Comment, Document, bytes_of, document, without
-from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, Marker
 
 CLAIM = "one balanced pair of marks stands around what the generator manages"
 NO_MARKS = "no-marks"
 IN_PLACE = "its marks are only inferred (the declaration has no `markers`), and into this file it writes none of them"
 
 
-def one_marker_pair(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def one_marker_pair(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     markers = own(story, declaration).markers
     alone = written_alone(story)
     due = tuple(marker for marker in markers if alone is None or _pair(document(alone), marker) == (1, 1))
@@ -38,7 +38,7 @@ def one_marker_pair(story: Story, declaration: Declaration) -> tuple[Finding, ..
         if not faults and not _were_there(case_view.results(story)[-1].content, markers):
             return skipped(CLAIM, IN_PLACE)
     control = _control(alone or _block(due[0]), due[0])
-    return findings(CLAIM, faults, control=control, saw=f"one pair of {len(due)}: {due[0].begin!r}")
+    return as_findings(CLAIM, faults, control=control, saw=f"one pair of {len(due)}: {due[0].begin!r}")
 
 
 def _cannot(markers: tuple[Marker, ...], due: tuple[Marker, ...]) -> str:
@@ -65,20 +65,22 @@ def _pair(found: Document, marker: Marker) -> tuple[int, int]:
     return len(marker_lines(found, marker.begin)), len(ends_of(found, marker))
 
 
-def unbalanced(before: bytes, after: bytes, marker: Marker, *, due: bool, name: str = "afterwards") -> Iterator[Fault]:
+def unbalanced(
+    before: bytes, after: bytes, marker: Marker, *, due: bool, name: str = "afterwards"
+) -> Iterator[CheckFault]:
     found = document(after)
     begins, ends = marker_lines(found, marker.begin), ends_of(found, marker)
     diff = difference(before, after)
     what = f"{name}: {marker.begin!r} stands there {len(begins)} times, its end {len(ends)} times"
     if not begins and not ends and due:
         reason = _where_else(document(before), found, marker)
-        yield Fault(reason=reason, saw=f"{what} ({reason})", diff=diff)
+        yield CheckFault(reason=reason, saw=f"{what} ({reason})", diff=diff)
     elif len(begins) != len(ends):
-        yield Fault(reason="orphan-mark", saw=what, diff=diff)
+        yield CheckFault(reason="orphan-mark", saw=what, diff=diff)
     elif len(begins) > 1:
-        yield Fault(reason="two-blocks", saw=what, diff=diff)
+        yield CheckFault(reason="two-blocks", saw=what, diff=diff)
     elif begins and begins[0].start > ends[0].start:
-        yield Fault(reason="marks-reversed", saw=f"{name}: the end stands before the beginning", diff=diff)
+        yield CheckFault(reason="marks-reversed", saw=f"{name}: the end stands before the beginning", diff=diff)
 
 
 def _where_else(before: Document, after: Document, marker: Marker) -> str:

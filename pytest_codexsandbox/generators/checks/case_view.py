@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.model.contents import is_of_codex
-from pytest_codexsandbox.model.generator import CONFIG, Files, FileState, Outcome, Story
+from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, FileState, GeneratorRun
 
 MISSING: Final = FileState(kind="missing")
 _SAYS_WHY: Final = "generator.exit-and-refusal-agree says why"
@@ -16,7 +16,7 @@ _ANY: Final = re.compile(r"@(?P<name>[A-Z][A-Z0-9_]*)@")
 _FIRST: Final = re.compile(rf"{_ANY.pattern}(?=/|$)")
 
 
-class After(msgspec.Struct, frozen=True, kw_only=True):
+class StateAfterRun(msgspec.Struct, frozen=True, kw_only=True):
     """What one run left behind."""
 
     run: int
@@ -31,22 +31,22 @@ class After(msgspec.Struct, frozen=True, kw_only=True):
         return f"run {self.run}"
 
 
-def before(story: Story) -> FileState:
+def before(story: CaseRun) -> FileState:
     return config(story.before, story.world)
 
 
-def text_before(story: Story) -> bytes:
+def text_before(story: CaseRun) -> bytes:
     """b"" also where there is no file."""
     return before(story).content
 
 
-def results(story: Story) -> tuple[After, ...]:
+def results(story: CaseRun) -> tuple[StateAfterRun, ...]:
     """After each run; one that changed nothing more is left out."""
-    found: list[After] = []
+    found: list[StateAfterRun] = []
     for number, run in enumerate(story.runs, start=1):
         state = config(run.files, story.world)
         if not found or not same(found[-1].state, state):
-            found.append(After(run=number, state=state))
+            found.append(StateAfterRun(run=number, state=state))
     return tuple(found)
 
 
@@ -100,21 +100,21 @@ def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def refused(run: Outcome) -> bool:
+def refused(run: GeneratorRun) -> bool:
     return run.ended == "exit" and (run.refused or run.code != 0)
 
 
-def untouched(story: Story) -> bool:
+def untouched(story: CaseRun) -> bool:
     """Nothing of the configuration was changed by the first run."""
     return same(before(story), config(story.first.files, story.world))
 
 
-def declined(story: Story) -> str:
+def declined(story: CaseRun) -> str:
     """Returns that it declined, and what it wrote beside the configuration."""
     return f"it declined and {left(story)}: {_SAYS_WHY}"
 
 
-def left(story: Story) -> str:
+def left(story: CaseRun) -> str:
     """Returns what a run that changed no configuration has done to other files."""
     count = len(other_files(story.before, story.runs[-1].files))
     if not count:
@@ -132,7 +132,7 @@ def _is_there(before: Files, path: str, after: Files) -> bool:
     return path in before and same(before[path], after[path])
 
 
-def not_asked(story: Story) -> str:
+def not_asked(story: CaseRun) -> str:
     """Why nothing can be said of what this generator wrote; "" if something can."""
     if story.first.ended != "exit":
         return f"it did not end by itself ({story.first.ended}): generator.ends-by-itself tells of that"

@@ -11,7 +11,7 @@ import msgspec
 
 from pytest_codexsandbox.generators.checks.codex_toml import Path, read
 from pytest_codexsandbox.generators.launches import work
-from pytest_codexsandbox.model.generator import Outcome
+from pytest_codexsandbox.model.generator import GeneratorRun
 from pytest_codexsandbox.model.option_words import cut
 
 _CONFIG: Final = ("-c", "--config")
@@ -54,7 +54,7 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
         return data
 
 
-def given(run: Outcome) -> tuple[str, ...]:
+def given(run: GeneratorRun) -> tuple[str, ...]:
     """The words for Codex: the generator's own, else those that the stub saw, of the last start that has any."""
     if run.argv:
         return run.argv

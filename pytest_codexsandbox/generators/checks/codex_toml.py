@@ -28,7 +28,7 @@ _WORDS: Final = (
 _LARGEST: Final = 2**63
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class ParsedConfig(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any] = {}
     fault: str = ""  # the parser's words
     place: str = ""
@@ -40,30 +40,30 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=512)
-def read(content: bytes) -> Reading:
+def read(content: bytes) -> ParsedConfig:
     try:
         text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
-        return Reading(fault=f"not UTF-8: {error.reason} at byte {error.start}", reason="not-utf-8")
+        return ParsedConfig(fault=f"not UTF-8: {error.reason} at byte {error.start}", reason="not-utf-8")
     try:
         return _whole(tomli.loads(text))
     except tomli.TOMLDecodeError as error:
         return _broken(text, str(error))
     except RecursionError:
-        return Reading(fault="nested too deeply", reason="too-deep")
+        return ParsedConfig(fault="nested too deeply", reason="too-deep")
 
 
-def _broken(text: str, message: str) -> Reading:
+def _broken(text: str, message: str) -> ParsedConfig:
     found = _PLACE.search(message)
     place = found["place"] if found else ""
     words = message[: found.start()] if found else message
     named = next((word for pattern, word in _WORDS if pattern.search(words)), "does-not-parse")
     if re.search(r"^[ \t]*\ufeff", text, re.MULTILINE):
         # A second one, or one that something was put in front of: no key can begin with it.
-        return Reading(fault=words, place=place, reason="bom-moved")
+        return ParsedConfig(fault=words, place=place, reason="bom-moved")
     if named in ("duplicate-key", "duplicate-table") and _is_inline(text, place):
-        return Reading(fault=words, place=place, reason="extends-inline-table")
-    return Reading(fault=words, place=place, reason=named)
+        return ParsedConfig(fault=words, place=place, reason="extends-inline-table")
+    return ParsedConfig(fault=words, place=place, reason=named)
 
 
 def _is_inline(text: str, place: str) -> bool:
@@ -92,10 +92,10 @@ def _extends(text: str, braced: Statement, other: Statement) -> bool:
     return len(other.path) > depth and other.path[:depth] == braced.path and _is_braced(text, braced)
 
 
-def _whole(data: dict[str, Any]) -> Reading:
+def _whole(data: dict[str, Any]) -> ParsedConfig:
     if any(kind == "int" and not -_LARGEST <= value < _LARGEST for kind, value in _atoms(data)):
-        return Reading(fault="a whole number of more than 64 bits", reason="number-too-large")
-    return Reading(data=data)
+        return ParsedConfig(fault="a whole number of more than 64 bits", reason="number-too-large")
+    return ParsedConfig(data=data)
 
 
 def _atoms(value: Any) -> Iterator[Value]:

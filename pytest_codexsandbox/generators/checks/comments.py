@@ -11,18 +11,18 @@ import msgspec
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import written
 from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
     Control,
-    Fault,
     all_hold,
+    as_findings,
     difference,
-    findings,
     listed,
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.ownership import Own, own, users_comments
+from pytest_codexsandbox.generators.checks.ownership import Ownership, own, users_comments
 from pytest_codexsandbox.generators.checks.toml_lexer import Comment, Document, Statement, bytes_of, document, without
-from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
 CLAIM = "the user's comments are kept, in order, next to what they speak of"
 Anchor = tuple[str, ...]
@@ -41,7 +41,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place} {written(self.anchor[1:]) if self.anchor else 'the end'}"
 
 
-def comments_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def comments_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     ownership, text = own(story, declaration), case_view.text_before(story)
     mine = said(text, text, ownership)
     why = case_view.not_asked(story) or ("" if mine else "the user has written no comments here")
@@ -49,10 +49,12 @@ def comments_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]
         return skipped(CLAIM, why)
     faults = of_first_run(disturbed(text, after.content, ownership, after.name) for after in case_view.results(story))
     shown = listed([one.comment.text[:40] for one in mine], limit=3)
-    return findings(CLAIM, faults, control=_control(text, ownership), saw=f"{len(mine)} are where they were: {shown}")
+    return as_findings(
+        CLAIM, faults, control=_control(text, ownership), saw=f"{len(mine)} are where they were: {shown}"
+    )
 
 
-def said(content: bytes, users: bytes, ownership: Own) -> tuple[Said, ...]:
+def said(content: bytes, users: bytes, ownership: Ownership) -> tuple[Said, ...]:
     """The comments in `content`; what stands after a free one is told by the statements of `users` alone."""
     found, known = document(content), _anchors(document(users), ownership)
     return tuple(
@@ -62,20 +64,20 @@ def said(content: bytes, users: bytes, ownership: Own) -> tuple[Said, ...]:
     )
 
 
-def _goes_too(anchor: Anchor, ownership: Own) -> bool:
+def _goes_too(anchor: Anchor, ownership: Ownership) -> bool:
     """A comment in a table that the generator may clear; and what an older release of its own wrote at its keys."""
     older = ownership.anywhere and (ownership.owns_here(anchor[1:]) or _replaceable(anchor, ownership))
     return older or ownership.may_delete(anchor[1:])
 
 
-def _replaceable(anchor: Anchor, ownership: Own) -> bool:
+def _replaceable(anchor: Anchor, ownership: Ownership) -> bool:
     """A header goes with the keys of its table."""
     if not anchor:
         return False
     return ownership.shares(anchor[1:]) if anchor[0] == "header" else ownership.owns(anchor[1:])
 
 
-def _anchors(found: Document, ownership: Own) -> set[Anchor]:
+def _anchors(found: Document, ownership: Ownership) -> set[Anchor]:
     spans = ownership.inside(found)
     mine = (one for one in found.statements if not any(start <= one.start < end for start, end in spans))
     return {_name(one) for one in mine if not ownership.owns(one.path)}
@@ -94,7 +96,7 @@ def _anchor(comment: Comment, found: Document, known: set[Anchor]) -> Anchor:
     return next((_name(one) for one in following if _name(one) in known), ())
 
 
-def disturbed(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
+def disturbed(before: bytes, after: bytes, ownership: Ownership, name: str = "afterwards") -> Iterator[CheckFault]:
     """The first comment that is not there in its turn; what follows it would only say the same again."""
     mine, there = said(before, before, ownership), said(after, before, ownership)
     at = 0
@@ -113,18 +115,18 @@ def _kept(one: Said, other: Said) -> bool:
     return not one.bound or (one.anchor == other.anchor and other.comment.place in places)
 
 
-def _fault(one: Said, mine: tuple[Said, ...], there: tuple[Said, ...], name: str, diff: str) -> Fault:
+def _fault(one: Said, mine: tuple[Said, ...], there: tuple[Said, ...], name: str, diff: str) -> CheckFault:
     alike = [other for other in there if other.comment.text == one.comment.text]
     text = one.comment.text[:80]
     if len(alike) < sum(other.comment.text == one.comment.text for other in mine):
-        return Fault(reason="comment-lost", saw=f"{name}: {text!r} ({one.what}) is gone", diff=diff)
+        return CheckFault(reason="comment-lost", saw=f"{name}: {text!r} ({one.what}) is gone", diff=diff)
     if any(_kept(one, other) for other in alike):
-        return Fault(reason="comments-reordered", saw=f"{name}: {text!r} stands out of its turn", diff=diff)
+        return CheckFault(reason="comments-reordered", saw=f"{name}: {text!r} stands out of its turn", diff=diff)
     saw = f"{name}: {text!r} stood {one.what}, and now {alike[0].what}"
-    return Fault(reason="comment-moved", saw=saw, diff=diff)
+    return CheckFault(reason="comment-moved", saw=saw, diff=diff)
 
 
-def _control(text: bytes, ownership: Own) -> Control:
+def _control(text: bytes, ownership: Ownership) -> Control:
     mine = said(text, text, ownership)
     kept = not any(disturbed(text, text, ownership))
     first = mine[0].comment
@@ -136,7 +138,7 @@ def _control(text: bytes, ownership: Own) -> Control:
     return all_hold(controls)
 
 
-def _moved(text: bytes, comment: Comment, ownership: Own) -> Control:
+def _moved(text: bytes, comment: Comment, ownership: Ownership) -> Control:
     """To the end of the file, where it stands at nothing."""
     source = document(text).text
     rest = source[: comment.start] + source[comment.end :]

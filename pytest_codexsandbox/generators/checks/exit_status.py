@@ -9,11 +9,11 @@ import msgspec
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, leaves, read
 from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
     Control,
-    Fault,
     all_hold,
+    as_findings,
     difference,
-    findings,
     listed,
     skipped,
 )
@@ -22,12 +22,12 @@ from pytest_codexsandbox.generators.checks.ownership import written_alone
 from pytest_codexsandbox.generators.launches import answered, work
 from pytest_codexsandbox.model.generator import (
     CONFIG,
+    CaseRun,
     Declaration,
-    Expect,
+    ExpectedPolicy,
     Files,
     Finding,
-    Outcome,
-    Story,
+    GeneratorRun,
     expected,
     is_silent,
 )
@@ -36,62 +36,64 @@ CLAIM = "exit 0 means that it was done, and declined means that nothing was touc
 _LONGEST: Final = 120  # characters of one call of Codex
 
 
-def agrees(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def agrees(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     if story.first.ended != "exit":
         return skipped(CLAIM, case_view.not_asked(story))
     saw = _told(story, declaration)
-    return findings(
+    return as_findings(
         CLAIM, discord(story, declaration), control=_control(story, declaration), saw=saw, direction="wrong-claim"
     )
 
 
-def _told(story: Story, declaration: Declaration) -> str:
+def _told(story: CaseRun, declaration: Declaration) -> str:
     run = story.first
     if case_view.refused(run):
         return f"it declined with {run.code}, {case_view.left(story)}, and said: {_reason(run)[:160]}"
     return f"exit 0, and {_done(story, run, declaration) or 'everything was already as asked'}"
 
 
-def discord(story: Story, declaration: Declaration) -> Iterator[Fault]:
+def discord(story: CaseRun, declaration: Declaration) -> Iterator[CheckFault]:
     run = story.first
     if run.error:
-        yield Fault(reason="result-malformed", saw=run.error)
+        yield CheckFault(reason="result-malformed", saw=run.error)
     yield from _refusal(story, run, declaration) if case_view.refused(run) else _success(story, run, declaration)
 
 
-def _refusal(story: Story, run: Outcome, declaration: Declaration) -> Iterator[Fault]:
+def _refusal(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> Iterator[CheckFault]:
     touched = changed(story.before, run.files, story.world)
     if touched:
         diff = difference(case_view.text_before(story), case_view.config(run.files, story.world).content)
-        yield Fault(reason="declined-and-wrote", saw=f"exit {run.code}, and {listed(touched)} was touched", diff=diff)
+        yield CheckFault(
+            reason="declined-and-wrote", saw=f"exit {run.code}, and {listed(touched)} was touched", diff=diff
+        )
     if declaration.refuse_exit and run.code not in declaration.refuse_exit and not (run.told and run.refused):
         declared = listed([str(code) for code in declaration.refuse_exit])
-        yield Fault(reason="undeclared-exit", saw=f"exit {run.code}; it declares {declared} for declining")
+        yield CheckFault(reason="undeclared-exit", saw=f"exit {run.code}; it declares {declared} for declining")
     if not _reason(run):
-        yield Fault(reason="no-reason", saw=f"exit {run.code}, and not a word why")
+        yield CheckFault(reason="no-reason", saw=f"exit {run.code}, and not a word why")
     if _is_ordinary(story) and not wanted(story, declaration).refuses:
         saw = f"nothing of the user's is in its way, and it declined: {_reason(run)[:160]}"
-        yield Fault(reason="declines-nothing", saw=saw)
+        yield CheckFault(reason="declines-nothing", saw=saw)
 
 
-def _is_ordinary(story: Story) -> bool:
+def _is_ordinary(story: CaseRun) -> bool:
     """Nothing is written there, or what everybody writes."""
     return story.case.ordinary or (not case_view.text_before(story).strip() and not story.case.link)
 
 
-def _reason(run: Outcome) -> str:
+def _reason(run: GeneratorRun) -> str:
     return run.reason or run.stderr.strip() or run.stdout.strip()
 
 
-def _success(story: Story, run: Outcome, declaration: Declaration) -> Iterator[Fault]:
+def _success(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> Iterator[CheckFault]:
     if wanted(story, declaration).refuses and not is_silent(declaration, story.wish, story.row):
         saw = f"exit 0 on {story.wish.platform!r}, where it declares that it declines"
-        yield Fault(reason="should-have-declined", saw=saw)
+        yield CheckFault(reason="should-have-declined", saw=saw)
     if not _done(story, run, declaration) and not already(story):
-        yield Fault(reason="did-nothing", saw=f"exit 0; {_nothing(story, run)}")
+        yield CheckFault(reason="did-nothing", saw=f"exit 0; {_nothing(story, run)}")
 
 
-def _nothing(story: Story, run: Outcome) -> str:
+def _nothing(story: CaseRun, run: GeneratorRun) -> str:
     """The places that were looked at, and what the generator did in them."""
     other = case_view.other_files(story.before, run.files)
     only = f"no configuration of Codex was changed, only {listed(other)} was written"
@@ -101,11 +103,11 @@ def _nothing(story: Story, run: Outcome) -> str:
     return f"{files}, and no argument was given{called}"
 
 
-def wanted(story: Story, declaration: Declaration) -> Expect:
+def wanted(story: CaseRun, declaration: Declaration) -> ExpectedPolicy:
     return expected(declaration, story.wish, story.row)
 
 
-def _done(story: Story, run: Outcome, declaration: Declaration) -> str:
+def _done(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> str:
     """What it did, in a few words."""
     touched = changed(story.before, run.files, story.world)
     if touched:
@@ -136,7 +138,7 @@ def _facts(state: object) -> tuple[object, ...]:
     return tuple(getattr(state, name, None) for name in ("kind", "content", "size", "mode", "target", "uid", "links"))
 
 
-def already(story: Story) -> bool:
+def already(story: CaseRun) -> bool:
     """Every key that it writes where there is no file stands in the user's already, with the same value."""
     asked = leaves(read(written_alone(story) or b"").data)
     there = leaves(read(case_view.text_before(story)).data)
@@ -147,7 +149,7 @@ def _alike(path: Path, value: object, there: dict[Path, object]) -> bool:
     return path in there and comparable(there[path]) == comparable(value)
 
 
-def _control(story: Story, declaration: Declaration) -> Control:
+def _control(story: CaseRun, declaration: Declaration) -> Control:
     """The same run with one byte more in a file that it says it left, or with nothing done where it says it did."""
     quiet = msgspec.structs.replace(story.first, files=story.before, argv=(), env={}, unset=(), launches=(), error="")
     path = case_view.resolved(story.before, CONFIG, story.world)
@@ -164,10 +166,10 @@ def _control(story: Story, declaration: Declaration) -> Control:
     return all_hold(Control(f"{what} is noticed", word in _words(story, run, declaration)) for what, word, run in tries)
 
 
-def _mute(run: Outcome) -> Outcome:
+def _mute(run: GeneratorRun) -> GeneratorRun:
     return msgspec.structs.replace(run, reason="", stdout="", stderr="")
 
 
-def _words(story: Story, run: Outcome, declaration: Declaration) -> set[str]:
+def _words(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> set[str]:
     other = msgspec.structs.replace(story, runs=(run,))
     return {fault.reason for fault in discord(other, declaration)}

@@ -9,16 +9,16 @@ import msgspec
 
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
     Control,
-    Fault,
     all_hold,
-    findings,
+    as_findings,
     listed,
     of_first_run,
     skipped,
 )
 from pytest_codexsandbox.model.contents import OF_CODEX
-from pytest_codexsandbox.model.generator import CONFIG, Declaration, Files, FileState, Finding, Story
+from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Declaration, Files, FileState, Finding
 
 STAY = "the mode, the owner and the links of the user's file stay as they are"
 NOTHING = "nothing is left behind but what was asked for"
@@ -26,7 +26,7 @@ _OF_CODEX: Final = f"{OF_CODEX}*"
 _WATCHED: Final = ("@HOME@", "@CODEX_HOME@", "@WORKSPACE@")
 
 
-def mode_owner_links(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def mode_owner_links(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     if story.first.ended != "exit":
         return skipped(STAY, case_view.not_asked(story))
     if _entry(story.before).kind == "missing" and not _home_link(story.before):
@@ -34,7 +34,7 @@ def mode_owner_links(story: Story, declaration: Declaration) -> tuple[Finding, .
     faults = of_first_run(
         altered(story.before, run.files, story.world, f"run {number}") for number, run in enumerate(story.runs, start=1)
     )
-    return findings(STAY, faults, control=_altered(story), saw=_told(story.before, story.world), direction="")
+    return as_findings(STAY, faults, control=_altered(story), saw=_told(story.before, story.world), direction="")
 
 
 def _entry(files: Files) -> FileState:
@@ -53,7 +53,7 @@ def _told(files: Files, world: dict[str, str]) -> str:
     return f"{link}mode {real.mode & 0o7777:04o}, uid {real.uid}, {real.links} name{'s' if real.links > 1 else ''}"
 
 
-def altered(before: Files, after: Files, world: dict[str, str], name: str = "afterwards") -> Iterator[Fault]:
+def altered(before: Files, after: Files, world: dict[str, str], name: str = "afterwards") -> Iterator[CheckFault]:
     linked = _home_link(before)
     for path in (CONFIG, *((linked,) if linked else ())):
         yield from _link(path, before.get(path, case_view.MISSING), after.get(path, case_view.MISSING), name)
@@ -62,28 +62,32 @@ def altered(before: Files, after: Files, world: dict[str, str], name: str = "aft
     if one.kind in ("missing", "symlink"):
         return  # a link that led nowhere: what it leads to now was made by the generator
     if one.kind != other.kind:
-        yield Fault(reason="file-replaced", saw=f"{name}: {real} was a {one.kind}, and is {other.kind} now")
+        yield CheckFault(reason="file-replaced", saw=f"{name}: {real} was a {one.kind}, and is {other.kind} now")
         return
     if one.mode & 0o7777 != other.mode & 0o7777:
         saw = f"{name}: the mode was {one.mode & 0o7777:04o}, and is {other.mode & 0o7777:04o}"
-        yield Fault(reason="mode-changed", saw=saw, direction="leak" if other.mode & ~one.mode & 0o077 else "denied")
+        yield CheckFault(
+            reason="mode-changed", saw=saw, direction="leak" if other.mode & ~one.mode & 0o077 else "denied"
+        )
     if one.uid != other.uid:
-        yield Fault(reason="owner-changed", saw=f"{name}: it belonged to {one.uid}, and belongs to {other.uid}")
+        yield CheckFault(reason="owner-changed", saw=f"{name}: it belonged to {one.uid}, and belongs to {other.uid}")
     if one.links > 1 and other.links < one.links:
         saw = f"{name}: the file had {one.links} names, and has {other.links}: the other name keeps the old text"
-        yield Fault(reason="hard-link-broken", saw=saw)
+        yield CheckFault(reason="hard-link-broken", saw=saw)
 
 
-def _link(path: str, one: FileState, other: FileState, name: str) -> Iterator[Fault]:
+def _link(path: str, one: FileState, other: FileState, name: str) -> Iterator[CheckFault]:
     if one.kind != "symlink":
         return
     if other.kind != "symlink":
-        yield Fault(reason="link-replaced", saw=f"{name}: {path} was a link to {one.target}, and is a {other.kind} now")
+        yield CheckFault(
+            reason="link-replaced", saw=f"{name}: {path} was a link to {one.target}, and is a {other.kind} now"
+        )
     elif one.target != other.target:
-        yield Fault(reason="link-changed", saw=f"{name}: {path} led to {one.target}, and leads to {other.target}")
+        yield CheckFault(reason="link-changed", saw=f"{name}: {path} led to {one.target}, and leads to {other.target}")
 
 
-def _altered(story: Story) -> Control:
+def _altered(story: CaseRun) -> Control:
     """This very file with another mode, another owner, without its link, under one name less."""
     world, files = story.world, story.before
     real = case_view.resolved(files, CONFIG, world)
@@ -102,7 +106,7 @@ def _altered(story: Story) -> Control:
     return all_hold(controls)
 
 
-def no_leftovers(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def no_leftovers(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     runs = enumerate(story.runs, start=1)
     faults = of_first_run(left(story, run.files, declaration, number) for number, run in runs)
     trace = {"@CODEX_HOME@/.config.toml.codexsandbox": FileState(kind="file")}
@@ -113,33 +117,33 @@ def no_leftovers(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     count, own = len(story.runs[-1].files), _installed_here(story)
     also = f"; on an empty home it leaves as well: {listed(own)}" if own else ""
     saw = f"{count} names, each of them explained{also}"
-    return findings(NOTHING, faults, control=all_hold(controls), saw=saw, direction="litter")
+    return as_findings(NOTHING, faults, control=all_hold(controls), saw=saw, direction="litter")
 
 
-def left(story: Story, files: Files, declaration: Declaration, number: int) -> Iterator[Fault]:
+def left(story: CaseRun, files: Files, declaration: Declaration, number: int) -> Iterator[CheckFault]:
     """New names that neither the user nor the declaration explains; those below another one count as one."""
     explained = _explained(files, story, declaration)
     new = sorted(path for path in files.keys() - story.before.keys() if _is_stray(path, files, story, explained))
     tops = [path for path in new if not any(path.startswith(other + "/") for other in new)]
     if tops:
-        yield Fault(reason="left-behind", saw=f"run {number} left {listed(tops)}")
+        yield CheckFault(reason="left-behind", saw=f"run {number} left {listed(tops)}")
 
 
-def _explained(files: Files, story: Story, declaration: Declaration) -> set[str]:
+def _explained(files: Files, story: CaseRun, declaration: Declaration) -> set[str]:
     """What may be there, by its own name and by the one that it has behind links: CODEX_HOME may be one."""
     patterns = (CONFIG, _OF_CODEX, *declaration.setup, *declaration.keeps)
     every = {*patterns, *(case_view.resolved(files, one, story.world) for one in patterns)}
     return {case_view.real_path(one, story.world) for one in every}
 
 
-def _is_stray(path: str, files: Files, story: Story, explained: set[str]) -> bool:
+def _is_stray(path: str, files: Files, story: CaseRun, explained: set[str]) -> bool:
     if not path.startswith(_WATCHED) or files[path].kind == "missing":
         return False
     real = case_view.real_path(path, story.world)
     return not (any(_explains(one, real) for one in explained) or is_installed(path, story))
 
 
-def is_installed(path: str, story: Story) -> bool:
+def is_installed(path: str, story: CaseRun) -> bool:
     """Checks whether the generator leaves this name, or its folder, on an empty home too: skills, hooks, a cache.
 
     A copy or a temporary file of the configuration is left behind in any case, and so is a file in the workspace.
@@ -152,7 +156,7 @@ def is_installed(path: str, story: Story) -> bool:
     return any(real == one.rstrip("/") or (one.endswith("/") and real.startswith(one)) for one in own)
 
 
-def _real_names(story: Story) -> Iterator[str]:
+def _real_names(story: CaseRun) -> Iterator[str]:
     """Returns each installed name, and the one that it has behind the links of this case: CODEX_HOME may be one."""
     for one in story.installed:
         name, end = one.rstrip("/"), "/" if one.endswith("/") else ""
@@ -160,7 +164,7 @@ def _real_names(story: Story) -> Iterator[str]:
             yield case_view.real_path(either, story.world) + end
 
 
-def _installed_here(story: Story) -> list[str]:
+def _installed_here(story: CaseRun) -> list[str]:
     new = story.runs[-1].files.keys() - story.before.keys()
     own = sorted(path for path in new if path.startswith(_WATCHED) and is_installed(path, story))
     return [path for path in own if posixpath.dirname(path) not in own]

@@ -15,7 +15,7 @@ _LINE: Final = 200
 _FAULTS: Final = 5  # rows of one check
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     saw: str
     diff: str = ""
@@ -29,8 +29,8 @@ class Control(msgspec.Struct, frozen=True):
     held: bool
 
 
-def findings(
-    claim: str, faults: Iterable[Fault], *, control: Control, saw: str, direction: Direction = ""
+def as_findings(
+    claim: str, faults: Iterable[CheckFault], *, control: Control, saw: str, direction: Direction = ""
 ) -> tuple[Finding, ...]:
     """One row for each kind of fault, or the one row that says that there is none."""
     rows = tuple(
@@ -44,7 +44,7 @@ def findings(
     return rows[:_FAULTS] or (held,)
 
 
-def of_first_run(runs: Iterable[Iterable[Fault]]) -> list[Fault]:
+def of_first_run(runs: Iterable[Iterable[CheckFault]]) -> list[CheckFault]:
     """The faults of the first run that has any: what is wrong once is mostly wrong again."""
     return next((found for found in map(list, runs) if found), [])
 
@@ -54,9 +54,9 @@ def skipped(claim: str, why: str) -> tuple[Finding, ...]:
     return (Finding(claim=claim, saw="", held=False, control="", control_held=False, skipped=why),)
 
 
-def _by_reason(faults: Iterable[Fault]) -> list[tuple[Fault, int]]:
+def _by_reason(faults: Iterable[CheckFault]) -> list[tuple[CheckFault, int]]:
     """The first of each kind, and how many more there are: one cause makes many of them."""
-    kinds: dict[str, list[Fault]] = {}
+    kinds: dict[str, list[CheckFault]] = {}
     for fault in faults:
         kinds.setdefault(fault.reason, []).append(fault)
     return [(found[0], len(found) - 1) for found in kinds.values()]

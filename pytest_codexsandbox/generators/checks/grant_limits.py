@@ -9,7 +9,7 @@ from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.argv import speaks
 from pytest_codexsandbox.generators.checks.codex_toml import comparable, read
 from pytest_codexsandbox.generators.checks.exit_status import wanted
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, findings, listed, skipped
+from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, all_hold, as_findings, listed, skipped
 from pytest_codexsandbox.generators.checks.granted_policy import (
     SPEAKS,
     Grants,
@@ -21,12 +21,12 @@ from pytest_codexsandbox.generators.checks.granted_policy import (
     said,
 )
 from pytest_codexsandbox.generators.checks.ownership import written_alone
-from pytest_codexsandbox.model.generator import Declaration, Expect, Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, ExpectedPolicy, Finding
 
 CLAIM = "what is granted covers what was asked, and no more"
 
 
-def grants_no_more(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def grants_no_more(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     why = case_view.not_asked(story)
     broken = next((one for one in case_view.results(story) if not read(one.content).loads), None)
     why = why or (f"after {broken.name} the file is no TOML: generator.parses tells of that" if broken else "")
@@ -39,7 +39,7 @@ def grants_no_more(story: Story, declaration: Declaration) -> tuple[Finding, ...
     if not faults and _is_void(now, expect) and manages(before, found, story):
         decides = f"{now.by or 'nothing'} in the {now.layer or 'defaults'} makes it {now.mode or 'unknown'}"
         return skipped(CLAIM, f"{decides}, whatever was written: effective.says-what-was-asked tells of that")
-    return findings(
+    return as_findings(
         CLAIM,
         faults,
         control=_control(before, found, expect, story),
@@ -48,31 +48,33 @@ def grants_no_more(story: Story, declaration: Declaration) -> tuple[Finding, ...
     )
 
 
-def exceeded(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: Expect, story: Story) -> Iterator[Fault]:
+def exceeded(
+    before: tuple[Layer, ...], after: tuple[Layer, ...], expect: ExpectedPolicy, story: CaseRun
+) -> Iterator[CheckFault]:
     world = story.world
     was, now = granted(before, world), granted(after, world)
     speaking = manages(before, after, story)
     if now.mode == "danger-full-access" != expect.sandbox and was.mode != "danger-full-access":
-        yield Fault(reason="no-sandbox", saw=f"the sandbox is off; {expect.sandbox} was asked")
+        yield CheckFault(reason="no-sandbox", saw=f"the sandbox is off; {expect.sandbox} was asked")
         return
     if now.mode == "workspace-write" and expect.sandbox == "read-only" and (speaking or was.mode == "read-only"):
-        yield Fault(reason="another-mode", saw=f"{now.by} in the {now.layer} lets the workspace be written")
+        yield CheckFault(reason="another-mode", saw=f"{now.by} in the {now.layer} lets the workspace be written")
     users = said(before)
     to_be_off = expect.network if "network" in expect.kept else story.wish.network
     if now.network and expect.network is not True and (not users.network or (speaking and to_be_off is False)):
         word = "network-left-on" if users.network else "network-added"
-        yield Fault(reason=word, saw=f"the network is on ({now.by} in the {now.layer}); it was not asked for")
+        yield CheckFault(reason=word, saw=f"the network is on ({now.by} in the {now.layer}); it was not asked for")
     yield from _wider(users, now, expect, world)
     if speaking and expect.sandbox == "workspace-write" and not _is_void(now, expect):
         yield from _missing(now, expect, world)
 
 
-def _is_void(now: Grants, expect: Expect) -> bool:
+def _is_void(now: Grants, expect: ExpectedPolicy) -> bool:
     """Somebody else's word decides: nothing of what was written is in force."""
     return expect.sandbox == "workspace-write" != now.mode
 
 
-def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: Story) -> bool:
+def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: CaseRun) -> bool:
     """Whether a policy is this generator's business: it writes one, or has changed one."""
     if speaks(story.runs[-1]) or any(key in read(written_alone(story) or b"").data for key in SPEAKS):
         return True
@@ -80,7 +82,7 @@ def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: Story) -
     return any(comparable(one.get(key, "")) != comparable(other.get(key, "")) for key in SPEAKS)
 
 
-def _wider(users: Grants, now: Grants, expect: Expect, world: Mapping[str, str]) -> Iterator[Fault]:
+def _wider(users: Grants, now: Grants, expect: ExpectedPolicy, world: Mapping[str, str]) -> Iterator[CheckFault]:
     """A root that is neither the user's own, nor asked for, nor inside of one that is."""
     asked = [place(root, world) for root in _asked(expect, world)]
     workspace = [] if expect.sandbox == "read-only" else [world.get("WORKSPACE", "/")]
@@ -89,10 +91,10 @@ def _wider(users: Grants, now: Grants, expect: Expect, world: Mapping[str, str])
         at = place(root, world)
         if not any(case_view.is_inside(at, one) for one in known):
             reason = _how_wide(at, asked, world)
-            yield Fault(reason=reason, saw=f"{root!r} is granted; asked: {listed(asked) or 'nothing'}"[:400])
+            yield CheckFault(reason=reason, saw=f"{root!r} is granted; asked: {listed(asked) or 'nothing'}"[:400])
 
 
-def _asked(expect: Expect, world: Mapping[str, str]) -> list[str]:
+def _asked(expect: ExpectedPolicy, world: Mapping[str, str]) -> list[str]:
     return [case_view.filled(root, dict(world)) for root in expect.roots or ()]
 
 
@@ -106,15 +108,15 @@ def _how_wide(at: str, asked: list[str], world: Mapping[str, str]) -> str:
     return "parent-granted" if any(case_view.is_inside(one, at) for one in asked) else "not-asked"
 
 
-def _missing(now: Grants, expect: Expect, world: Mapping[str, str]) -> Iterator[Fault]:
+def _missing(now: Grants, expect: ExpectedPolicy, world: Mapping[str, str]) -> Iterator[CheckFault]:
     """Relative roots and empty ones may be declined: what they mean depends on where Codex is started."""
     there = [world.get("WORKSPACE", "/"), *(place(root, world) for root in now.roots)]
     for root in _asked(expect, world):
         if root.startswith("/") and not any(case_view.is_inside(place(root, world), one) for one in there):
-            yield Fault(reason="root-missing", saw=f"{root!r} is not granted"[:400], direction="denied")
+            yield CheckFault(reason="root-missing", saw=f"{root!r} is not granted"[:400], direction="denied")
 
 
-def _control(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: Expect, story: Story) -> Control:
+def _control(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: ExpectedPolicy, story: CaseRun) -> Control:
     """One layer more, that grants a folder nobody asked for, the whole machine, or everything."""
 
     def reasons(data: dict[str, Any]) -> set[str]:

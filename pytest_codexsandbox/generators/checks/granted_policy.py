@@ -13,7 +13,7 @@ import msgspec
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.cli_overrides import Words, given, merged, words
 from pytest_codexsandbox.generators.checks.codex_toml import read
-from pytest_codexsandbox.model.generator import Expect, Files, Mode, Outcome
+from pytest_codexsandbox.model.generator import ExpectedPolicy, Files, GeneratorRun, Mode
 
 _BUILT_IN: Final[Mapping[str, Mode]] = {
     ":read-only": "read-only", ":workspace": "workspace-write", ":danger-full-access": "danger-full-access",
@@ -38,7 +38,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any]
 
 
-def layers(files: Files, run: Outcome | None, world: Mapping[str, str]) -> tuple[Layer, ...]:
+def layers(files: Files, run: GeneratorRun | None, world: Mapping[str, str]) -> tuple[Layer, ...]:
     """The user's file, a trusted project's, a chosen profile's, the arguments: a later one wins."""
     user = read(case_view.config(files, dict(world)).content).data
     found = [Layer(name="file", data=user)]
@@ -86,7 +86,7 @@ def granted(found: Sequence[Layer], world: Mapping[str, str]) -> Grants:
     return msgspec.structs.replace(_by_mode(mode, whole, ""), by="")
 
 
-def as_kept(expect: Expect, before: Sequence[Layer], world: Mapping[str, str]) -> Expect:
+def as_kept(expect: ExpectedPolicy, before: Sequence[Layer], world: Mapping[str, str]) -> ExpectedPolicy:
     """What was asked for, and of the parts that the generator keeps what the user's own words grant in that mode."""
     own = granted(before, world)
     mode = own.mode if "sandbox" in expect.kept else expect.sandbox

@@ -7,9 +7,9 @@ import msgspec
 
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import comparable, read
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, difference, findings, skipped
+from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, as_findings, difference, skipped
 from pytest_codexsandbox.model.contents import is_configuration
-from pytest_codexsandbox.model.generator import CONFIG, Declaration, Files, FileState, Finding, Outcome, Story
+from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Declaration, Files, FileState, Finding, GeneratorRun
 
 SECOND = "a second run changes nothing"
 THIRD = "a third run changes nothing"
@@ -18,27 +18,27 @@ IDLE = "no third run was made: the second left all as it found it, so that anoth
 MEANING = "what a later run leaves means the same"
 
 
-def second_run_same(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def second_run_same(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     return _same_bytes(story, 2, SECOND)
 
 
-def third_run_same(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def third_run_same(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     return _same_bytes(story, 3, THIRD)
 
 
-def _same_bytes(story: Story, number: int, claim: str) -> tuple[Finding, ...]:
+def _same_bytes(story: CaseRun, number: int, claim: str) -> tuple[Finding, ...]:
     why = not_run(story, number)
     if why:
         return skipped(claim, why)
     one, other = story.runs[number - 2], story.runs[number - 1]
     world = story.world
-    return findings(
+    return as_findings(
         claim, unlike(one, other, world, number), control=_touched(one, other, world, number),
         saw=_told(one, other, world),
     )  # fmt: skip
 
 
-def not_run(story: Story, number: int) -> str:
+def not_run(story: CaseRun, number: int) -> str:
     if len(story.runs) < number and story.runs[-1].ended == "exit":
         return IDLE
     if len(story.runs) < number:
@@ -50,20 +50,20 @@ def not_run(story: Story, number: int) -> str:
     return f"it declined each time, and {case_view.left(story)}" if declined and case_view.untouched(story) else ""
 
 
-def unlike(one: Outcome, other: Outcome, world: dict[str, str], number: int) -> Iterator[Fault]:
+def unlike(one: GeneratorRun, other: GeneratorRun, world: dict[str, str], number: int) -> Iterator[CheckFault]:
     """Every configuration file, what each link points at, and the arguments for Codex."""
     if case_view.refused(one) != case_view.refused(other):
         saw = f"run {number - 1} ended with {one.code}, run {number} with {other.code} ({other.reason or 'no reason'})"
-        yield Fault(reason="declines-its-own", saw=saw, direction="wrong-claim")
+        yield CheckFault(reason="declines-its-own", saw=saw, direction="wrong-claim")
     if one.argv != other.argv:
-        yield Fault(reason="argv-changed", saw=f"run {number - 1} gave {one.argv}, run {number} gave {other.argv}")
+        yield CheckFault(reason="argv-changed", saw=f"run {number - 1} gave {one.argv}, run {number} gave {other.argv}")
     before, after = configurations(one.files, world), configurations(other.files, world)
     for path in sorted(before.keys() | after.keys()):
         here, now = before.get(path, case_view.MISSING), after.get(path, case_view.MISSING)
         if (here.kind, here.content, here.target, here.mode) != (now.kind, now.content, now.target, now.mode):
             reason = "grew" if now.size > here.size else "changed-again"
             saw = f"run {number} made of {path} ({_shown(here)}) something else ({_shown(now)})"
-            yield Fault(reason=reason, saw=saw, diff=difference(here.content, now.content))
+            yield CheckFault(reason=reason, saw=saw, diff=difference(here.content, now.content))
 
 
 def _shown(state: FileState) -> str:
@@ -76,12 +76,12 @@ def configurations(files: Files, world: dict[str, str]) -> Files:
     return {path: state for path, state in files.items() if path == real or is_configuration(path)}
 
 
-def _told(one: Outcome, other: Outcome, world: dict[str, str]) -> str:
+def _told(one: GeneratorRun, other: GeneratorRun, world: dict[str, str]) -> str:
     sizes = [case_view.config(run.files, world).size for run in (one, other)]
     return f"{sizes[1]} bytes, the same as before; {len(other.argv)} arguments, the same as before"
 
 
-def _touched(one: Outcome, other: Outcome, world: dict[str, str], number: int) -> Control:
+def _touched(one: GeneratorRun, other: GeneratorRun, world: dict[str, str], number: int) -> Control:
     """The later run's file gets one byte more, its arguments one word more."""
     path = case_view.resolved(one.files, CONFIG, world)
     state = one.files.get(path, case_view.MISSING)
@@ -96,23 +96,23 @@ def _touched(one: Outcome, other: Outcome, world: dict[str, str], number: int) -
     return Control("one byte more in the file, or one argument more, is noticed", held)
 
 
-def does_not_grow(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def does_not_grow(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     why = not_run(story, 2)
     if why:
         return skipped(SIZE, why)
     sizes = [case_view.config(run.files, story.world).size for run in story.runs]
     noticed = any(grown([sizes[0], sizes[0] + 1])) and not any(grown([sizes[0]] * 3))
     control = Control("one byte more is noticed, the same size is not", noticed)
-    return findings(SIZE, grown(sizes), control=control, saw=f"{', '.join(map(str, sizes))} bytes")
+    return as_findings(SIZE, grown(sizes), control=control, saw=f"{', '.join(map(str, sizes))} bytes")
 
 
-def grown(sizes: list[int]) -> Iterator[Fault]:
+def grown(sizes: list[int]) -> Iterator[CheckFault]:
     for number, (one, other) in enumerate(pairwise(sizes), start=2):
         if other > one:
-            yield Fault(reason="grew", saw=f"run {number}: {one} bytes became {other}; all: {sizes}")
+            yield CheckFault(reason="grew", saw=f"run {number}: {one} bytes became {other}; all: {sizes}")
 
 
-def same_meaning(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def same_meaning(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     """Told apart from the bytes: a file may be laid out anew, and say the same."""
     why = not_run(story, 2)
     states = [case_view.config(run.files, story.world) for run in story.runs if run.ended == "exit"]
@@ -128,19 +128,19 @@ def same_meaning(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     first = states[0].content
     extra = b'"codexsandbox control" = 1\n'
     held = any(meant(first, extra + first.removeprefix(b"\xef\xbb\xbf"), 2)) and not any(meant(b"a = 1", b"a=1", 2))
-    return findings(
+    return as_findings(
         MEANING, faults, control=Control("one key more is noticed, another layout is not", held),
         saw=f"{len(read(first).data)} keys at the root, the same after each run",
     )  # fmt: skip
 
 
-def meant(one: bytes, other: bytes, number: int) -> Iterator[Fault]:
+def meant(one: bytes, other: bytes, number: int) -> Iterator[CheckFault]:
     before, after = read(one), read(other)
     if not after.loads:
         if one != other:
             saw = f"run {number}: {after.fault} ({after.place})"
-            yield Fault(reason=after.reason, saw=saw, diff=difference(one, other))
+            yield CheckFault(reason=after.reason, saw=saw, diff=difference(one, other))
         return
     if comparable(before.data) != comparable(after.data):
         saw = f"run {number}: the file says something else than after run {number - 1}"
-        yield Fault(reason="means-something-else", saw=saw, diff=difference(one, other))
+        yield CheckFault(reason="means-something-else", saw=saw, diff=difference(one, other))

@@ -6,22 +6,22 @@ from typing import Any
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import Path, everywhere, kind, leaves, read, written
 from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
     Control,
-    Fault,
+    as_findings,
     difference,
-    findings,
     listed,
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.ownership import Own, own, written_alone
+from pytest_codexsandbox.generators.checks.ownership import Ownership, own, written_alone
 from pytest_codexsandbox.generators.checks.toml_lexer import Statement, bytes_of, document
-from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
 CLAIM = "each key of the generator's stands at its own path"
 
 
-def own_place(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def own_place(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     ownership, asked = own(story, declaration), asked_keys(story)
     why = case_view.not_asked(story) or _cannot(asked, story, ownership)
     if why:
@@ -33,17 +33,17 @@ def own_place(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
         (*misplaced(asked, before, after.content, after.name), *_undeclared(before, after, ownership))
         for after in case_view.results(story)
     )
-    return findings(
+    return as_findings(
         CLAIM, faults, control=_control(asked, ownership), saw=f"all there: {listed([written(one) for one in asked])}"
     )
 
 
-def asked_keys(story: Story) -> dict[Path, Any]:
+def asked_keys(story: CaseRun) -> dict[Path, Any]:
     """What it writes where nothing is in its way: that is what it was asked for."""
     return leaves(read(written_alone(story) or b"").data)
 
 
-def _cannot(asked: dict[Path, Any], story: Story, ownership: Own) -> str:
+def _cannot(asked: dict[Path, Any], story: CaseRun, ownership: Ownership) -> str:
     alone = written_alone(story)
     if alone is None:
         return "nobody has seen what this generator writes where there is no file"
@@ -54,20 +54,20 @@ def _cannot(asked: dict[Path, Any], story: Story, ownership: Own) -> str:
     return "" if asked else "it writes no keys where there is no file"
 
 
-def misplaced(asked: dict[Path, Any], before: bytes, after: bytes, name: str = "afterwards") -> Iterator[Fault]:
+def misplaced(asked: dict[Path, Any], before: bytes, after: bytes, name: str = "afterwards") -> Iterator[CheckFault]:
     reading = read(after)
     if not reading.loads:
         saw = f"{name}: no key is anywhere: {reading.fault} ({reading.place})"
-        yield Fault(reason=reading.reason, saw=saw, diff=difference(before, after))
+        yield CheckFault(reason=reading.reason, saw=saw, diff=difference(before, after))
         return
     for path, value in asked.items():
         here = _at(reading.data, path)
         if here is None:
             reason, where = _found_elsewhere(path, reading.data, before, after)
-            yield Fault(reason=reason, saw=f"{name}: {written(path)} is {where}", diff=difference(before, after))
+            yield CheckFault(reason=reason, saw=f"{name}: {written(path)} is {where}", diff=difference(before, after))
         elif kind(here) != kind(value):
             saw = f"{name}: {written(path)} is of the type {kind(here)}, and should be {kind(value)}"
-            yield Fault(reason="type-changed", saw=saw, diff=difference(before, after))
+            yield CheckFault(reason="type-changed", saw=saw, diff=difference(before, after))
 
 
 def _at(data: Any, path: Path) -> Any:
@@ -76,7 +76,7 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-def misplaced_keys(story: Story) -> dict[Path, str]:
+def misplaced_keys(story: CaseRun) -> dict[Path, str]:
     """Returns the keys that are not at their own place after the last run, each with the word for what became of it."""
     before, after = case_view.text_before(story), case_view.results(story)[-1].content
     reading = read(after)
@@ -102,7 +102,7 @@ def _count_in_strings(content: bytes, word: str) -> int:
     return sum(found.text.count(word, one.start, one.end) for one in found.strings)
 
 
-def _undeclared(before: bytes, after: case_view.After, ownership: Own) -> Iterator[Fault]:
+def _undeclared(before: bytes, after: case_view.StateAfterRun, ownership: Ownership) -> Iterator[CheckFault]:
     """What the declaration does not speak of, the generator may not write: a captured key shows itself here too."""
     if ownership.how != "declared":
         return
@@ -117,7 +117,7 @@ def _undeclared(before: bytes, after: case_view.After, ownership: Own) -> Iterat
         word = "captured" if captured else "not-declared"
         what = f"{written(captured)} captured by a table" if captured else "not among the keys that it declares"
         saw = f"{after.name}: it wrote {written(path)}: {what}"
-        yield Fault(reason=word, saw=saw, diff=difference(before, after.content))
+        yield CheckFault(reason=word, saw=saw, diff=difference(before, after.content))
 
 
 def _is_of(statement: Statement, path: Path) -> bool:
@@ -126,7 +126,7 @@ def _is_of(statement: Statement, path: Path) -> bool:
     return inside or statement.path[: len(path)] == path
 
 
-def _control(asked: dict[Path, Any], ownership: Own) -> Control:
+def _control(asked: dict[Path, Any], ownership: Ownership) -> Control:
     """What was asked for is put below a table, and into a string: neither may pass."""
     text = "".join(f"{written(path)} = {_literal(value)}\n" for path, value in asked.items() if _literal(value))
     if not text:

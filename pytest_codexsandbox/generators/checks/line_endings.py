@@ -8,17 +8,17 @@ from typing import Final
 
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
     Control,
-    Fault,
     all_hold,
+    as_findings,
     difference,
-    findings,
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.ownership import Own, own
+from pytest_codexsandbox.generators.checks.ownership import Ownership, own
 from pytest_codexsandbox.generators.checks.toml_lexer import document, text_of
-from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
 CLAIM = "line ends, the mark of byte order and the end of the last line stay as the user has them"
 Line = tuple[bytes, bytes]  # what it says, how it ends
@@ -27,7 +27,7 @@ _NAMES: Final = {b"\r\n": "CRLF", b"\n": "LF", b"": "no line end"}
 _LOST: Final = {b"\r\n": "crlf-lost", b"\n": "lf-lost", b"": "final-newline-added"}
 
 
-def line_ends_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def line_ends_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     text = case_view.text_before(story)
     block = own_lines(text, own(story, declaration))
     users = len(lines(text)) > len(block) or text.startswith(codecs.BOM_UTF8)
@@ -35,10 +35,10 @@ def line_ends_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...
     if why:
         return skipped(CLAIM, why)
     faults = of_first_run(changed(text, after.content, block, after.name) for after in case_view.results(story))
-    return findings(CLAIM, faults, control=_control(text, block), saw=f"as before: {_told(text)}")
+    return as_findings(CLAIM, faults, control=_control(text, block), saw=f"as before: {_told(text)}")
 
 
-def own_lines(content: bytes, ownership: Own) -> frozenset[int]:
+def own_lines(content: bytes, ownership: Ownership) -> frozenset[int]:
     """The numbers of the lines between the generator's marks: how they end is its own affair."""
     found = document(content)
     spans, at, numbers = ownership.inside(found), len(found.text) - len(found.text.removeprefix("\ufeff")), set()
@@ -62,7 +62,7 @@ def _told(text: bytes) -> str:
 
 def changed(
     before: bytes, after: bytes, block: frozenset[int] = frozenset(), name: str = "afterwards"
-) -> Iterator[Fault]:
+) -> Iterator[CheckFault]:
     """`block`: lines of `before` that are not the user's."""
     diff = difference(before, after)
     yield from _mark(before, after, name, diff)
@@ -74,26 +74,26 @@ def changed(
             continue  # the last line had no end: it needs one where something of the generator's follows
         reason = "final-newline-lost" if not other[1] else _LOST[one[1]]
         saw = f"{name}: {_text(one[0])} ended with {_NAMES[one[1]]}, and now with {_NAMES[other[1]]}"
-        yield Fault(reason=reason, saw=saw, diff=diff)
+        yield CheckFault(reason=reason, saw=saw, diff=diff)
         return
     ends = {end for number, (_, end) in enumerate(lines(before)) if end and number not in block}
     now = {end for _, end in whole if end}
     if len(ends) == len(now) == 1 and ends != now:  # though none of the user's lines is there as it was
         (was,), (made,) = ends, now
         saw = f"{name}: every line ended with {_NAMES[was]}, and each with {_NAMES[made]} now"
-        yield Fault(reason=_LOST[was], saw=saw, diff=diff)
+        yield CheckFault(reason=_LOST[was], saw=saw, diff=diff)
 
 
-def _mark(before: bytes, after: bytes, name: str, diff: str) -> Iterator[Fault]:
+def _mark(before: bytes, after: bytes, name: str, diff: str) -> Iterator[CheckFault]:
     first, now = before.startswith(codecs.BOM_UTF8), after.startswith(codecs.BOM_UTF8)
     inner = after.count(codecs.BOM_UTF8) - now > before.count(codecs.BOM_UTF8) - first
     if inner:
         saw = f"{name}: the mark of byte order stands in the middle of the file"
-        yield Fault(reason="bom-moved", saw=saw, diff=diff)
+        yield CheckFault(reason="bom-moved", saw=saw, diff=diff)
     elif first and not now:
-        yield Fault(reason="bom-lost", saw=f"{name}: the mark of byte order is gone", diff=diff)
+        yield CheckFault(reason="bom-lost", saw=f"{name}: the mark of byte order is gone", diff=diff)
     elif now and not first:
-        yield Fault(reason="bom-added", saw=f"{name}: the file begins with a mark of byte order", diff=diff)
+        yield CheckFault(reason="bom-added", saw=f"{name}: the file begins with a mark of byte order", diff=diff)
 
 
 def pairs(before: list[Line], after: list[Line]) -> list[tuple[int, Line, Line]]:

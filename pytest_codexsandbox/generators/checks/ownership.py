@@ -12,10 +12,10 @@ import msgspec
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import Path, leaves, read
 from pytest_codexsandbox.generators.checks.toml_lexer import Comment, Document, document, key_path
-from pytest_codexsandbox.model.generator import Declaration, Marker, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Marker
 
 
-class Own(msgspec.Struct, frozen=True, kw_only=True):
+class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     patterns: tuple[Path, ...] = ()
     markers: tuple[Marker, ...] = ()
     how: str = ""  # declared, inferred; "": nobody knows
@@ -48,7 +48,7 @@ def _fits(pattern: Path, path: Path) -> bool:
     )
 
 
-def own(story: Story, declaration: Declaration) -> Own:
+def own(story: CaseRun, declaration: Declaration) -> Ownership:
     markers = declaration.markers or _inferred_markers(story)
     authoritative = tuple(key_path(one) for one in declaration.authoritative)
     if declaration.owns is not None:
@@ -58,10 +58,10 @@ def own(story: Story, declaration: Declaration) -> Own:
         known = alone is not None and read(alone).loads
         patterns, how = tuple(leaves(read(alone or b"").data)) if known else (), "inferred" if known else ""
     migrates = story.case.group in ("migration", "together") and bool(declaration.migrates_from)
-    return Own(patterns=patterns, markers=markers, how=how, authoritative=authoritative, anywhere=migrates)
+    return Ownership(patterns=patterns, markers=markers, how=how, authoritative=authoritative, anywhere=migrates)
 
 
-def written_alone(story: Story) -> bytes | None:
+def written_alone(story: CaseRun) -> bytes | None:
     """What it writes where there is nothing of the user's; None where nobody has seen that."""
     if story.alone is not None:
         return story.alone
@@ -70,7 +70,7 @@ def written_alone(story: Story) -> bytes | None:
     return case_view.results(story)[0].content
 
 
-def _inferred_markers(story: Story) -> tuple[Marker, ...]:
+def _inferred_markers(story: CaseRun) -> tuple[Marker, ...]:
     """Two comments that stand alone around everything that it writes."""
     found = document(written_alone(story) or b"")
     lone = [comment for comment in found.comments if found.alone(comment)]
@@ -94,7 +94,7 @@ def _spans(found: Document, marker: Marker) -> Iterator[tuple[int, int]]:
             yield begin.start, closing.end
 
 
-def users_comments(found: Document, ownership: Own) -> tuple[Comment, ...]:
+def users_comments(found: Document, ownership: Ownership) -> tuple[Comment, ...]:
     spans = ownership.inside(found)
     marks = {text.strip() for marker in ownership.markers for text in (marker.begin, marker.end) if text}
     return tuple(

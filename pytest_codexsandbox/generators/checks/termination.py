@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, findings, listed, skipped
-from pytest_codexsandbox.model.generator import Declaration, Finding, Outcome, Story
+from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, all_hold, as_findings, listed, skipped
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, GeneratorRun
 
 ENDS = "it ends by itself, and leaves no process behind"
 INSIDE = "it stays inside of the folders that it was given"
 WALLS = "bubblewrap"  # behind them it is seen what was written elsewhere
 
 
-def ends_by_itself(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def ends_by_itself(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     faults = [fault for number, run in enumerate(story.runs, start=1) for fault in unended(run, f"run {number}")]
     clean = msgspec.structs.replace(story.first, ended="exit", survivors=())
     controls = [
@@ -21,19 +21,21 @@ def ends_by_itself(story: Story, declaration: Declaration) -> tuple[Finding, ...
         Control("one that ends passes", not any(unended(clean))),
     ]
     codes = ", ".join(str(run.code) for run in story.runs)
-    return findings(ENDS, faults, control=all_hold(controls), saw=f"{len(story.runs)} runs ended with {codes}")
+    return as_findings(ENDS, faults, control=all_hold(controls), saw=f"{len(story.runs)} runs ended with {codes}")
 
 
-def unended(run: Outcome, name: str = "the run") -> Iterator[Fault]:
+def unended(run: GeneratorRun, name: str = "the run") -> Iterator[CheckFault]:
     if run.ended != "exit":
         what = {"timeout": "used up its time", "signal": f"was ended by a signal ({run.code})"}
         saw = f"{name}: it {what.get(run.ended, 'did not start')}{': ' + run.error if run.error else ''}"
-        yield Fault(reason=run.ended, saw=saw)
+        yield CheckFault(reason=run.ended, saw=saw)
     if run.survivors:
-        yield Fault(reason="processes-stay", saw=f"{name}: it left {listed(run.survivors)} running", direction="litter")
+        yield CheckFault(
+            reason="processes-stay", saw=f"{name}: it left {listed(run.survivors)} running", direction="litter"
+        )
 
 
-def stays_inside(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def stays_inside(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     if not story.confined.startswith(WALLS):
         where = f"it ran in {story.confined}" if story.confined else "it was not confined"
         return skipped(INSIDE, f"{where}: nobody saw what it touched besides")
@@ -42,9 +44,11 @@ def stays_inside(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     strayed = msgspec.structs.replace(clean, strayed=("/home/somebody/.codex",))
     held = any(outside(strayed)) and not any(outside(clean))
     saw = f"nothing outside was touched (confined by {story.confined})"
-    return findings(INSIDE, faults, control=Control("what is reached for outside is noticed", held), saw=saw)
+    return as_findings(INSIDE, faults, control=Control("what is reached for outside is noticed", held), saw=saw)
 
 
-def outside(run: Outcome, name: str = "the run") -> Iterator[Fault]:
+def outside(run: GeneratorRun, name: str = "the run") -> Iterator[CheckFault]:
     if run.strayed:
-        yield Fault(reason="reached-outside", saw=f"{name}: it reached for {listed(run.strayed)}", direction="leak")
+        yield CheckFault(
+            reason="reached-outside", saw=f"{name}: it reached for {listed(run.strayed)}", direction="leak"
+        )

@@ -4,26 +4,26 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 
 from pytest_codexsandbox.generators.checks import case_view
-from pytest_codexsandbox.generators.checks.codex_toml import Path, Reading, at_fault, read, written
+from pytest_codexsandbox.generators.checks.codex_toml import ParsedConfig, Path, at_fault, read, written
 from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
     Control,
-    Fault,
     all_hold,
+    as_findings,
     difference,
-    findings,
     listed,
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.ownership import Own, own, written_alone
+from pytest_codexsandbox.generators.checks.ownership import Ownership, own, written_alone
 from pytest_codexsandbox.generators.checks.toml_lexer import Statement, bytes_of, document, text_of
-from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, Marker
 
 CLAIM = "what was written is TOML 1.1"
 DECLINED = "a file that is no TOML is left alone, or repaired"
 
 
-def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def parses(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     before = case_view.text_before(story)
     claim = CLAIM if read(before).loads else DECLINED
     why = _cannot(story, loads=read(before).loads)
@@ -38,7 +38,7 @@ def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
         faults = faults or of_first_run(wiped(before, one.content, ownership, one.name) for one in after)
         noticed = any(wiped(before, b"# empty\n", ownership)) or not _users(_as_utf_8(before), ownership)
         controls.append(Control("an emptied file is noticed", noticed))
-    return findings(
+    return as_findings(
         claim,
         faults,
         control=all_hold(controls),
@@ -46,7 +46,7 @@ def parses(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     )
 
 
-def _cannot(story: Story, *, loads: bool) -> str:
+def _cannot(story: CaseRun, *, loads: bool) -> str:
     if not loads and not written_alone(story) and case_view.untouched(story):
         return "it writes no file, and has left the broken one alone"
     if case_view.before(story).kind == "missing" and all(
@@ -57,35 +57,35 @@ def _cannot(story: Story, *, loads: bool) -> str:
     return "" if why and not loads and case_view.refused(story.first) else why
 
 
-def _broken(story: Story, after: case_view.After, markers: tuple[Marker, ...]) -> Iterator[Fault]:
+def _broken(story: CaseRun, after: case_view.StateAfterRun, markers: tuple[Marker, ...]) -> Iterator[CheckFault]:
     before = case_view.text_before(story)
     if not read(before).loads and after.content == before:
         if not case_view.refused(story.runs[after.run - 1]):
             saw = f"{after.name}: exit 0, and the file is still broken: {read(before).fault}"
-            yield Fault(reason="broken-and-accepted", saw=saw)
+            yield CheckFault(reason="broken-and-accepted", saw=saw)
         return
     yield from spoilt(before, after.content, markers, after.name)
 
 
-def spoilt(before: bytes, after: bytes, markers: tuple[Marker, ...], name: str = "afterwards") -> Iterator[Fault]:
+def spoilt(before: bytes, after: bytes, markers: tuple[Marker, ...], name: str = "afterwards") -> Iterator[CheckFault]:
     reading = read(after)
     if not reading.loads:
         reason = "spliced-into-array" if _in_array(after, markers) else reading.reason
         what = f"{reading.fault} ({reading.place or 'whole file'})"
-        yield Fault(reason=reason, saw=f"{name}: {what}{_key_at(after, reading)}", diff=difference(before, after))
+        yield CheckFault(reason=reason, saw=f"{name}: {what}{_key_at(after, reading)}", diff=difference(before, after))
 
 
-def wiped(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
+def wiped(before: bytes, after: bytes, ownership: Ownership, name: str = "afterwards") -> Iterator[CheckFault]:
     """Who repairs a broken file may drop what broke it; every other key of the user's is still written there, in its
     table or, where another block had captured it, elsewhere."""
     there = {one.path[-1:] for one in document(after).statements}
     gone = [written(path) for path in _users(_as_utf_8(before), ownership) if path[-1:] not in there]
     if gone and after != before:
         saw = f"{name}: the file was broken, and of the user's is gone: {listed(gone)}"
-        yield Fault(reason="broken-and-wiped", saw=saw, diff=difference(before, after))
+        yield CheckFault(reason="broken-and-wiped", saw=saw, diff=difference(before, after))
 
 
-def _users(broken: bytes, ownership: Own) -> list[Path]:
+def _users(broken: bytes, ownership: Ownership) -> list[Path]:
     """The user's keys, but for the one at which the parser stopped."""
     found = document(broken)
     spared, blocks = _statement_at(broken, read(broken)), ownership.inside(found)
@@ -111,12 +111,12 @@ def _in_array(content: bytes, markers: tuple[Marker, ...]) -> bool:
     return any(one.place == "inside" and one.text.strip() in texts for one in found.comments)
 
 
-def _key_at(content: bytes, reading: Reading) -> str:
+def _key_at(content: bytes, reading: ParsedConfig) -> str:
     statement = _statement_at(content, reading)
     return f" at {written(statement.path)}" if statement and statement.path else ""
 
 
-def _statement_at(content: bytes, reading: Reading) -> Statement | None:
+def _statement_at(content: bytes, reading: ParsedConfig) -> Statement | None:
     """Where the parser stopped."""
     return at_fault(text_of(content).removeprefix("\ufeff"), reading.place)
 

@@ -9,49 +9,49 @@ from itertools import pairwise
 import msgspec
 
 from pytest_codexsandbox.generators.checks import case_view
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, findings, of_first_run, skipped
+from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, as_findings, of_first_run, skipped
 from pytest_codexsandbox.generators.checks.idempotence import configurations, not_run
-from pytest_codexsandbox.model.generator import Declaration, Files, FileState, Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Files, FileState, Finding
 
 TOUCHES = "a later run that has nothing to change touches nothing"
 
 
-def touches_nothing(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def touches_nothing(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     why = not_run(story, 2) or _no_file(story) or _nothing_seen(story) or _changed(story)
     if why:
         return skipped(TOUCHES, why)
     files = [configurations(run.files, story.world) for run in story.runs]
     faults = of_first_run(rewritten(one, other, number) for number, (one, other) in enumerate(pairwise(files), 2))
-    return findings(TOUCHES, faults, control=_control(story), saw="the same inode and the same time of writing")
+    return as_findings(TOUCHES, faults, control=_control(story), saw="the same inode and the same time of writing")
 
 
-def rewritten(before: Files, after: Files, number: int) -> Iterator[Fault]:
+def rewritten(before: Files, after: Files, number: int) -> Iterator[CheckFault]:
     """Files with the same bytes that were written all the same."""
     for path in sorted(before.keys() & after.keys()):
         one, other = before[path], after[path]
         if (one.kind, one.content) == (other.kind, other.content) and _was_touched(one, other):
             how = "a new file was put in its place" if one.inode != other.inode else "it was written where it lies"
             saw = f"run {number} wrote {path} anew with the same {other.size} bytes: {how}"
-            yield Fault(reason="rewritten", saw=saw)
+            yield CheckFault(reason="rewritten", saw=saw)
 
 
 def _was_touched(one: FileState, other: FileState) -> bool:
     return one.kind == "file" and (one.inode, one.modified) != (other.inode, other.modified)
 
 
-def _no_file(story: Story) -> str:
+def _no_file(story: CaseRun) -> str:
     last = case_view.config(story.runs[-1].files, story.world)
     return "" if last.kind == "file" else "it writes no file"
 
 
-def _nothing_seen(story: Story) -> str:
+def _nothing_seen(story: CaseRun) -> str:
     """The first run must have written: else it is not known that a write would be seen."""
     if not case_view.config(story.first.files, story.world).modified:
         return "the files were looked at without their times"
     return "" if any(_written_first(story)) else "its first run wrote nothing: there was nothing to change at all"
 
 
-def _written_first(story: Story) -> Iterator[str]:
+def _written_first(story: CaseRun) -> Iterator[str]:
     before = configurations(story.before, story.world)
     for path, after in configurations(story.first.files, story.world).items():
         one = before.get(path, case_view.MISSING)
@@ -59,14 +59,14 @@ def _written_first(story: Story) -> Iterator[str]:
             yield path
 
 
-def _changed(story: Story) -> str:
+def _changed(story: CaseRun) -> str:
     """A later run that changed bytes had, as it saw it, something to change."""
     one, other = (configurations(run.files, story.world) for run in story.runs[:2])
     same = one.keys() == other.keys() and all(one[path].content == other[path].content for path in one)
     return "" if same else "its second run changed bytes: generator.second-run-changes-nothing tells of that"
 
 
-def _control(story: Story) -> Control:
+def _control(story: CaseRun) -> Control:
     """The write of the first run left a trace of the kind that is looked for."""
     paths = list(_written_first(story))
     before, after = story.before, story.first.files

@@ -5,8 +5,8 @@ from typing import Any
 
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import (
+    ParsedConfig,
     Path,
-    Reading,
     comparable,
     everywhere,
     kind,
@@ -15,23 +15,23 @@ from pytest_codexsandbox.generators.checks.codex_toml import (
     written,
 )
 from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
     Control,
-    Fault,
     all_hold,
+    as_findings,
     difference,
-    findings,
     listed,
     of_first_run,
     skipped,
 )
-from pytest_codexsandbox.generators.checks.ownership import Own, own
+from pytest_codexsandbox.generators.checks.ownership import Ownership, own
 from pytest_codexsandbox.generators.checks.toml_lexer import bytes_of, document, without
-from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
 CLAIM = "every key of the user's keeps its value and its type"
 
 
-def values_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+def values_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     ownership, text = own(story, declaration), case_view.text_before(story)
     why = case_view.not_asked(story) or _nothing_to_keep(text, ownership)
     if why:
@@ -41,7 +41,7 @@ def values_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     if unsure and len(unsure) == len(faults):
         return skipped(CLAIM, unsure[0].saw)
     keys = users(text, ownership)
-    return findings(
+    return as_findings(
         CLAIM,
         [fault for fault in faults if fault not in unsure],
         control=_control(text, ownership),
@@ -49,7 +49,7 @@ def values_kept(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
     )
 
 
-def users(content: bytes, ownership: Own) -> dict[Path, Any]:
+def users(content: bytes, ownership: Ownership) -> dict[Path, Any]:
     """What the user has set, and the generator may not change."""
     block = _in_the_block(content, ownership)
     return {
@@ -61,7 +61,7 @@ def users(content: bytes, ownership: Own) -> dict[Path, Any]:
     }
 
 
-def _in_the_block(content: bytes, ownership: Own) -> list[Path]:
+def _in_the_block(content: bytes, ownership: Ownership) -> list[Path]:
     """Between its marks the generator's keys are its own in whatever table its block has come to stand."""
     found = document(content)
     spans = ownership.inside(found)
@@ -72,19 +72,19 @@ def _in_the_block(content: bytes, ownership: Own) -> list[Path]:
     ]
 
 
-def _nothing_to_keep(text: bytes, ownership: Own) -> str:
+def _nothing_to_keep(text: bytes, ownership: Ownership) -> str:
     reading = read(text)
     if not reading.loads:
         return f"the user's file is no TOML ({reading.fault}): no values can be read from it"
     return "" if users(text, ownership) else "the user has no keys of their own here"
 
 
-def lost(before: bytes, after: bytes, ownership: Own, name: str = "afterwards") -> Iterator[Fault]:
+def lost(before: bytes, after: bytes, ownership: Ownership, name: str = "afterwards") -> Iterator[CheckFault]:
     """What of the user's is no longer what it was."""
     reading = read(after)
     if not reading.loads:
         saw = f"{name}: no value can be read any more: {reading.fault} ({reading.place})"
-        yield Fault(reason=reading.reason, saw=saw, diff=difference(before, after))
+        yield CheckFault(reason=reading.reason, saw=saw, diff=difference(before, after))
         return
     now = leaves(reading.data)
     for path, value in users(before, ownership).items():
@@ -113,33 +113,33 @@ def _is_tables(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
-def _fault(path: Path, value: Any, reading: Reading, ownership: Own, name: str, diff: str) -> Fault:
+def _fault(path: Path, value: Any, reading: ParsedConfig, ownership: Ownership, name: str, diff: str) -> CheckFault:
     now = leaves(reading.data)
     key = written(path)
     if path in now and not ownership.how:
         saw = f"{name}{key} was changed, and nobody says whether it is the generator's: the declaration has no `owns`"
-        return Fault(reason="whose-is-it", saw=saw)
+        return CheckFault(reason="whose-is-it", saw=saw)
     if path in now:
         here = now[path]
         reason = "value-changed" if kind(here) == kind(value) else "type-changed"
-        return Fault(reason=reason, saw=f"{name}{key} was {_shown(value)}, now it is {_shown(here)}", diff=diff)
+        return CheckFault(reason=reason, saw=f"{name}{key} was {_shown(value)}, now it is {_shown(here)}", diff=diff)
     alike = (at for at, one in everywhere(reading.data) if at[-1] == path[-1] and _same(value, one))
     # What the generator wrote itself is not what has become of the user's; but one that a table swallowed whole is.
     moved = next((at for at in alike if at != path and (at[-len(path) :] == path or not ownership.owns(at))), None)
     if moved is None:
-        return Fault(reason="key-lost", saw=f"{name}{key} = {_shown(value)} is gone", diff=diff)
-    return Fault(reason="captured", saw=f"{name}{key} is gone, and is found as {written(moved)}", diff=diff)
+        return CheckFault(reason="key-lost", saw=f"{name}{key} = {_shown(value)} is gone", diff=diff)
+    return CheckFault(reason="captured", saw=f"{name}{key} is gone, and is found as {written(moved)}", diff=diff)
 
 
 def _shown(value: Any) -> str:
     return f"{kind(value)} {value!r}"[:120]
 
 
-def _control(text: bytes, ownership: Own) -> Control:
+def _control(text: bytes, ownership: Ownership) -> Control:
     return all_hold((_taken_away(text, ownership), _retyped(text, ownership)))
 
 
-def _taken_away(text: bytes, ownership: Own) -> Control:
+def _taken_away(text: bytes, ownership: Ownership) -> Control:
     """The last of the user's keys is taken out of this very file."""
     keys = users(text, ownership)
     found = document(text)
@@ -151,12 +151,12 @@ def _taken_away(text: bytes, ownership: Own) -> Control:
     return Control(f"{written(mine[-1].path)} is taken out of this file, and it is missed", _only(text, cut, ownership))
 
 
-def _emptied(text: bytes, ownership: Own) -> bool:
+def _emptied(text: bytes, ownership: Ownership) -> bool:
     """For a file that has nothing but empty tables."""
     return any(lost(text, b"", ownership)) and not any(lost(text, text, ownership))
 
 
-def _retyped(text: bytes, ownership: Own) -> Control:
+def _retyped(text: bytes, ownership: Ownership) -> Control:
     """The value of one of the user's keys becomes one of another type."""
     keys = users(text, ownership)
     found = document(text)
@@ -169,7 +169,7 @@ def _retyped(text: bytes, ownership: Own) -> Control:
     return Control(f"{written(mine.path)} becomes{other.rstrip()}, and it is noticed", _only(text, changed, ownership))
 
 
-def _only(text: bytes, changed: bytes, ownership: Own) -> bool:
+def _only(text: bytes, changed: bytes, ownership: Ownership) -> bool:
     """The check finds the change, and nothing where there is none."""
     loads = read(changed).loads
     return loads and any(lost(text, changed, ownership)) and not any(lost(text, text, ownership))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_codexsandbox.config_writer import Refusal, Refused, Wanted, plan
+from pytest_codexsandbox.config_writer import PolicyRequest, Refusal, Refused, plan
 from pytest_codexsandbox.config_writer.atomic_write import refused, rewrite, where
 from pytest_codexsandbox.config_writer.policy_writer import of_project
 from pytest_codexsandbox.model.generator import Request
@@ -48,7 +48,7 @@ def renamed(request: Request, content: bytes, *, mode: int) -> Result:
     return {}
 
 
-def put(request: Request, wanted: Wanted, *, before: Callable[[bytes], bytes] = bytes) -> Result:
+def put(request: Request, wanted: PolicyRequest, *, before: Callable[[bytes], bytes] = bytes) -> Result:
     """As the exemplary generator does, after `before` has taken back what an earlier release had written."""
     warnings: list[str] = []
     path = where(request.config)
@@ -68,5 +68,5 @@ def put(request: Request, wanted: Wanted, *, before: Callable[[bytes], bytes] = 
     return {"warnings": warnings}
 
 
-def _has_policy(wanted: Wanted) -> bool:
+def _has_policy(wanted: PolicyRequest) -> bool:
     return bool(wanted.sandbox) or ("default_permissions",) in wanted.more

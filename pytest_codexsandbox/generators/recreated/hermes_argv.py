@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from pytest_codexsandbox.config_writer import Wanted, request_of
+from pytest_codexsandbox.config_writer import PolicyRequest, request_of
 from pytest_codexsandbox.config_writer.request import as_toml, impossible, outermost
 from pytest_codexsandbox.generators.recreated.file_writing import Given, Result
 from pytest_codexsandbox.model.generator import Request
@@ -32,7 +32,7 @@ def merged(given: Given) -> Result:
 def fixed(given: Given) -> Result:
     """Every path escaped, the workspace of the task granted too, and never the folder that holds all boards."""
     request = request_of(given)
-    wide = impossible(Wanted(roots=request.roots, guarded=(request.home, f"{request.home}/.hermes")))
+    wide = impossible(PolicyRequest(roots=request.roots, guarded=(request.home, f"{request.home}/.hermes")))
     if wide:
         return {"refused": True, "reason": wide.what}
     env = environment(request)

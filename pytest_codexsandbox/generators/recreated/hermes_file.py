@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from pytest_codexsandbox.config_writer import Wanted, request_of
+from pytest_codexsandbox.config_writer import PolicyRequest, request_of
 from pytest_codexsandbox.config_writer.request import Path, Value
 from pytest_codexsandbox.generators.recreated.file_writing import Given, Result, put, renamed, text_of
 from pytest_codexsandbox.model.generator import Request
@@ -101,7 +101,7 @@ def fixed(given: Given) -> Result:
     more: dict[Path, Value] = {("default_permissions",): PROFILE}
     for name, server in servers(request).items():
         more |= _paths(("mcp_servers", name), server)
-    wanted = Wanted(sandbox="", network=None, owner="hermes-agent", more=more, conflicts="refuse")
+    wanted = PolicyRequest(sandbox="", network=None, owner="hermes-agent", more=more, conflicts="refuse")
     return put(request, wanted, before=_section_taken_back)
 
 

@@ -8,7 +8,7 @@ PR #82 has no inner sandbox at all: the container is the boundary. Source: molec
 import re
 from typing import Final
 
-from pytest_codexsandbox.config_writer import Wanted, request_of
+from pytest_codexsandbox.config_writer import PolicyRequest, request_of
 from pytest_codexsandbox.config_writer.request import Path, Value
 from pytest_codexsandbox.generators.recreated.file_writing import Given, Result, bytes_of, moved_over, put, text_of
 
@@ -71,7 +71,7 @@ def pr_82(given: Given) -> Result:
 
 def fixed(given: Given) -> Result:
     """The policy of PR #82, with nothing of the user's lost; the earlier shapes are taken back first, word for word."""
-    wanted = Wanted(sandbox="danger-full-access", approval="never", owner="molecule", network=None)
+    wanted = PolicyRequest(sandbox="danger-full-access", approval="never", owner="molecule", network=None)
     return put(request_of(given), wanted, before=_earlier_taken_back)
 
 
@@ -118,4 +118,4 @@ def adapter_fixed(given: Given) -> Result:
         at: Path = ("mcp_servers", name)
         more[*at, "command"], more[*at, "args"] = command[0], command[1:]
         more[*at, "env", "WORKSPACE_ID"] = request.params.get("workspace_id", "w1")
-    return put(request, Wanted(sandbox="", network=None, owner="molecule-mcp", more=more, conflicts="refuse"))
+    return put(request, PolicyRequest(sandbox="", network=None, owner="molecule-mcp", more=more, conflicts="refuse"))

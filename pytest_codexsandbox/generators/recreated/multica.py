@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.config_writer import Wanted, request_of
+from pytest_codexsandbox.config_writer import PolicyRequest, request_of
 from pytest_codexsandbox.generators.recreated.file_writing import Given, Result, bytes_of, put
 from pytest_codexsandbox.generators.recreated.multica_blocks import (
     agents_block,
@@ -127,7 +127,7 @@ def fixed(given: Given) -> Result:
     request = request_of(given)
     policy = policy_0_2_5(request)
     network = True if policy.mode == "workspace-write" else None
-    wanted = Wanted(sandbox=policy.mode, network=network, owner="multica")
+    wanted = PolicyRequest(sandbox=policy.mode, network=network, owner="multica")
     told = put(request, wanted, before=taken_back)
     return {**told, "warnings": [*told.get("warnings", ()), *_warnings(request, policy)]}
 

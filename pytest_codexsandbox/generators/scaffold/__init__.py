@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 _HERE: Final = Path(__file__).parent
 LANGUAGES: Final[Mapping[str, str]] = {"sh": ".sh", "python": ".py", "toml": ""}
@@ -32,7 +32,7 @@ def written(name: str, language: str) -> dict[str, tuple[str, bool]]:
 def _declaration(language: str, module: str) -> str:
     if language == "sh":
         return _SAID + (_HERE / "sh.toml").read_text(encoding="utf-8")
-    text = (shipped("matrix") / "generators" / "good.toml").read_text(encoding="utf-8")
+    text = (data_folder("matrix") / "generators" / "good.toml").read_text(encoding="utf-8")
     rest = re.sub(r"^(run|description|source) = .*\n", "", text, flags=re.MULTILINE)
     description = 'description = "a block at the root; refuses what would be void"\n'
     if language == "toml":

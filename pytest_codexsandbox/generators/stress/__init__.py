@@ -18,14 +18,14 @@ from pytest_codexsandbox.generators.stress import (
     migration,
     other_writers_check,
 )
-from pytest_codexsandbox.generators.stress.setup import StrainBench
+from pytest_codexsandbox.generators.stress.setup import StressContext
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Finding
 from pytest_codexsandbox.model.generator_spec import Generator
 
-__all__ = ("STRAINS", "Strain", "StrainBench", "named")
+__all__ = ("STRAINS", "Strain", "StressContext", "named")
 
-Strain = Callable[[StrainBench], tuple[Finding, ...]]
+Strain = Callable[[StressContext], tuple[Finding, ...]]
 TRIES: Final = 3
 
 
@@ -33,7 +33,7 @@ def patient(strain: Strain) -> Strain:
     """Where a witness was not awake (a busy machine), it is played once more: nothing holds, and nobody is blamed, by a
     witness who slept. What was seen to go wrong meanwhile stays said, whatever a later play shows."""
 
-    def played(bench: StrainBench) -> tuple[Finding, ...]:
+    def played(bench: StressContext) -> tuple[Finding, ...]:
         found = strain(bench)
         for _ in range(TRIES - 1):
             if all(one.control_held for one in found if not one.skipped):

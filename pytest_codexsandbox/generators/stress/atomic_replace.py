@@ -10,14 +10,21 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.generators.checks.codex_toml import read
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, difference, findings, skipped
+from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
+    Control,
+    all_hold,
+    as_findings,
+    difference,
+    skipped,
+)
 from pytest_codexsandbox.generators.other_writers import TORN
-from pytest_codexsandbox.generators.stress import strace as tracing
-from pytest_codexsandbox.generators.stress.file_watch import Looks, Sight, is_at, looking
+from pytest_codexsandbox.generators.stress.file_watch import FileSample, FileSamples, is_at, looking
 from pytest_codexsandbox.generators.stress.intermediate_files import HALF_DONE, is_between
-from pytest_codexsandbox.generators.stress.setup import Play, Rig, StrainBench, cannot, rig, shown
-from pytest_codexsandbox.generators.stress.strace_log import Call
-from pytest_codexsandbox.model.generator import Finding, Wish
+from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.strace import kept
+from pytest_codexsandbox.generators.stress.strace_log import Syscall
+from pytest_codexsandbox.model.generator import Finding, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 
 CLAIM: Final = "whoever reads while it works finds the old file or the new one"
@@ -30,16 +37,16 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """One run with both witnesses."""
 
     before: bytes | None
-    play: Play
-    looks: Looks
-    calls: tuple[Call, ...] = ()
+    play: StressRun
+    looks: FileSamples
+    calls: tuple[Syscall, ...] = ()
     traced: bool = False
 
     @property
     def changed(self) -> bool:
         return self.play.config != self.before
 
-    def is_step(self, sight: Sight) -> bool:
+    def is_step(self, sight: FileSample) -> bool:
         """Checks whether a sight is a whole file that was put there and replaced again: a file of its own, which no
         reader has seen with another content."""
         ends = {other.file for other in self.looks.seen if is_at(other, self.before) or is_at(other, self.play.config)}
@@ -47,7 +54,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         return sight.kind == "file" and sight.file > 0 and alone and sight.file not in ends
 
 
-def at_once(bench: StrainBench) -> tuple[Finding, ...]:
+def at_once(bench: StressContext) -> tuple[Finding, ...]:
     why = cannot(bench) or ("" if bench.environment is None else UNSEEN)
     if why:
         return skipped(CLAIM, why)
@@ -62,7 +69,7 @@ def at_once(bench: StrainBench) -> tuple[Finding, ...]:
 
 def judged(changing: Sequence[Round], torn: Sequence[Round], path: str) -> tuple[Finding, ...]:
     faults = [fault for one in changing for fault in faults_of(one, path)]
-    return findings(CLAIM, faults, control=control(changing, torn, path), saw=_told(changing))
+    return as_findings(CLAIM, faults, control=control(changing, torn, path), saw=_told(changing))
 
 
 def _nothing(rounds: Sequence[Round]) -> str:
@@ -94,16 +101,16 @@ def _pair(stage: Rig, generator: Generator, *, traced: bool, wishes: int = 2) ->
         before = one.play.config
 
 
-def _round(stage: Rig, generator: Generator, wish: Wish, *, before: bytes | None, run: int, traced: bool) -> Round:
+def _round(stage: Rig, generator: Generator, wish: Intent, *, before: bytes | None, run: int, traced: bool) -> Round:
     strace, log = stage.bench.strace(), stage.log()
     with looking(stage.top, stage.config_path) as onlooker:
         play = stage.play(wish, generator=generator, run=run, prefix=strace.words(log) if traced else ())
-    calls = tracing.kept(log).calls if traced else ()
+    calls = kept(log).calls if traced else ()
     return Round(before=before, play=play, looks=onlooker.looks, calls=calls, traced=traced)
 
 
 # ---- judging: pure
-def faults_of(one: Round, path: str) -> Iterator[Fault]:
+def faults_of(one: Round, path: str) -> Iterator[CheckFault]:
     for sight in one.looks.other_than((one.before, one.play.config)):
         if one.is_step(sight):
             yield from _of_step(sight, one)
@@ -112,41 +119,43 @@ def faults_of(one: Round, path: str) -> Iterator[Fault]:
     yield from in_place(one.calls, path, there=one.before is not None)
 
 
-def _of_sight(sight: Sight, one: Round) -> Fault:
+def _of_sight(sight: FileSample, one: Round) -> CheckFault:
     if sight.kind != "file":
-        return Fault(reason="taken-away", saw=f"a reader found no file at all ({sight.kind}), {sight.looks} times")
+        return CheckFault(reason="taken-away", saw=f"a reader found no file at all ({sight.kind}), {sight.looks} times")
     whole = max(len(one.before or b""), len(one.play.config or b""))
     empty = not sight.content
-    return Fault(
+    return CheckFault(
         reason="emptied-first" if empty else "half-a-file", diff=difference(one.play.config or b"", sight.content),
         saw=f"a reader found {'an empty file' if empty else f'{len(sight.content)} bytes of {whole}'}",
     )  # fmt: skip
 
 
-def _of_step(sight: Sight, one: Round) -> Iterator[Fault]:
+def _of_step(sight: FileSample, one: Round) -> Iterator[CheckFault]:
     if not read(sight.content).loads:
         yield _of_sight(sight, one)
     elif not is_between(sight.content, one.before, one.play.config):
         saw = "a reader found a whole file between two steps, without keys that it has before and afterwards"
-        yield Fault(reason=HALF_DONE, saw=saw, diff=difference(one.play.config or b"", sight.content))
+        yield CheckFault(reason=HALF_DONE, saw=saw, diff=difference(one.play.config or b"", sight.content))
 
 
-def in_place(calls: Iterable[Call], path: str, *, there: bool) -> Iterator[Fault]:
+def in_place(calls: Iterable[Syscall], path: str, *, there: bool) -> Iterator[CheckFault]:
     """What the system calls say. `there`: whether there was a file in the beginning."""
     for call in calls:
         if not call.worked:
             continue
         if call.takes_away and _holds(call.takes_away, path):
             if there:
-                yield Fault(reason="taken-away", saw=f"{call.name} takes the file away before another one is there")
+                yield CheckFault(
+                    reason="taken-away", saw=f"{call.name} takes the file away before another one is there"
+                )
             there = False
         reason, what = _in_one_place(call, path, there=there)
         if reason:
-            yield Fault(reason=reason, saw=f"{call.name} {what}")
+            yield CheckFault(reason=reason, saw=f"{call.name} {what}")
         there = there or path in call.changed
 
 
-def _in_one_place(call: Call, path: str, *, there: bool) -> tuple[str, str]:
+def _in_one_place(call: Syscall, path: str, *, there: bool) -> tuple[str, str]:
     if call.puts == path or path not in call.changed:
         return "", ""
     if call.makes or call.empties:

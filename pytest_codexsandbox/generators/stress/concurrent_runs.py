@@ -13,13 +13,20 @@ import msgspec
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.codex_toml import comparable, read
 from pytest_codexsandbox.generators.checks.file_attributes import left
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, difference, findings, skipped
+from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
+    Control,
+    all_hold,
+    as_findings,
+    difference,
+    skipped,
+)
 from pytest_codexsandbox.generators.checks.ownership import own
 from pytest_codexsandbox.generators.checks.user_values import lost
-from pytest_codexsandbox.generators.stress import strace as tracing
-from pytest_codexsandbox.generators.stress.setup import Play, Rig, StrainBench, cannot, rig, shown
-from pytest_codexsandbox.generators.stress.strace_log import Call
-from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.strace import kept
+from pytest_codexsandbox.generators.stress.strace_log import Syscall
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
 CLAIM: Final = "two different requests at once leave a whole file that answers one of them, and nothing is lost"
 _PLAIN: Final = 6
@@ -29,11 +36,11 @@ _SLOWED: Final = ((400, 100), (100, 400), (400, 0), (0, 400))
 _SECOND: Final = "calls-of-the-other"
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
+class ConcurrentPair(msgspec.Struct, frozen=True, kw_only=True):
     """Both at once, once. `overlap`: whether both were at work at the same time, None where nobody could see."""
 
-    one: Play
-    other: Play
+    one: StressRun
+    other: StressRun
     overlap: bool | None = None
 
     @property
@@ -44,13 +51,13 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 class Alone(msgspec.Struct, frozen=True, kw_only=True):
     """What the same two leave when nobody is in their way."""
 
-    story: Story  # of the first alone
+    story: CaseRun  # of the first alone
     one: bytes | None
     other: bytes | None
     in_turn: tuple[bytes | None, ...]  # one after the other, both ways
 
 
-def together(bench: StrainBench) -> tuple[Finding, ...]:
+def together(bench: StressContext) -> tuple[Finding, ...]:
     why = cannot(bench)
     if why:
         return skipped(CLAIM, why)
@@ -65,9 +72,9 @@ def _played(stage: Rig) -> tuple[Finding, ...]:
     return judged((*_plain(stage), *_slowed(stage)), alone, stage.bench.declaration)
 
 
-def judged(pairs: Sequence[Pair], alone: Alone, declaration: Declaration) -> tuple[Finding, ...]:
+def judged(pairs: Sequence[ConcurrentPair], alone: Alone, declaration: Declaration) -> tuple[Finding, ...]:
     faults = [fault for pair in pairs for fault in faults_of(pair, alone, declaration)]
-    return findings(CLAIM, faults, control=control(pairs, alone, declaration), saw=_told(pairs))
+    return as_findings(CLAIM, faults, control=control(pairs, alone, declaration), saw=_told(pairs))
 
 
 # ---- playing
@@ -87,7 +94,7 @@ def _alone(stage: Rig) -> tuple[Alone | None, str]:
     return Alone(story=story, one=first.config, other=second.config, in_turn=(after_first, after_second)), ""
 
 
-def _cannot(first: Play, second: Play, before: bytes | None) -> str:
+def _cannot(first: StressRun, second: StressRun, before: bytes | None) -> str:
     for one in (first, second):
         if not one.well:
             return f"it wrote nothing here: {one.said}"
@@ -96,16 +103,16 @@ def _cannot(first: Play, second: Play, before: bytes | None) -> str:
     return "the two requests lead to the same file" if first.config == second.config else ""
 
 
-def _plain(stage: Rig) -> Iterator[Pair]:
+def _plain(stage: Rig) -> Iterator[ConcurrentPair]:
     for number in range(_PLAIN):
         wishes = (stage.bench.wish, stage.bench.other)
         one, other = wishes if number % 2 else wishes[::-1]
         stage.lay()
         plays = stage.together([stage.asked(one), stage.asked(other)])
-        yield Pair(one=plays[0], other=plays[1])
+        yield ConcurrentPair(one=plays[0], other=plays[1])
 
 
-def _slowed(stage: Rig) -> Iterator[Pair]:
+def _slowed(stage: Rig) -> Iterator[ConcurrentPair]:
     strace = stage.bench.strace()
     if not strace.program:
         return
@@ -115,46 +122,46 @@ def _slowed(stage: Rig) -> Iterator[Pair]:
         words = [strace.slow(log, milliseconds=time) for log, time in zip(logs, times, strict=True)]
         asked = (stage.asked(stage.bench.wish, prefix=words[0]), stage.asked(stage.bench.other, prefix=words[1]))
         plays = stage.together(asked)
-        calls = [tracing.kept(log).calls for log in logs]
-        yield Pair(one=plays[0], other=plays[1], overlap=overlap(calls[0], calls[1], stage.tops))
+        calls = [kept(log).calls for log in logs]
+        yield ConcurrentPair(one=plays[0], other=plays[1], overlap=overlap(calls[0], calls[1], stage.tops))
 
 
 # ---- judging: pure
-def overlap(one: Sequence[Call], other: Sequence[Call], tops: Sequence[str]) -> bool:
+def overlap(one: Sequence[Syscall], other: Sequence[Syscall], tops: Sequence[str]) -> bool:
     """Whether each had begun with the user's folders before the other was done with them."""
     first, second = _span(one, tops), _span(other, tops)
     return first is not None and second is not None and first[0] <= second[1] and second[0] <= first[1]
 
 
-def _span(calls: Sequence[Call], tops: Sequence[str]) -> tuple[float, float] | None:
+def _span(calls: Sequence[Syscall], tops: Sequence[str]) -> tuple[float, float] | None:
     times = [call.at for call in calls if any(path == top or path.startswith(f"{top}/") for path in call.paths
                                               for top in tops)]  # fmt: skip
     return (min(times), max(times)) if times else None
 
 
-def faults_of(pair: Pair, alone: Alone, declaration: Declaration) -> Iterator[Fault]:
+def faults_of(pair: ConcurrentPair, alone: Alone, declaration: Declaration) -> Iterator[CheckFault]:
     story, content = alone.story, pair.config
     before = case_view.text_before(story)
     diff = difference(alone.in_turn[0] or b"", content or b"")
     for play in (pair.one, pair.other):
         if play.outcome.ended != "exit":
-            yield Fault(reason="does-not-end", saw=f"one of two at once: {play.said}", direction="denied")
+            yield CheckFault(reason="does-not-end", saw=f"one of two at once: {play.said}", direction="denied")
     if not (pair.one.well or pair.other.well):
-        yield Fault(reason="both-declined", saw=f"neither was done: {pair.one.said}", direction="denied")
+        yield CheckFault(reason="both-declined", saw=f"neither was done: {pair.one.said}", direction="denied")
     if content is None:
-        yield Fault(reason="file-lost", saw="there is no file any more")
+        yield CheckFault(reason="file-lost", saw="there is no file any more")
         return
     if not read(content).loads:
-        yield Fault(reason="half-a-file", saw=f"what two at once left: {read(content).fault}", diff=diff)
+        yield CheckFault(reason="half-a-file", saw=f"what two at once left: {read(content).fault}", diff=diff)
         return
     yield from lost(before, content, own(story, declaration), "after two at once")
     if not any(_alike(content, one) for one in due(pair, alone)):
         saw = f"{len(content)} bytes are neither what one of the two leaves, nor what one after the other does"
-        yield Fault(reason="lost-update", saw=saw, diff=diff)
+        yield CheckFault(reason="lost-update", saw=saw, diff=diff)
     yield from left(story, pair.one.outcome.files, declaration, 1)
 
 
-def due(pair: Pair, alone: Alone) -> tuple[bytes | None, ...]:
+def due(pair: ConcurrentPair, alone: Alone) -> tuple[bytes | None, ...]:
     """One alone only where the other says that it declined: two that report success were both done."""
     if pair.one.well and pair.other.well:
         return alone.in_turn
@@ -165,7 +172,7 @@ def _alike(one: bytes, other: bytes | None) -> bool:
     return one == other or (other is not None and comparable(read(one).data) == comparable(read(other).data))
 
 
-def control(pairs: Sequence[Pair], alone: Alone, declaration: Declaration) -> Control:
+def control(pairs: Sequence[ConcurrentPair], alone: Alone, declaration: Declaration) -> Control:
     seen_at_once = [pair for pair in pairs if pair.overlap is not None]
     controls = [
         Control("each alone gives its own file, and the two differ", alone.one != alone.other),
@@ -179,7 +186,7 @@ def control(pairs: Sequence[Pair], alone: Alone, declaration: Declaration) -> Co
     return all_hold(controls)
 
 
-def _notices(pairs: Sequence[Pair], alone: Alone, declaration: Declaration) -> bool:
+def _notices(pairs: Sequence[ConcurrentPair], alone: Alone, declaration: Declaration) -> bool:
     """The one's beginning and the other's end, as two writers in place leave them."""
     one, other = alone.one or b"", alone.other or b""
     mixed = one[: len(one) // 2] + b"\n= torn\n" + other[len(other) // 2 :]
@@ -190,7 +197,7 @@ def _notices(pairs: Sequence[Pair], alone: Alone, declaration: Declaration) -> b
     return any(fault.reason == "half-a-file" for fault in faults_of(torn, alone, declaration))
 
 
-def _told(pairs: Sequence[Pair]) -> str:
+def _told(pairs: Sequence[ConcurrentPair]) -> str:
     traced = sum(pair.overlap is not None for pair in pairs)
     declined = sum(not pair.one.well or not pair.other.well for pair in pairs)
     how = f"{traced} of them with every change slowed down" if traced else "none of them slowed down: that needs strace"

@@ -6,13 +6,20 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.generators.checks.codex_toml import comparable, read
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, all_hold, difference, findings, skipped
-from pytest_codexsandbox.generators.stress import strace as tracing
+from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
+    Control,
+    all_hold,
+    as_findings,
+    difference,
+    skipped,
+)
 from pytest_codexsandbox.generators.stress.intermediate_files import HALF_DONE, are_whole, is_between
 from pytest_codexsandbox.generators.stress.kill_choice import QUICK, SLOW, Choice, choice
-from pytest_codexsandbox.generators.stress.kill_points import Point, points, stable_paths
-from pytest_codexsandbox.generators.stress.setup import Play, Rig, StrainBench, cannot, rig, shown
-from pytest_codexsandbox.generators.stress.strace_log import CHANGING, Call, Trace
+from pytest_codexsandbox.generators.stress.kill_points import KillPoint, points, stable_paths
+from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.strace import ALL, kept
+from pytest_codexsandbox.generators.stress.strace_log import CHANGING, Syscall, Trace
 from pytest_codexsandbox.model.generator import Finding
 
 CLAIM: Final = (
@@ -23,16 +30,16 @@ _TORN: Final = ("half-a-file", "emptied-first", HALF_DONE)
 _TRIES: Final = 3  # threads may come to it in another order
 
 
-class Strike(msgspec.Struct, frozen=True, kw_only=True):
+class Kill(msgspec.Struct, frozen=True, kw_only=True):
     """One kill, what it left, and what the next run made of it."""
 
-    point: Point
+    point: KillPoint
     struck: bool
     left: bytes | None
-    again: Play
+    again: StressRun
 
 
-class Untroubled(msgspec.Struct, frozen=True, kw_only=True):
+class NotKilled(msgspec.Struct, frozen=True, kw_only=True):
     """The same run without a kill."""
 
     old: bytes | None
@@ -52,7 +59,7 @@ class Untroubled(msgspec.Struct, frozen=True, kw_only=True):
         return comparable(read(content).data) == comparable(read(self.new).data) and read(content).loads
 
 
-def killed(bench: StrainBench) -> tuple[Finding, ...]:
+def killed(bench: StressContext) -> tuple[Finding, ...]:
     why = cannot(bench) or bench.strace().why
     if why:
         return skipped(CLAIM, why)
@@ -63,36 +70,36 @@ def killed(bench: StrainBench) -> tuple[Finding, ...]:
 def _played(stage: Rig) -> tuple[Finding, ...]:
     plain = _fresh(stage)
     quick = plain.outcome.seconds < _SLOW
-    (first, calls), (second, more) = (_counted(stage, tracing.ALL if quick else CHANGING) for _ in range(2))
+    (first, calls), (second, more) = (_counted(stage, ALL if quick else CHANGING) for _ in range(2))
     why = _cannot(first, second, plain, calls, stage)
     if why:
         return skipped(CLAIM, why)
     same_bytes = first.config == second.config == plain.config
-    known = Untroubled(old=stage.config(stage.lay()), new=plain.config, same_bytes=same_bytes,
+    known = NotKilled(old=stage.config(stage.lay()), new=plain.config, same_bytes=same_bytes,
                        steps=are_whole(calls, stage.config_path))  # fmt: skip
     found = points(calls, stage.tops, stable_paths(calls, more))
     chosen = choice(found, calls, stage.config_path, QUICK if quick else SLOW)
     return judged(known, [_strike(stage, point) for point in chosen.points], chosen)
 
 
-def judged(known: Untroubled, strikes: Sequence[Strike], chosen: Choice) -> tuple[Finding, ...]:
+def judged(known: NotKilled, strikes: Sequence[Kill], chosen: Choice) -> tuple[Finding, ...]:
     faults = [fault for strike in strikes for fault in faults_of(strike, known)]
-    return findings(CLAIM, faults, control=control(strikes, known, chosen), saw=_told(strikes, known, chosen))
+    return as_findings(CLAIM, faults, control=control(strikes, known, chosen), saw=_told(strikes, known, chosen))
 
 
 # ---- playing
-def _fresh(stage: Rig) -> Play:
+def _fresh(stage: Rig) -> StressRun:
     stage.lay()
     return stage.play()
 
 
-def _counted(stage: Rig, names: Sequence[str]) -> tuple[Play, tuple[Call, ...]]:
+def _counted(stage: Rig, names: Sequence[str]) -> tuple[StressRun, tuple[Syscall, ...]]:
     stage.lay()
     play = stage.play(prefix=stage.bench.strace().words(stage.log(), calls=names))
-    return play, tracing.kept(stage.log()).calls
+    return play, kept(stage.log()).calls
 
 
-def _cannot(first: Play, second: Play, plain: Play, calls: Sequence[Call], stage: Rig) -> str:
+def _cannot(first: StressRun, second: StressRun, plain: StressRun, calls: Sequence[Syscall], stage: Rig) -> str:
     if not plain.well:
         return f"it wrote nothing here: {plain.said}"
     if plain.config == stage.config(stage.lay()):
@@ -108,7 +115,7 @@ def _cannot(first: Play, second: Play, plain: Play, calls: Sequence[Call], stage
     return ""
 
 
-def _strike(stage: Rig, point: Point) -> Strike:
+def _strike(stage: Rig, point: KillPoint) -> Kill:
     """Every time from the same start."""
     strace = stage.bench.strace()
     trace, left = Trace(), None
@@ -116,14 +123,14 @@ def _strike(stage: Rig, point: Point) -> Strike:
         stage.lay()
         words = strace.words(stage.log(), calls=(point.name,), inject=point.inject, path=point.path)
         left = stage.play(prefix=words).config
-        trace = tracing.kept(stage.log())
+        trace = kept(stage.log())
         if point.struck(trace):
             break
-    return Strike(point=point, struck=point.struck(trace), left=left, again=stage.play(run=2))
+    return Kill(point=point, struck=point.struck(trace), left=left, again=stage.play(run=2))
 
 
 # ---- judging: pure
-def faults_of(strike: Strike, known: Untroubled) -> Iterator[Fault]:
+def faults_of(strike: Kill, known: NotKilled) -> Iterator[CheckFault]:
     if not strike.struck:
         return
     at = f"killed before {strike.point.target.name} (change {strike.point.number + 1})"
@@ -131,25 +138,25 @@ def faults_of(strike: Strike, known: Untroubled) -> Iterator[Fault]:
     if not known.is_whole(left):
         yield _torn(left, known, at)
     elif left is not None and not read(left).loads and read(known.old or b"").loads:
-        yield Fault(reason=read(left).reason, saw=f"{at}: {read(left).fault}")
+        yield CheckFault(reason=read(left).reason, saw=f"{at}: {read(left).fault}")
     if not strike.again.well:
-        yield Fault(reason="does-not-recover", saw=f"{at}: the next run {strike.again.said}", direction="denied")
+        yield CheckFault(reason="does-not-recover", saw=f"{at}: the next run {strike.again.said}", direction="denied")
     elif not known.is_new(strike.again.config):
         diff = difference(known.new or b"", strike.again.config or b"")
-        yield Fault(reason="does-not-recover", saw=f"{at}: the next run leaves another file than ever", diff=diff)
+        yield CheckFault(reason="does-not-recover", saw=f"{at}: the next run leaves another file than ever", diff=diff)
 
 
-def _torn(left: bytes | None, known: Untroubled, at: str) -> Fault:
+def _torn(left: bytes | None, known: NotKilled, at: str) -> CheckFault:
     if left is None:
-        return Fault(reason="file-lost", saw=f"{at}: there is no file any more")
+        return CheckFault(reason="file-lost", saw=f"{at}: there is no file any more")
     word = "emptied-first" if not left else HALF_DONE if known.steps and read(left).loads else "half-a-file"
     saw = (
         f"{at}: {len(left)} bytes are left, neither the old {len(known.old or b'')} nor the new {len(known.new or b'')}"
     )
-    return Fault(reason=word, saw=saw, diff=difference(known.new or b"", left))
+    return CheckFault(reason=word, saw=saw, diff=difference(known.new or b"", left))
 
 
-def control(strikes: Sequence[Strike], known: Untroubled, chosen: Choice) -> Control:
+def control(strikes: Sequence[Kill], known: NotKilled, chosen: Choice) -> Control:
     """Each kill was seen to strike, each state of the file was seen, and a torn file would not have passed."""
     missed = sum(not one.struck for one in strikes)
     text = f"each of {len(strikes)} kills is seen to have struck ({missed} were not)"
@@ -163,12 +170,12 @@ def control(strikes: Sequence[Strike], known: Untroubled, chosen: Choice) -> Con
     ))  # fmt: skip
 
 
-def _notices(strike: Strike, known: Untroubled) -> bool:
-    torn = Strike(point=strike.point, struck=True, left=part_of(known), again=strike.again)
+def _notices(strike: Kill, known: NotKilled) -> bool:
+    torn = Kill(point=strike.point, struck=True, left=part_of(known), again=strike.again)
     return any(fault.reason in _TORN for fault in faults_of(torn, known))
 
 
-def part_of(known: Untroubled) -> bytes:
+def part_of(known: NotKilled) -> bytes:
     """Returns a torn file: half of the new one, or another part of it where that half equals the old file."""
     new = known.new or b""
     half = len(new) // 2
@@ -177,7 +184,7 @@ def part_of(known: Untroubled) -> bytes:
     return next((one for one in parts if not known.is_whole(one)), new + b"\0")
 
 
-def _told(strikes: Sequence[Strike], known: Untroubled, chosen: Choice) -> str:
+def _told(strikes: Sequence[Kill], known: NotKilled, chosen: Choice) -> str:
     olds = sum(one.left == known.old for one in strikes)
     news = sum(one.left != known.old and known.is_new(one.left) for one in strikes)
     between = len(strikes) - olds - news

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.generators.required_paths import GUEST
 from pytest_codexsandbox.model.generator import FileState
 from pytest_codexsandbox.system import process
@@ -21,7 +21,7 @@ _PATIENCE: Final = 10.0
 _LARGEST: Final = 256 * 1024 * 1024
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class FileSample(msgspec.Struct, frozen=True, kw_only=True):
     """One state in which the file was found. `looks`: how often."""
 
     kind: Literal["file", "missing", "unreadable", "other"]
@@ -30,18 +30,18 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     file: int = 0  # the number of the file (its inode) in the order in which they were seen; 0: not known
 
 
-class Looks(msgspec.Struct, frozen=True, kw_only=True):
+class FileSamples(msgspec.Struct, frozen=True, kw_only=True):
     looks: int = 0
-    seen: tuple[Sight, ...] = ()
+    seen: tuple[FileSample, ...] = ()
 
     def saw(self, state: bytes | None) -> bool:
         return any(is_at(one, state) for one in self.seen)
 
-    def other_than(self, states: Sequence[bytes | None]) -> tuple[Sight, ...]:
+    def other_than(self, states: Sequence[bytes | None]) -> tuple[FileSample, ...]:
         return tuple(one for one in self.seen if not any(is_at(one, state) for state in states))
 
 
-def is_at(sight: Sight, state: bytes | None) -> bool:
+def is_at(sight: FileSample, state: bytes | None) -> bool:
     return sight.kind == "missing" if state is None else (sight.kind == "file" and sight.content == state)
 
 
@@ -49,10 +49,10 @@ def content(state: FileState | None) -> bytes | None:
     return state.content if state is not None and state.kind == "file" else None
 
 
-class Onlooker:
+class FileWatcher:
     def __init__(self, child: process.Child) -> None:
         self._child = child
-        self.looks = Looks()
+        self.looks = FileSamples()
 
     def begin(self) -> None:
         self._line("look for the first time")
@@ -62,11 +62,11 @@ class Onlooker:
         self._child.stdin.close()
         told = msgspec.json.decode(self._line("say what it saw"))
         seen = tuple(
-            Sight(kind=one["kind"], content=base64.b64decode(one["content"]), looks=one["looks"],
+            FileSample(kind=one["kind"], content=base64.b64decode(one["content"]), looks=one["looks"],
                   file=one["file"])
             for one in told["seen"]
         )  # fmt: skip
-        self.looks = Looks(looks=told["looks"], seen=seen)
+        self.looks = FileSamples(looks=told["looks"], seen=seen)
 
     def _line(self, what: str) -> bytes:
         assert self._child.stdout is not None
@@ -75,17 +75,17 @@ class Onlooker:
             ready, _, _ = select.select([fd], [], [], max(0.0, end - time.monotonic()))
             data = os.read(fd, 1 << 20) if ready else b""
             if not data or len(said) > _LARGEST:
-                raise MachineFault(f"the onlooker did not {what} within {_PATIENCE:.0f} s")
+                raise HarnessError(f"the onlooker did not {what} within {_PATIENCE:.0f} s")
             said += data
         return bytes(said)
 
 
 @contextmanager
-def looking(top: str, path: str) -> Iterator[Onlooker]:
+def looking(top: str, path: str) -> Iterator[FileWatcher]:
     """`looks` is there once it is left."""
     argv = (sys.executable, "-I", "-S", str(GUEST / "file_watcher.py"), top, str(Path(path)))
     with process.running(argv, cwd="/", env={"PATH": os.defpath}) as child:
-        onlooker = Onlooker(child)
+        onlooker = FileWatcher(child)
         onlooker.begin()
         yield onlooker
         onlooker.end()

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, leaves, read
-from pytest_codexsandbox.generators.stress.strace_log import Call
+from pytest_codexsandbox.generators.stress.strace_log import Syscall
 
 HALF_DONE: Final = "half-done"
 
 
-def are_whole(calls: Iterable[Call], config: str) -> bool:
+def are_whole(calls: Iterable[Syscall], config: str) -> bool:
     """Checks whether the configuration is only ever replaced as a whole, and more than once."""
     there = [call for call in calls if call.worked and config in call.changed]
     puts = [call for call in there if call.puts == config]

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.generators.stress.kill_points import Point, spread
-from pytest_codexsandbox.generators.stress.strace_log import Call
+from pytest_codexsandbox.generators.stress.kill_points import KillPoint, spread
+from pytest_codexsandbox.generators.stress.strace_log import Syscall
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,19 +30,19 @@ program that writes each line by itself some hundreds: there a sample shows the 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """`own`: at calls on the configuration. `others`: at calls on other files."""
 
-    own: tuple[Point, ...]
-    others: tuple[Point, ...]
+    own: tuple[KillPoint, ...]
+    others: tuple[KillPoint, ...]
     own_calls: int  # calls on the configuration, reachable or not
     other_calls: int
     unreachable: int
     unseen: int  # states of the configuration between two of its calls that no kill shows
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[KillPoint, ...]:
         return (*self.own, *self.others)
 
 
-def becoming(calls: Sequence[Call], config: str) -> frozenset[str]:
+def becoming(calls: Sequence[Syscall], config: str) -> frozenset[str]:
     """Returns the path of the configuration and of each file that is renamed or linked to it."""
     names = {config}
     for call in reversed(calls):
@@ -55,7 +55,7 @@ def becoming(calls: Sequence[Call], config: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def choice(found: Sequence[Point], calls: Sequence[Call], config: str, bounds: Bounds) -> Choice:
+def choice(found: Sequence[KillPoint], calls: Sequence[Syscall], config: str, bounds: Bounds) -> Choice:
     names = becoming(calls, config)
     of_config = [one for one in found if any(is_on(one.target, name) for name in names)]
     direct = [one for one in of_config if is_on(one.target, config)]
@@ -74,7 +74,7 @@ def choice(found: Sequence[Point], calls: Sequence[Call], config: str, bounds: B
     )  # fmt: skip
 
 
-def is_on(call: Call, path: str) -> bool:
+def is_on(call: Syscall, path: str) -> bool:
     """Checks whether a call changes this file, or moves or removes a folder above it."""
     if path in call.changed:
         return True
@@ -82,14 +82,16 @@ def is_on(call: Call, path: str) -> bool:
     return any(one and path.startswith(f"{one}/") for one in moved)
 
 
-def _first(direct: Sequence[Point], temporary: Sequence[Point], *, most: int) -> tuple[Point, ...]:
+def _first(direct: Sequence[KillPoint], temporary: Sequence[KillPoint], *, most: int) -> tuple[KillPoint, ...]:
     chosen = spread([one for one in direct if one.reachable], most)
     left = most - len(chosen)
     more = spread([one for one in temporary if one.reachable], left) if left > 1 else ()
     return tuple(sorted((*chosen, *more), key=lambda one: one.number))
 
 
-def _sample(rest: Sequence[Point], due: Sequence[Point], of_config: Sequence[Point], *, most: int) -> tuple[Point, ...]:
+def _sample(
+    rest: Sequence[KillPoint], due: Sequence[KillPoint], of_config: Sequence[KillPoint], *, most: int
+) -> tuple[KillPoint, ...]:
     """Returns a spread of the rest. The first call after the last one on the configuration is always taken: a lock
     that is removed there is still in the way of the next run."""
     if len(rest) <= most:
@@ -101,13 +103,13 @@ def _sample(rest: Sequence[Point], due: Sequence[Point], of_config: Sequence[Poi
     return tuple(chosen[number] for number in sorted(chosen))
 
 
-def _due(direct: Sequence[Point], found: Sequence[Point], own: Sequence[Point]) -> list[Point]:
+def _due(direct: Sequence[KillPoint], found: Sequence[KillPoint], own: Sequence[KillPoint]) -> list[KillPoint]:
     """Returns kills that show the file before a call that cannot be singled out: any other call since the last one."""
     between = ([one for one in found if one.reachable and lo < one.number < hi] for lo, hi in _unseen(direct, own))
     return [some[-1] for some in between if some]
 
 
-def _unseen(direct: Sequence[Point], asked: Sequence[Point]) -> list[tuple[int, int]]:
+def _unseen(direct: Sequence[KillPoint], asked: Sequence[KillPoint]) -> list[tuple[int, int]]:
     """Returns each pair of calls on the configuration with no kill after the first and up to the second."""
     struck = {one.number for one in asked}
     return [

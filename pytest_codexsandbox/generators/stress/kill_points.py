@@ -12,15 +12,15 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.generators.stress import strace_log
-from pytest_codexsandbox.generators.stress.strace_log import Call
+from pytest_codexsandbox.generators.stress.strace_log import Syscall
 
 _NEVER: Final = ("exit_group", "exit", "rt_sigreturn", "vfork", "execve")  # of no use, or not there a second time
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
+class KillPoint(msgspec.Struct, frozen=True, kw_only=True):
     """`name`'s `count`-th call of a process, on `path` alone where there is one. "" : strace cannot single it out."""
 
-    target: Call
+    target: Syscall
     number: int  # of the call among those that change something
     name: str = ""
     count: int = 0
@@ -43,7 +43,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
 
 
-class Place(msgspec.Struct, frozen=True):
+class KillPlace(msgspec.Struct, frozen=True):
     """By which name, at which count, on which path a process is found at a call."""
 
     name: str
@@ -51,7 +51,7 @@ class Place(msgspec.Struct, frozen=True):
     path: str = ""
 
 
-def points(calls: Sequence[Call], tops: Sequence[str], stable: frozenset[str]) -> tuple[Point, ...]:
+def points(calls: Sequence[Syscall], tops: Sequence[str], stable: frozenset[str]) -> tuple[KillPoint, ...]:
     """One for each call that changes something below `tops`. `stable`: paths that another run uses too."""
     changing = {id(call) for call in strace_log.below(calls, tops)}
     wheres = [at for at, call in enumerate(calls) if id(call) in changing]
@@ -62,17 +62,17 @@ def points(calls: Sequence[Call], tops: Sequence[str], stable: frozenset[str]) -
     )
 
 
-def _point(counts: "_Counts", at: int, number: int, *, since: int, stable: frozenset[str]) -> Point:
+def _point(counts: "_Counts", at: int, number: int, *, since: int, stable: frozenset[str]) -> KillPoint:
     target = counts.calls[at]
     for alone in (counts.is_only, counts.is_first):
         for where, path in _candidates(counts.calls, at, since, stable):
             if alone(where, path):
                 place = counts.place(where, path)
-                return Point(target=target, number=number, name=place.name, count=place.count, path=path)
-    return Point(target=target, number=number)
+                return KillPoint(target=target, number=number, name=place.name, count=place.count, path=path)
+    return KillPoint(target=target, number=number)
 
 
-def _candidates(calls: Sequence[Call], at: int, since: int, stable: frozenset[str]) -> Iterator[tuple[int, str]]:
+def _candidates(calls: Sequence[Syscall], at: int, since: int, stable: frozenset[str]) -> Iterator[tuple[int, str]]:
     """The call itself, on its path or on any; then what its process did since the last change, backwards."""
     for path in (*(path for path in calls[at].compared if path in stable), ""):
         yield at, path
@@ -84,7 +84,7 @@ def _candidates(calls: Sequence[Call], at: int, since: int, stable: frozenset[st
 class _Counts:
     """How many calls that strace takes for alike each process has made, and makes altogether."""
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Sequence[Syscall]) -> None:
         self.calls = calls
         self._made: list[int] = []  # of each call: how many of its name its process had made with it
         self._all: dict[str, Counter[int]] = {}
@@ -93,9 +93,9 @@ class _Counts:
             of_name[call.pid] += 1
             self._made.append(of_name[call.pid])
 
-    def place(self, at: int, path: str) -> Place:
+    def place(self, at: int, path: str) -> KillPlace:
         call = self.calls[at]
-        return Place(call.name, self._alike(at, path, at + 1)[call.pid] if path else self._made[at], path)
+        return KillPlace(call.name, self._alike(at, path, at + 1)[call.pid] if path else self._made[at], path)
 
     def is_only(self, at: int, path: str) -> bool:
         """Whether no other process ever makes as many."""
@@ -117,14 +117,14 @@ class _Counts:
         )  # fmt: skip
 
 
-def spread(found: Sequence[Point], most: int) -> tuple[Point, ...]:
+def spread(found: Sequence[KillPoint], most: int) -> tuple[KillPoint, ...]:
     """Some of many: the first, the last, and those between at even distances."""
     if len(found) <= most:
         return tuple(found)
     return tuple(found[round(step * (len(found) - 1) / (most - 1))] for step in range(most))
 
 
-def stable_paths(*traces: Sequence[Call]) -> frozenset[str]:
+def stable_paths(*traces: Sequence[Syscall]) -> frozenset[str]:
     """Those that every run names: the name of a temporary file may be another each time. Relative ones are nothing
     that strace could be told."""
     named = [{word for call in calls for word in call.compared if word.startswith("/")} for calls in traces]

@@ -9,8 +9,8 @@ from typing import Any
 
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.other_writers import WRITERS
-from pytest_codexsandbox.generators.private_dirs import Folders
-from pytest_codexsandbox.model.generator import CONFIG, Files, Outcome, Wish
+from pytest_codexsandbox.generators.private_dirs import PrivateDirs
+from pytest_codexsandbox.model.generator import CONFIG, Files, GeneratorRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 
 
@@ -18,14 +18,14 @@ def is_ours(generator: Generator) -> bool:
     return WRITERS.get(generator.name) == generator
 
 
-def write(writer: Generator, wish: Wish, *, run: int, stage: Folders, world: dict[str, str]) -> Outcome:
+def write(writer: Generator, wish: Intent, *, run: int, stage: PrivateDirs, world: dict[str, str]) -> GeneratorRun:
     """In place, as it does here: the file's own mode and owner stay."""
     before = stage.files()
     content, said = _written(writer, _content(before, world), {"params": wish.params, "run": run})
     if content is not None:
         place = {"top": "CODEX_HOME", "path": CONFIG.removeprefix("@CODEX_HOME@/"), "kind": "file", "content": content}
         stage.act("lay", stage.folders, entries=[place])
-    return Outcome(
+    return GeneratorRun(
         ended="exit", refused=bool(said.get("refused")), reason=said.get("reason", ""), told=True, files=stage.files()
     )
 

@@ -13,24 +13,24 @@ from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.block_markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, everywhere, leaves, read, written
 from pytest_codexsandbox.generators.checks.findings import (
+    CheckFault,
     Control,
-    Fault,
     all_hold,
+    as_findings,
     difference,
-    findings,
     listed,
     skipped,
 )
 from pytest_codexsandbox.generators.checks.idempotence import second_run_same
 from pytest_codexsandbox.generators.checks.key_placement import CLAIM as PLACES
 from pytest_codexsandbox.generators.checks.key_placement import own_place
-from pytest_codexsandbox.generators.checks.ownership import Own, own
+from pytest_codexsandbox.generators.checks.ownership import Ownership, own
 from pytest_codexsandbox.generators.checks.toml_syntax import CLAIM as LOADS
 from pytest_codexsandbox.generators.checks.toml_syntax import parses
 from pytest_codexsandbox.generators.checks.user_values import users
 from pytest_codexsandbox.generators.stress.remaining_content import comments, comments_remain, first_of, values_remain
-from pytest_codexsandbox.generators.stress.setup import Rig, StrainBench, cannot, rig, shown
-from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, cannot, rig, shown
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
 TAKEN: Final = "a file in an older shape says the same afterwards as an empty one, and the user's words in it stay"
 _ESSENTIAL: Final = (LOADS, PLACES)
@@ -42,11 +42,11 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # of the older one
     users: bytes  # what the user had before any of it
     older: bytes  # after the older one
-    story: Story
-    older_owns: Own  # what the older one sets
+    story: CaseRun
+    older_owns: Ownership  # what the older one sets
 
 
-def migrates(bench: StrainBench) -> tuple[Finding, ...]:
+def migrates(bench: StressContext) -> tuple[Finding, ...]:
     why = cannot(bench)
     if why:
         return skipped(TAKEN, why)
@@ -110,12 +110,12 @@ def _declined(move: Move) -> tuple[Finding, ...]:
     why = " ".join((run.reason or run.stderr.strip() or run.stdout.strip()).split())[:300]
     faults = []
     if loads:
-        faults.append(Fault(reason="declines-older-shape", saw=f"it declines: {why}", direction="denied"))
+        faults.append(CheckFault(reason="declines-older-shape", saw=f"it declines: {why}", direction="denied"))
     if after != move.older:
         diff = difference(move.older, after)
-        faults.append(Fault(reason="declined-and-wrote", saw=f"it declined, and wrote: {why}", diff=diff))
+        faults.append(CheckFault(reason="declined-and-wrote", saw=f"it declined, and wrote: {why}", diff=diff))
     saw = f"{move.name} left no TOML ({read(move.older).fault}); it declined, and left every byte: {why}"
-    return findings(TAKEN, faults, control=_older(move), saw=saw)
+    return as_findings(TAKEN, faults, control=_older(move), saw=saw)
 
 
 def _same_as_alone(move: Move) -> tuple[Finding, ...]:
@@ -155,14 +155,14 @@ def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
     gone = f"; {move.name} itself had lost {listed([written(path) for path in lost])}" if lost else ""
     moved = [written(path) for path, place in there.items() if place != path]
     captured = f"; {move.name} had captured {listed(moved)}" if moved else ""
-    return findings(claim, faults, control=all_hold(controls), saw=f"{len(there)} are there{captured}{gone}")
+    return as_findings(claim, faults, control=all_hold(controls), saw=f"{len(there)} are there{captured}{gone}")
 
 
 def _with_them(move: Move) -> bytes:
     return move.older if read(move.older).loads else move.users
 
 
-def _theirs(move: Move, ownership: Own) -> dict[Path, Any]:
+def _theirs(move: Move, ownership: Ownership) -> dict[Path, Any]:
     return {
         path: value for path, value in users(move.users, ownership).items() if not move.older_owns.owns(path)
     }  # fmt: skip
@@ -188,7 +188,7 @@ def _place_of(path: Path, value: Any, data: dict[str, Any]) -> Path | None:
     return next(alike, None)
 
 
-def missing(there: dict[Path, Path], content: bytes, name: str, move: Move) -> Iterator[Fault]:
+def missing(there: dict[Path, Path], content: bytes, name: str, move: Move) -> Iterator[CheckFault]:
     """At its own place, or, where the older one had captured it, still there."""
     values = leaves(read(move.users).data)
     now = dict(everywhere(read(content).data))
@@ -197,4 +197,4 @@ def missing(there: dict[Path, Path], content: bytes, name: str, move: Move) -> I
         if not good:
             was = "" if place == path else f", which {move.name} had captured as {written(place)},"
             saw = f"{name}: {written(path)} = {values[path]!r}{was} is gone"
-            yield Fault(reason="key-lost", saw=saw, diff=difference(move.older, content))
+            yield CheckFault(reason="key-lost", saw=saw, diff=difference(move.older, content))

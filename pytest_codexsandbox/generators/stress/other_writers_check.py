@@ -13,7 +13,7 @@ from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.checks.block_markers import one_marker_pair
 from pytest_codexsandbox.generators.checks.codex_toml import leaves, read
 from pytest_codexsandbox.generators.checks.file_attributes import mode_owner_links, no_leftovers
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, difference, findings, skipped
+from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, as_findings, difference, skipped
 from pytest_codexsandbox.generators.checks.idempotence import does_not_grow, second_run_same
 from pytest_codexsandbox.generators.checks.key_placement import own_place
 from pytest_codexsandbox.generators.checks.line_endings import line_ends_kept
@@ -22,8 +22,8 @@ from pytest_codexsandbox.generators.checks.toml_syntax import parses
 from pytest_codexsandbox.generators.checks.user_values import values_kept
 from pytest_codexsandbox.generators.other_writers import NEEDS_MARKS
 from pytest_codexsandbox.generators.stress.remaining_content import comments, comments_remain, values_remain
-from pytest_codexsandbox.generators.stress.setup import Play, Rig, StrainBench, cannot, rig, shown
-from pytest_codexsandbox.model.generator import Declaration, Finding, Marker, Story, Wish
+from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, Intent, Marker
 
 RIGHT: Final = "after another program wrote the same file, the next run leaves one that loads and says what was asked"
 THEIRS: Final = "the run after another program's takes nothing away that the user or that program wrote"
@@ -33,14 +33,14 @@ _MORE: Final = (
 )  # fmt: skip
 
 
-class Visit(msgspec.Struct, frozen=True, kw_only=True):
+class WriterVisit(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. `story`: what the other one left, and the two runs on it."""
 
     name: str  # of the other one
-    story: Story
+    story: CaseRun
     ours: bytes  # after our first run
     theirs: bytes | None  # after the other one's
-    other: Play
+    other: StressRun
 
     @property
     def changed(self) -> bool:
@@ -52,16 +52,16 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
         return case_view.refused(self.story.first)
 
 
-def survives(bench: StrainBench) -> tuple[Finding, ...]:
+def survives(bench: StressContext) -> tuple[Finding, ...]:
     return _judged(bench, RIGHT, right)
 
 
-def keeps_theirs(bench: StrainBench) -> tuple[Finding, ...]:
+def keeps_theirs(bench: StressContext) -> tuple[Finding, ...]:
     return _judged(bench, THEIRS, kept)
 
 
 def _judged(
-    bench: StrainBench, claim: str, judge: Callable[[Visit, Declaration], tuple[Finding, ...]]
+    bench: StressContext, claim: str, judge: Callable[[WriterVisit, Declaration], tuple[Finding, ...]]
 ) -> tuple[Finding, ...]:
     why = cannot(bench)
     if why:
@@ -73,7 +73,7 @@ def _judged(
 
 
 # ---- playing
-def _visit(stage: Rig) -> tuple[Visit | None, str]:
+def _visit(stage: Rig) -> tuple[WriterVisit | None, str]:
     bench, other = stage.bench, stage.bench.neighbour()
     alone = stage.alone().config
     before = stage.config(stage.lay())
@@ -91,11 +91,11 @@ def _visit(stage: Rig) -> tuple[Visit | None, str]:
     files = theirs.outcome.files
     runs = [stage.play(run=number).outcome for number in (2, 3)]
     story = stage.story(files, runs, alone=alone)
-    visit = Visit(name=other.name, story=story, ours=first.config, theirs=theirs.config, other=theirs)
+    visit = WriterVisit(name=other.name, story=story, ours=first.config, theirs=theirs.config, other=theirs)
     return (visit, "") if visit.changed else (None, f"{other.name} left the file as it was: {theirs.said}")
 
 
-def _told_marks(bench: StrainBench, story: Story) -> Wish | None:
+def _told_marks(bench: StressContext, story: CaseRun) -> Intent | None:
     """What the other one is asked: those who disturb marks are told them. None: there are none."""
     if bench.beside not in NEEDS_MARKS:
         return bench.wish
@@ -112,12 +112,12 @@ def marker_of(markers: Iterable[Marker], alone: bytes | None) -> Marker | None:
 
 
 # ---- judging: pure
-def right(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
+def right(visit: WriterVisit, declaration: Declaration) -> tuple[Finding, ...]:
     why = _spoilt_and_declined(visit)
     if why:
         return (why,)
     if visit.refused:
-        return findings(RIGHT, [_declined(visit)], control=_really(visit), saw="")
+        return as_findings(RIGHT, [_declined(visit)], control=_really(visit), saw="")
     essential = [one for check in _ESSENTIAL for one in check(visit.story, declaration)]
     unasked = next((one.skipped for one in essential if one.skipped), "")
     if unasked:
@@ -126,7 +126,7 @@ def right(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
     return (*_named(visit, essential), *_named(visit, more), *_same_values(visit))
 
 
-def kept(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
+def kept(visit: WriterVisit, declaration: Declaration) -> tuple[Finding, ...]:
     why = _spoilt_and_declined(visit)
     if why:
         return (msgspec.structs.replace(why, claim=THEIRS),)
@@ -139,7 +139,7 @@ def kept(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
     return (*_named(visit, values), *_comments_stay(visit, declaration))
 
 
-def _named(visit: Visit, found: Iterable[Finding]) -> Iterator[Finding]:
+def _named(visit: WriterVisit, found: Iterable[Finding]) -> Iterator[Finding]:
     """A row holds only where the other one has really changed something."""
     for one in found:
         yield msgspec.structs.replace(
@@ -148,11 +148,11 @@ def _named(visit: Visit, found: Iterable[Finding]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _really(visit: Visit) -> Control:
+def _really(visit: WriterVisit) -> Control:
     return Control(f"{visit.name} has changed the file", visit.changed)
 
 
-def _spoilt_and_declined(visit: Visit) -> Finding | None:
+def _spoilt_and_declined(visit: WriterVisit) -> Finding | None:
     """What the other one left does not load: it may be left alone then, with every byte, and nothing is lost."""
     broken = not read(visit.theirs or b"").loads
     if not (broken and visit.refused):
@@ -166,29 +166,29 @@ def _spoilt_and_declined(visit: Visit) -> Finding | None:
     )  # fmt: skip
 
 
-def _declined(visit: Visit) -> Fault:
+def _declined(visit: WriterVisit) -> CheckFault:
     saw = f"after {visit.name} it declines a file that loads: {_reason(visit)}"
-    return Fault(reason="declines-after-others", saw=saw, direction="denied")
+    return CheckFault(reason="declines-after-others", saw=saw, direction="denied")
 
 
-def _reason(visit: Visit) -> str:
+def _reason(visit: WriterVisit) -> str:
     run = visit.story.first
     words = run.reason or run.stderr.strip() or run.stdout.strip() or f"exit {run.code}, not a word"
     return " ".join(words.split())[:300]
 
 
-def _left_alone(visit: Visit) -> tuple[Finding, ...]:
+def _left_alone(visit: WriterVisit) -> tuple[Finding, ...]:
     """Who declines may still not touch anything."""
     after = [case_view.config(run.files, visit.story.world).content for run in visit.story.runs]
     faults = [
-        Fault(reason="declined-and-wrote", saw=f"it declined, and wrote: {_reason(visit)}",
+        CheckFault(reason="declined-and-wrote", saw=f"it declined, and wrote: {_reason(visit)}",
               diff=difference(visit.theirs or b"", one))
         for one in after if one != visit.theirs
     ]  # fmt: skip
-    return findings(THEIRS, faults, control=_really(visit), saw=f"it declined and left every byte: {_reason(visit)}")
+    return as_findings(THEIRS, faults, control=_really(visit), saw=f"it declined and left every byte: {_reason(visit)}")
 
 
-def _same_values(visit: Visit) -> tuple[Finding, ...]:
+def _same_values(visit: WriterVisit) -> tuple[Finding, ...]:
     """What it sets has the values that it had before the other one came."""
     asked, ours = leaves(read(visit.story.alone or b"").data), leaves(read(visit.ours).data)
     return values_remain(
@@ -198,14 +198,14 @@ def _same_values(visit: Visit) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
-def _comments_stay(visit: Visit, declaration: Declaration) -> tuple[Finding, ...]:
+def _comments_stay(visit: WriterVisit, declaration: Declaration) -> tuple[Finding, ...]:
     """The other one may have moved them."""
     claim = f"after {visit.name}: the comments of the user and of {visit.name} are still there"
     theirs = comments_of_others(visit, declaration)
     return comments_remain(claim, theirs, visit.story, example=visit.theirs or b"", more=_really(visit))
 
 
-def comments_of_others(visit: Visit, declaration: Declaration) -> tuple[str, ...]:
+def comments_of_others(visit: WriterVisit, declaration: Declaration) -> tuple[str, ...]:
     """Neither marks, nor what the generator itself wrote."""
     marks = [text.strip() for one in own(visit.story, declaration).markers for text in (one.begin, one.end) if text]
     mine, known = comments(visit.story.alone or b""), comments(visit.story.case.config or b"")

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_codexsandbox.generators.checks import case_view
-from pytest_codexsandbox.generators.checks.case_view import After
+from pytest_codexsandbox.generators.checks.case_view import StateAfterRun
 from pytest_codexsandbox.generators.checks.codex_toml import Path, comparable, leaves, read, written
-from pytest_codexsandbox.generators.checks.findings import Control, Fault, findings
+from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, as_findings
 from pytest_codexsandbox.generators.checks.toml_lexer import document
-from pytest_codexsandbox.model.generator import Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Finding
 
 
 def values_remain(
-    claim: str, due: Mapping[Path, Any], story: Story, *, example: bytes, was: str, more: Control
+    claim: str, due: Mapping[Path, Any], story: CaseRun, *, example: bytes, was: str, more: Control
 ) -> tuple[Finding, ...]:
     """`example`: a file that has them. `was`: where they had these values. Nothing is said of a file that does not
     load: the check that parses says that."""
@@ -22,20 +22,22 @@ def values_remain(
     faults = first_of(after, lambda one: unlike(due, one.content, one.name, was))
     held = any(unlike(due, b"", "", was)) and not any(unlike(due, example, "", was))
     control = Control(f"{more.text}; values that are not there are missed", held and more.held)
-    return findings(claim, faults, control=control, saw=f"{len(due)} keys, each with its value")
+    return as_findings(claim, faults, control=control, saw=f"{len(due)} keys, each with its value")
 
 
-def first_of(after: Iterable[After], look: Callable[[After], Iterable[Fault]]) -> tuple[Fault, ...]:
+def first_of(
+    after: Iterable[StateAfterRun], look: Callable[[StateAfterRun], Iterable[CheckFault]]
+) -> tuple[CheckFault, ...]:
     """Of the first run that has any: later ones would only say the same again."""
     return next((found for one in after if (found := tuple(look(one)))), ())
 
 
-def unlike(due: Mapping[Path, Any], content: bytes, name: str, was: str) -> Iterator[Fault]:
+def unlike(due: Mapping[Path, Any], content: bytes, name: str, was: str) -> Iterator[CheckFault]:
     now = leaves(read(content).data)
     for path, value in due.items():
         if path not in now or comparable(now[path]) != comparable(value):
             saw = f"{name}: {written(path)} is {now.get(path, 'not there')!r}; {was} it is {value!r}"
-            yield Fault(reason="value-changed", saw=saw, direction="wrong-claim")
+            yield CheckFault(reason="value-changed", saw=saw, direction="wrong-claim")
 
 
 def comments(content: bytes) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ def comments(content: bytes) -> tuple[str, ...]:
 
 
 def comments_remain(
-    claim: str, theirs: Sequence[str], story: Story, *, example: bytes, more: Control
+    claim: str, theirs: Sequence[str], story: CaseRun, *, example: bytes, more: Control
 ) -> tuple[Finding, ...]:
     """By their words, wherever they stand. `example`: a file that has them."""
     if not theirs:
@@ -51,13 +53,13 @@ def comments_remain(
     faults = first_of(case_view.results(story), lambda one: gone(theirs, one.content, one.name))
     held = any(gone(theirs, b"", "")) and not any(gone(theirs, example, ""))
     control = Control(f"{more.text}; a file without comments is noticed", held and more.held)
-    return findings(claim, faults, control=control, saw=f"{len(theirs)} are there")
+    return as_findings(claim, faults, control=control, saw=f"{len(theirs)} are there")
 
 
-def gone(theirs: Sequence[str], content: bytes, name: str) -> Iterator[Fault]:
+def gone(theirs: Sequence[str], content: bytes, name: str) -> Iterator[CheckFault]:
     there = list(comments(content))
     for text in theirs:
         if text in there:
             there.remove(text)
         else:
-            yield Fault(reason="comment-lost", saw=f"{name}: {text[:80]!r} is gone")
+            yield CheckFault(reason="comment-lost", saw=f"{name}: {text[:80]!r} is gone")

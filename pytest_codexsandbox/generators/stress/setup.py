@@ -10,15 +10,24 @@ import msgspec
 
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement
-from pytest_codexsandbox.generators.environment_dirs import Inside
-from pytest_codexsandbox.generators.environment_runner import Elsewhere
-from pytest_codexsandbox.generators.local_dirs import Stage, place
-from pytest_codexsandbox.generators.private_dirs import Folders
-from pytest_codexsandbox.generators.runner import Asked, Runner
+from pytest_codexsandbox.generators.environment_dirs import EnvironmentDirs
+from pytest_codexsandbox.generators.environment_runner import EnvironmentRunner
+from pytest_codexsandbox.generators.local_dirs import LocalDirs, place
+from pytest_codexsandbox.generators.private_dirs import PrivateDirs
+from pytest_codexsandbox.generators.runner import GeneratorCall, Runner
 from pytest_codexsandbox.generators.stress import local_writers, strace
 from pytest_codexsandbox.generators.stress.file_watch import content
 from pytest_codexsandbox.generators.stress.strace import Tracer
-from pytest_codexsandbox.model.generator import Case, Declaration, Files, Finding, Outcome, Row, Story, Wish
+from pytest_codexsandbox.model.generator import (
+    Case,
+    CaseRun,
+    DecisionRow,
+    Declaration,
+    Files,
+    Finding,
+    GeneratorRun,
+    Intent,
+)
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
 from pytest_codexsandbox.protocols import Environment
 
@@ -26,18 +35,18 @@ NOT_THERE: Final = Tracer(why="strace is used where generators run here, and the
 NOTHING: Final = Case(id="nothing", why="there is no file", config=None)
 
 
-class StrainBench(msgspec.Struct, frozen=True, kw_only=True):
+class StressContext(msgspec.Struct, frozen=True, kw_only=True):
     generator: Generator
     case: Case  # a user's file: a rich, ordinary one
-    wish: Wish
-    other: Wish  # another one, which leads to another file
+    wish: Intent
+    other: Intent  # another one, which leads to another file
     version: str  # of Codex, as a generator is told it
     folder: Path  # of the run, outside the temp directory
     confinement: Confinement = UNCONFINED
     codex: str = ""  # the program of the cell, for those who call it
     beside: str = ""  # the other writer, or the older shape
     named: Callable[[str], Generator] | None = None  # who is called so: other writers and older shapes
-    row: Row | None = None  # of its decision matrix, that fits
+    row: DecisionRow | None = None  # of its decision matrix, that fits
     tracer: Tracer | None = None  # None: strace, if it is there
     environment: Environment | None = None  # in which it runs, instead of here
 
@@ -56,10 +65,10 @@ class StrainBench(msgspec.Struct, frozen=True, kw_only=True):
         return self.named(self.beside)
 
 
-class Play(msgspec.Struct, frozen=True, kw_only=True):
+class StressRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run, and the configuration after it."""
 
-    outcome: Outcome
+    outcome: GeneratorRun
     config: bytes | None
 
     @property
@@ -81,16 +90,16 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 class Rig:
     """The stage of one strain. Every folder has the same path in each play of it."""
 
-    def __init__(self, bench: StrainBench) -> None:
+    def __init__(self, bench: StressContext) -> None:
         self.bench = bench
-        self.stage: Folders
+        self.stage: PrivateDirs
         self._runner: Runner
         if bench.environment is None:
-            self.stage = stage = Stage(place(bench.folder))
+            self.stage = stage = LocalDirs(place(bench.folder))
             self._runner = Runner(stage, bench.confinement)
         else:
-            self.stage = inside = Inside(bench.environment)
-            self._runner = Elsewhere(bench.environment, inside)
+            self.stage = inside = EnvironmentDirs(bench.environment)
+            self._runner = EnvironmentRunner(bench.environment, inside)
 
     def close(self) -> None:
         self._runner.close()
@@ -124,55 +133,62 @@ class Rig:
         return self.stage.files()
 
     def asked(
-        self, wish: Wish, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
-    ) -> Asked:
+        self, wish: Intent, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
+    ) -> GeneratorCall:
         bench = self.bench
-        return Asked(
+        return GeneratorCall(
             generator=generator or bench.generator, wish=wish, version=bench.version, codex=bench.codex, run=run,
             prefix=tuple(prefix),
         )  # fmt: skip
 
     def play(
-        self, wish: Wish | None = None, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
-    ) -> Play:
+        self,
+        wish: Intent | None = None,
+        *,
+        generator: Generator | None = None,
+        run: int = 1,
+        prefix: Sequence[str] = (),
+    ) -> StressRun:
         asked = self.asked(wish or self.bench.wish, generator=generator, run=run, prefix=prefix)
         if self.bench.environment is not None and local_writers.is_ours(asked.generator):
             return self._played(
                 local_writers.write(asked.generator, asked.wish, run=run, stage=self.stage, world=self.world())
             )
         parts = asked.generator.spec.parts or (asked.generator,)
-        outcome = Outcome(ended="not-started")
+        outcome = GeneratorRun(ended="not-started")
         for part in parts:
             outcome = self._runner.run(msgspec.structs.replace(asked, generator=part))
             if outcome.ended != "exit" or outcome.code:
                 break
         return self._played(outcome)
 
-    def together(self, asked: Sequence[Asked]) -> tuple[Play, ...]:
+    def together(self, asked: Sequence[GeneratorCall]) -> tuple[StressRun, ...]:
         return tuple(self._played(one) for one in self._runner.together(asked))
 
     def config(self, files: Files) -> bytes | None:
         return content(case_view.config(files, self.world()))
 
-    def _played(self, outcome: Outcome) -> Play:
-        return Play(outcome=outcome, config=self.config(outcome.files))
+    def _played(self, outcome: GeneratorRun) -> StressRun:
+        return StressRun(outcome=outcome, config=self.config(outcome.files))
 
-    def story(self, before: Files, runs: Sequence[Outcome], *, alone: bytes | None, case: Case | None = None) -> Story:
+    def story(
+        self, before: Files, runs: Sequence[GeneratorRun], *, alone: bytes | None, case: Case | None = None
+    ) -> CaseRun:
         """As the checks read it."""
         bench = self.bench
-        return Story(
+        return CaseRun(
             generator=bench.generator.name, case=case or bench.case, wish=bench.wish, before=before, runs=tuple(runs),
             world=self.world(), confined=self._runner.by, alone=alone, row=bench.row,
         )  # fmt: skip
 
-    def alone(self, generator: Generator | None = None) -> Play:
+    def alone(self, generator: Generator | None = None) -> StressRun:
         """What it writes where there is no file."""
         self.lay(NOTHING, generator=generator)
         return self.play(generator=generator)
 
 
 @contextmanager
-def rig(bench: StrainBench) -> Iterator[Rig]:
+def rig(bench: StressContext) -> Iterator[Rig]:
     opened = Rig(bench)
     try:
         yield opened
@@ -195,7 +211,7 @@ def shown(found: Sequence[Finding], world: Mapping[str, str]) -> tuple[Finding, 
     )  # fmt: skip
 
 
-def cannot(bench: StrainBench) -> str:
+def cannot(bench: StressContext) -> str:
     """Why nothing can be asked of it under strain; "" if something can."""
     if bench.generator.spec.scheme == "chain":
         return "a chain is several programs: each of them is asked by itself"

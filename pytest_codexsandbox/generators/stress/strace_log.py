@@ -36,7 +36,7 @@ _PATH: Final = re.compile(
 )
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class Syscall(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     name: str
     paths: tuple[str, ...] = ()  # absolute where that is known
@@ -104,13 +104,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    calls: tuple[Call, ...] = ()  # in the order in which they began
+    calls: tuple[Syscall, ...] = ()  # in the order in which they began
     killed: tuple[int, ...] = ()  # processes, in their order
 
 
 def read(lines: Iterable[str]) -> Trace:
     """Lines that say nothing of a call or a death are passed over."""
-    calls: list[Call] = []
+    calls: list[Syscall] = []
     killed: list[int] = []
     under_way: dict[int, int] = {}
     folders: dict[int, str] = {}  # where each process was last seen to be
@@ -138,13 +138,13 @@ def _lines(lines: Iterable[str]) -> Iterator[tuple[int, float, str]]:
             yield int(found["pid"]), float(found["at"]), found["rest"]
 
 
-def _call(pid: int, at: float, name: str, args: str, result: str, folders: dict[int, str]) -> Call:
+def _call(pid: int, at: float, name: str, args: str, result: str, folders: dict[int, str]) -> Syscall:
     paths = tuple(_paths(args, pid, folders))
     if name == "chdir" and result.startswith("0") and paths:
         folders[pid] = paths[0]
     done, worked = not result.startswith("?"), not result.startswith(("-1", "?"))
     words = tuple(_words(args))
-    return Call(pid=pid, at=at, name=name, paths=paths, words=words, args=args, done=done, worked=worked)
+    return Syscall(pid=pid, at=at, name=name, paths=paths, words=words, args=args, done=done, worked=worked)
 
 
 def _paths(args: str, pid: int, folders: dict[int, str]) -> Iterator[str]:
@@ -180,7 +180,7 @@ def _decoded(text: str) -> str:
     return bytes.fromhex(text.replace("\\x", "")).decode("utf-8", "surrogateescape")
 
 
-def below(calls: Iterable[Call], tops: Sequence[str]) -> tuple[Call, ...]:
+def below(calls: Iterable[Syscall], tops: Sequence[str]) -> tuple[Syscall, ...]:
     """Those that change something in these folders, and came to it or were about to."""
     return tuple(one for one in calls if (one.worked or not one.done) and _is_below(one.changed, tops))
 

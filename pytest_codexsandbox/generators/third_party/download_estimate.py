@@ -11,7 +11,7 @@ from pytest_codexsandbox.releases.store import Store
 
 
 def forecast_of(declaration: Declaration, cache: Path) -> Forecast:
-    """`megabytes`: what it takes on the disk, as the declaration says. WrongInput where `install` names no package."""
+    """`megabytes`: what it takes on the disk, as the declaration says. InputError where `install` names no package."""
     package = package_of(declaration)
     if package is None:
         return Forecast(cached=True)

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.releases.cache_files import File, sha256_of
+from pytest_codexsandbox.releases.cache_files import PackageFile, sha256_of
 
 _MOST_FILES: Final = 100_000
 _MOST_BYTES: Final = 2 << 30
 
 
-def files_below(folder: Path) -> tuple[File, ...]:
+def files_below(folder: Path) -> tuple[PackageFile, ...]:
     """Sorted by path. An error for a link or a device, which neither npm nor a wheel brings, and for too much."""
-    found: list[File] = []
+    found: list[PackageFile] = []
     size = 0
     for base, folders, names in os.walk(folder):
         folders.sort()
@@ -27,6 +27,6 @@ def files_below(folder: Path) -> tuple[File, ...]:
             if len(found) >= _MOST_FILES or size > _MOST_BYTES:
                 raise CodexSandboxError("the package is larger than any tool", where=str(folder),
                                         why=f"{len(found):,} files, {size / 1e6:,.0f} MB")  # fmt: skip
-            found.append(File(path=path.relative_to(folder).as_posix(), size=seen.st_size,
+            found.append(PackageFile(path=path.relative_to(folder).as_posix(), size=seen.st_size,
                               mode=stat.S_IMODE(seen.st_mode), sha256=sha256_of(path)))  # fmt: skip
     return tuple(sorted(found, key=lambda file: file.path))

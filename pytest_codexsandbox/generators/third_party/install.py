@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import NotHad, WrongInput
+from pytest_codexsandbox.errors import InputError, Unavailable
 from pytest_codexsandbox.generators.third_party import npm, pypi
 from pytest_codexsandbox.generators.third_party.file_hashes import files_below
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
@@ -22,7 +22,7 @@ from pytest_codexsandbox.releases.cache_files import ensure_folder, sha256_of
 from pytest_codexsandbox.releases.cache_limits import limit_from
 from pytest_codexsandbox.releases.disk_space import room_for
 from pytest_codexsandbox.releases.locks import hold
-from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import Progress
@@ -33,7 +33,7 @@ _COMMANDS: Final[dict[str, Callable[[Package, Path], Commands]]] = {"npm": npm.c
 _SCHEMES: Final = ("cmd", "launch")
 
 
-class Installed(msgspec.Struct, frozen=True, kw_only=True):
+class InstalledTool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that is here, and stays for as long as this process lives."""
 
     folder: str = ""  # "" where nothing had to be brought
@@ -47,24 +47,24 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 def install(
     declaration: Declaration, cache: Path, *, offline: bool = False, progress: Progress | None = None,
     run: Run = process.run,
-) -> Installed:  # fmt: skip
-    """NotHad for what cannot be had, with what to do. Nothing is left half-written."""
+) -> InstalledTool:  # fmt: skip
+    """Unavailable for what cannot be had, with what to do. Nothing is left half-written."""
     package = package_of(declaration)
     if package is None:
-        return Installed()
+        return InstalledTool()
     if declaration.node:
         npm.check_node(declaration.node, who=declaration.name, run=run)
     store = Store(cache)
     entry = cached(store, package)
     if entry is None:
         if offline:
-            raise NotHad(f"{package} is not in the cache, and nothing may be downloaded", where=str(cache),
+            raise Unavailable(f"{package} is not in the cache, and nothing may be downloaded", where=str(cache),
                          next_step="run once with a network")  # fmt: skip
-        entry = _brought(package, declaration, store, progress or Silent(), run)
+        entry = _brought(package, declaration, store, progress or NoDownloadProgress(), run)
     return _installed(package, entry)
 
 
-def ready(declaration: Declaration, installed: Installed) -> Declaration:
+def ready(declaration: Declaration, installed: InstalledTool) -> Declaration:
     """The declaration with the programs that were brought in the place of their names."""
     if not installed.folder:
         return declaration
@@ -73,7 +73,7 @@ def ready(declaration: Declaration, installed: Installed) -> Declaration:
         scheme, sign, text = "cmd", ":", declaration.run
     first, _, rest = text.strip().partition(" ")
     if first not in installed.commands:
-        raise WrongInput(
+        raise InputError(
             f"{first!r} is no program of what {declaration.name} installs", where=f"run = {declaration.run!r}",
             why=f"there are: {', '.join(installed.commands)}",
         )  # fmt: skip
@@ -132,11 +132,11 @@ def _lock_digest(package: Package) -> str:
     return f"lock sha256:{sha256_of(package.lock())}" if package.lock().is_file() else ""
 
 
-def _installed(package: Package, entry: Entry) -> Installed:
+def _installed(package: Package, entry: Entry) -> InstalledTool:
     folder = Path(entry.folder)
     programs = dict(_COMMANDS[package.source](package, folder))
     own = {"node": (npm.node(),)} if package.source == "npm" else {"python": (pypi.python(),)}
-    return Installed(
+    return InstalledTool(
         folder=entry.folder, commands={**programs, **own}, size=entry.size,
         env=pypi.variables(folder) if package.source == "pypi" else {},
         shown=(entry.folder,),

@@ -13,9 +13,9 @@ from typing import Any, Final
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
 
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.generators.third_party.package import Package
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.releases.artefact import Run, last_line
 from pytest_codexsandbox.releases.disk_space import full_disk
 from pytest_codexsandbox.system import environ
@@ -53,11 +53,11 @@ def node() -> str:
 
 
 def check_node(versions: str, *, who: str, run: Run) -> None:
-    """NotHad where the Node.js of this machine is another one: a tool that cannot start says nothing about files."""
+    """Unavailable where the Node.js of this machine is another one: a tool that cannot start says nothing about files."""
     try:
         wanted = SpecifierSet(versions)
     except InvalidSpecifier as problem:
-        raise WrongInput(f"node = {versions!r} is no range of versions", where=f"generator {who}",
+        raise InputError(f"node = {versions!r} is no range of versions", where=f"generator {who}",
                          next_step='node = ">=20"') from problem  # fmt: skip
     asked = Command(argv=(node(), "--version"), cwd="/", env=environ.copied(), timeout=30.0, why="node, its version")
     told = run(asked).stdout.decode(errors="replace").strip().removeprefix("v")
@@ -66,14 +66,14 @@ def check_node(versions: str, *, who: str, run: Run) -> None:
     except InvalidVersion:
         fits = False
     if not fits:
-        raise NotHad(f"{who} needs Node.js {versions}", why=f"{asked.argv[0]} is {told or 'silent'}",
+        raise Unavailable(f"{who} needs Node.js {versions}", why=f"{asked.argv[0]} is {told or 'silent'}",
                      next_step="put a newer one first on PATH")  # fmt: skip
 
 
 def _program(name: str) -> str:
     found = shutil.which(name)
     if not found:
-        raise NotHad(f"{name} cannot be found on PATH", next_step="install Node.js with its npm")
+        raise Unavailable(f"{name} cannot be found on PATH", next_step="install Node.js with its npm")
     return found
 
 
@@ -95,7 +95,7 @@ def _kept_aside(aside: Path) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def _refused(package: Package, done: Finished, place: Path) -> CodexSandboxError:
+def _refused(package: Package, done: CommandResult, place: Path) -> CodexSandboxError:
     what = f"{package} cannot be had from npm"
     if done.ended == "timeout":
         return NotReached(what, why=f"npm was not done after {PATIENCE:.0f} s", next_step="try again")
@@ -109,10 +109,10 @@ def _refused(package: Package, done: Finished, place: Path) -> CodexSandboxError
     if code == "ENOSPC":
         return full_disk(place, f"it filled up while {package} was installed")
     if code in _LOGIN:
-        return NotHad(what, why=f"the registry wants a login: {why}", next_step="npm login")
+        return Unavailable(what, why=f"the registry wants a login: {why}", next_step="npm login")
     if code.startswith(_NETWORK):
         return NotReached(what, why=why, next_step=f"try again; by hand: {_see(package)}")
-    return NotHad(what, why=f"{code}: {why}" if code else why, next_step=_see(package))
+    return Unavailable(what, why=f"{code}: {why}" if code else why, next_step=_see(package))
 
 
 def _told(stdout: bytes) -> dict[str, Any]:

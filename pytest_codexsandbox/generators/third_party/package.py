@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.generator import Declaration
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 Source = Literal["npm", "pypi"]
 _EXAMPLE: Final = 'install = { npm = "add-mcp==2.4.0" } or { pypi = "mcpm==2.15.0" }'
@@ -49,24 +49,24 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
 
     def lock(self, folder: Path | None = None) -> Path:
         """Where the versions of everything that it needs are written down."""
-        folder = folder or shipped("matrix") / "generators" / "locks"
+        folder = folder or data_folder("matrix") / "generators" / "locks"
         return folder / f"{self.name.replace('/', '+')}-{self.version}.{_LOCK_ENDS[self.source]}"
 
 
 def package_of(declaration: Declaration) -> Package | None:
-    """None where nothing has to be brought. WrongInput for what names no package at one version."""
+    """None where nothing has to be brought. InputError for what names no package at one version."""
     if not declaration.install:
         return None
     where = f"generator {declaration.name} (install)"
     if len(declaration.install) != 1 or not set(declaration.install) <= set(_NAMES):
-        raise WrongInput(
+        raise InputError(
             f"a generator is installed from npm or from PyPI, not from {' and '.join(sorted(declaration.install))}",
             where=where, next_step=_EXAMPLE,
         )  # fmt: skip
     source, text = next(iter(declaration.install.items()))
     name, sign, version = text.partition("==")
     if not sign or not _NAMES[source].fullmatch(name) or not _VERSION.fullmatch(version):
-        raise WrongInput(
+        raise InputError(
             f"{text!r} is no package at one version", where=where,
             why="what is measured must be the same tomorrow: no range, no tag, no address", next_step=_EXAMPLE,
         )  # fmt: skip

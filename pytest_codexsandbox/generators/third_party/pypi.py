@@ -9,7 +9,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.generators.third_party.package import Package
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.releases.artefact import Run
@@ -28,7 +28,7 @@ def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run:
     """Into `place`; what pip keeps for itself goes to `aside`."""
     pip = command()
     if not pip:
-        raise NotHad(f"{package} cannot be installed: there is no pip here", next_step="python -m ensurepip")
+        raise Unavailable(f"{package} cannot be installed: there is no pip here", next_step="python -m ensurepip")
     log = aside / "log"
     done = run(_command(pip, package, place, lock, log))
     if done.ended == "timeout":

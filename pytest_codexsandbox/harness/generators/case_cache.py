@@ -8,14 +8,14 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from pytest_codexsandbox.doors.codex_options import no_settings
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.generators import effective_policy
 from pytest_codexsandbox.generators.checks import case_view
 from pytest_codexsandbox.generators.codex_cwd import started
 from pytest_codexsandbox.generators.deciding_key import with_cause, with_cause_of_acts, with_cause_of_loading
 from pytest_codexsandbox.generators.effective_policy import Oracle
 from pytest_codexsandbox.generators.file_store import FileStore
-from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
 from pytest_codexsandbox.harness.generators.enforcement import DOOR, Enforced, Enforcement, door_of
 from pytest_codexsandbox.harness.generators.enforcement_key import (
     chooses_a_profile,
@@ -23,24 +23,24 @@ from pytest_codexsandbox.harness.generators.enforcement_key import (
     spelled_out,
     with_settings_alone,
 )
-from pytest_codexsandbox.harness.generators.kept_settings import with_kept
+from pytest_codexsandbox.harness.generators.kept_settings import with_user_settings
 from pytest_codexsandbox.harness.generators.path_mapping import readable, written
-from pytest_codexsandbox.harness.memo import Kept, once
-from pytest_codexsandbox.harness.observation_cache import Bench
-from pytest_codexsandbox.matrix.generator_cells import Writers, policy_of
+from pytest_codexsandbox.harness.memo import Kept, memoize
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, policy_of
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import (
     Case,
+    CaseRun,
     Claim,
     Declaration,
-    Expect,
+    ExpectedPolicy,
     Files,
     Finding,
+    GeneratedConfig,
+    Intent,
     Mode,
-    Story,
-    Wish,
-    Written,
     expected,
     is_silent,
 )
@@ -48,17 +48,17 @@ from pytest_codexsandbox.model.journal_lines import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.story_log import anonymous, told_files, told_runs, without_paths
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.protocols import Write
+from pytest_codexsandbox.protocols import WriteConfig
 
 T = TypeVar("T")
 LOADS: Final = "generator.config-loads"
-ASKED: Final = Wish(roots=("@ROOT0@",), network=True)  # as much as a generator can be asked for
+ASKED: Final = Intent(roots=("@ROOT0@",), network=True)  # as much as a generator can be asked for
 ORACLES: Final = ("read-only", "workspace-write", "danger-full-access")
 TORN: Final = b"[[torn\n"
 NO_FILE: Final = Case(id="no-file", why="the user has no file", config=None)
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class CheckOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Findings, and what shows them: the id of a story, a claim or a call."""
 
     findings: tuple[Finding, ...]
@@ -67,26 +67,26 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     unconfined: bool = False  # nothing was around generators, as the user has said
 
 
-class Teller(Protocol):
+class CaseRunnerProtocol(Protocol):
     """Runs generators, in private folders and confined."""
 
-    def story(self, cell: Cell, case: Case, wish: Wish) -> Story: ...
-    def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]: ...
+    def story(self, cell: Cell, case: Case, wish: Intent) -> CaseRun: ...
+    def strained(self, kind: str, cell: Cell, case: str, wish: Intent) -> tuple[Finding, ...]: ...
     def close(self) -> None: ...
 
 
-class Asking(Protocol):
+class ClaimSource(Protocol):
     """Asks the real Codex of a cell what it makes of files."""
 
     def text(self, cell: Cell, config: bytes) -> Claim: ...
-    def before(self, cell: Cell, story: Story, mode: Mode = "") -> Claim: ...
-    def after(self, cell: Cell, story: Story) -> Claim: ...
+    def before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim: ...
+    def after(self, cell: Cell, story: CaseRun) -> Claim: ...
     def close(self) -> None: ...
 
 
-class RealWorkshop:
+class CaseCache:
     def __init__(
-        self, bench: Bench, writers: Writers, *, teller: Teller, asking: Asking, known: Callable[[Cell], Told],
+        self, bench: ObservationCache, writers: GeneratorSet, *, teller: CaseRunnerProtocol, asking: ClaimSource, known: Callable[[Cell], CheckOutcome],
         emit: Callable[[Line], None], store: FileStore | None = None,
     ) -> None:  # fmt: skip
         """`known`: what the confinement and the generators whose answer is known had to say. `store`: keeps what
@@ -100,12 +100,12 @@ class RealWorkshop:
         self._asking.close()
         self._teller.close()
 
-    def writer(self, cell: Cell, policy: str) -> Write:
+    def writer(self, cell: Cell, policy: str) -> WriteConfig:
         """What asks a door of this cell for a policy: the generator's words, told now."""
         self._need(cell)
         wish = self._writers.wishes(cell)[policy]
         if policy_of(self._expected(cell, wish)) != policy:
-            raise MachineFault(
+            raise HarnessError(
                 f"by its rows for Codex {self._version(cell)} this generator leads to another policy than {policy}",
                 where=cell.id, why="the plan did not know the version of this build",
                 next_step=f"--codex-bin PATH@{self._version(cell)}",
@@ -117,11 +117,11 @@ class RealWorkshop:
     def declaration(self, cell: Cell) -> Declaration:
         return self._writers.declaration(cell)
 
-    def story(self, cell: Cell, case: str) -> tuple[Story, str]:
+    def story(self, cell: Cell, case: str) -> tuple[CaseRun, str]:
         self._need(cell)
         return self._once(("story", cell.id, case), lambda: self._tell(cell, case))
 
-    def loads(self, cell: Cell, case: str) -> Told:
+    def loads(self, cell: Cell, case: str) -> CheckOutcome:
         story, by = self.story(cell, case)
         why = self._not_asked(cell, story)
         if not why and _declined(story):
@@ -131,9 +131,11 @@ class RealWorkshop:
         claim, by = self.claim(cell, case)
         if not claim.loads and not self._before(cell, story).loads:
             return _skipped(effective_policy.LOADS, "the user's own file does not load in this Codex either", by)
-        return Told(findings=with_cause_of_loading(effective_policy.loads(claim, self.oracle(cell)), story), by=by)
+        return CheckOutcome(
+            findings=with_cause_of_loading(effective_policy.loads(claim, self.oracle(cell)), story), by=by
+        )
 
-    def claims(self, cell: Cell, case: str) -> Told:
+    def claims(self, cell: Cell, case: str) -> CheckOutcome:
         told = self._asked(cell, case)
         if told is not None:
             return told
@@ -141,9 +143,9 @@ class RealWorkshop:
         (expect, why), (story, _) = self.expect(cell, case), self.story(cell, case)
         says = with_cause(effective_policy.says(claim, expect, self.oracle(cell)), story)
         findings = (*says, *started(story, expect))
-        return Told(findings=_unless_open(findings, why), by=by)
+        return CheckOutcome(findings=_unless_open(findings, why), by=by)
 
-    def enforces(self, cell: Cell, case: str) -> tuple[Told, tuple[Observation, ...]]:
+    def enforces(self, cell: Cell, case: str) -> tuple[CheckOutcome, tuple[Observation, ...]]:
         story, by = self.story(cell, case)
         spoken = door_of(story.runs[-1]) != DOOR
         told = self._unjudged(cell, story, by) if spoken else self._asked(cell, case)
@@ -152,18 +154,18 @@ class RealWorkshop:
         enforced, (expect, why) = self.enforced(cell, case), self.expect(cell, case)
         acts = with_cause_of_acts(enforced.findings, story)
         findings = _unless_open((*started(story, expect), *acts), why)
-        return Told(findings=findings, by=enforced.by), enforced.seen
+        return CheckOutcome(findings=findings, by=enforced.by), enforced.seen
 
-    def strained(self, kind: str, cell: Cell, case: str) -> Told:
+    def strained(self, kind: str, cell: Cell, case: str) -> CheckOutcome:
         self._need(cell)
 
-        def strain() -> Told:
+        def strain() -> CheckOutcome:
             findings = self._teller.strained(kind, cell, case, self._wish(cell))
-            return Told(findings=findings, by=f"strain-{kind}-{cell.subject.generator}-{case or 'once'}")
+            return CheckOutcome(findings=findings, by=f"strain-{kind}-{cell.subject.generator}-{case or 'once'}")
 
         return self._once(("strain", kind, cell.id, case), strain)
 
-    def standing(self, cell: Cell) -> Told:
+    def standing(self, cell: Cell) -> CheckOutcome:
         return self._once(("standing", cell.environment.id, cell.subject.label), lambda: self._known(cell))
 
     def _need(self, cell: Cell) -> None:
@@ -172,7 +174,7 @@ class RealWorkshop:
         wrong = [one for one in found if not (one.held and one.control_held)]
         if wrong or not found:
             why = "; ".join(f"{one.claim}: {one.saw}" for one in wrong[:3]) or "none was asked"
-            raise MachineFault("generators whose answer is known were misjudged here", where=cell.id, why=why)
+            raise HarnessError("generators whose answer is known were misjudged here", where=cell.id, why=why)
 
     # ---- what they are made of
     def claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
@@ -182,7 +184,7 @@ class RealWorkshop:
         """Of a Codex in an environment: the generator has no part in it."""
         return self._once(("oracle", cell.environment.id, cell.subject.label), lambda: self._oracle(cell))
 
-    def expect(self, cell: Cell, case: str) -> tuple[Expect, str]:
+    def expect(self, cell: Cell, case: str) -> tuple[ExpectedPolicy, str]:
         """What must be in force after this story: what was asked for; what the generator keeps, as it was. And why that
         cannot be told, where it cannot."""
         story, _ = self.story(cell, case)
@@ -190,7 +192,7 @@ class RealWorkshop:
         asked = msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
         if not asked.kept:
             return asked, ""
-        return with_kept(asked, self._before(cell, story), lambda mode: self._before(cell, story, mode))
+        return with_user_settings(asked, self._before(cell, story), lambda mode: self._before(cell, story, mode))
 
     def enforced(self, cell: Cell, case: str) -> Enforced:
         """Once for each policy that Codex says it will enforce, whatever else decides, and each that was expected."""
@@ -201,15 +203,15 @@ class RealWorkshop:
         return self._once(key, lambda: self._enforcement.of(cell, story, expect))
 
     # ---- inside
-    def _asked(self, cell: Cell, case: str) -> Told | None:
+    def _asked(self, cell: Cell, case: str) -> CheckOutcome | None:
         """Why the policy of this story cannot be asked; None: it can."""
         story, by = self.story(cell, case)
         if told := self._unjudged(cell, story, by, self._not_asked(cell, story)):
             return told
         claim, by = self.claim(cell, case)
-        return None if claim.loads else Told(findings=(), by=by, blocked_by=LOADS)
+        return None if claim.loads else CheckOutcome(findings=(), by=by, blocked_by=LOADS)
 
-    def _unjudged(self, cell: Cell, story: Story, by: str, why: str = "") -> Told | None:
+    def _unjudged(self, cell: Cell, story: CaseRun, by: str, why: str = "") -> CheckOutcome | None:
         """Why nothing about a policy can be judged of this story, whoever is asked."""
         what = "the policy is what was asked for"
         why = why or self._no_end(story)
@@ -227,20 +229,20 @@ class RealWorkshop:
             return _skipped(what, "the user's own file does not load in this Codex either", by)
         return None
 
-    def _beside_words(self, cell: Cell, story: Story) -> tuple[object, ...]:
+    def _beside_words(self, cell: Cell, story: CaseRun) -> tuple[object, ...]:
         """Of words that no app-server takes: what it says of the files and of those words that it does take."""
         if not self._able(cell) or chooses_a_profile(story):
             return spelled_out(story)
         claim = self._asking.after(cell, with_settings_alone(story))
         return deciding(claim, story) if claim.loads else spelled_out(story)
 
-    def _not_asked(self, cell: Cell, story: Story) -> str:
+    def _not_asked(self, cell: Cell, story: CaseRun) -> str:
         able = self._bench.subject(cell.subject).capabilities
         if not able.app_server:
             return f"by probe: Codex {able.version} has no app-server that could be asked"
         return self._no_end(story) or no_settings(story.runs[-1].argv, door=DOOR)
 
-    def _no_end(self, story: Story) -> str:
+    def _no_end(self, story: CaseRun) -> str:
         if story.first.ended == "exit":
             return ""
         return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
@@ -248,10 +250,10 @@ class RealWorkshop:
     def _able(self, cell: Cell) -> bool:
         return self._bench.subject(cell.subject).capabilities.app_server
 
-    def _tell(self, cell: Cell, name: str) -> tuple[Story, str]:
+    def _tell(self, cell: Cell, name: str) -> tuple[CaseRun, str]:
         version = self._version(cell)
         if why := self._writers.ruled_out(cell, name, version):
-            raise Unaskable(why)
+            raise CaseNotApplicable(why)
         case = self._writers.case(cell, name, version)
         story = _said(self._teller.story(cell, case, case.wish or self._wish(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
@@ -263,20 +265,20 @@ class RealWorkshop:
         self._emit(anonymous(told, story.world))
         return self._store.slim(story) if self._store else story, by
 
-    def _plain(self, cell: Cell, wish: Wish) -> Story:
+    def _plain(self, cell: Cell, wish: Intent) -> CaseRun:
         """Where the user has no file."""
         key = ("plain", cell.id, msgspec.json.encode(wish))
         return self._once(key, lambda: self._teller.story(cell, NO_FILE, wish))
 
-    def _wish(self, cell: Cell) -> Wish:
+    def _wish(self, cell: Cell) -> Intent:
         """As much as can be asked of this one."""
         wishes = (ASKED, *self._writers.wishes(cell).values())
         return next((wish for wish in wishes if not self._expected(cell, wish).refuses), ASKED)
 
-    def _expected(self, cell: Cell, wish: Wish) -> Expect:
+    def _expected(self, cell: Cell, wish: Intent) -> ExpectedPolicy:
         return self._writers.expected(cell, wish, self._version(cell))
 
-    def _wanted(self, cell: Cell, story: Story) -> Expect:
+    def _wanted(self, cell: Cell, story: CaseRun) -> ExpectedPolicy:
         """Return what the story's own row expects. A generator without a request has a row that no plan knows."""
         if story.row is None:
             return self._expected(cell, story.wish)
@@ -286,7 +288,7 @@ class RealWorkshop:
         """As the generator is told it: a plan may not know the one of a build."""
         return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version
 
-    def _silent(self, cell: Cell, story: Story) -> bool:
+    def _silent(self, cell: Cell, story: CaseRun) -> bool:
         row = self._writers.row(cell, story.wish, self._version(cell))
         return is_silent(self._writers.declaration(cell), story.wish, row)
 
@@ -302,7 +304,7 @@ class RealWorkshop:
         self._emit(anonymous(line, story.world))
         return claim, by
 
-    def _before(self, cell: Cell, story: Story, mode: Mode = "") -> Claim:
+    def _before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
         """Of the files, whoever is asked about them: what lies there may be a generator's own."""
         there = tuple(sorted(readable(story, story.before)))
         key = ("before", cell.environment.id, cell.subject.label, there, mode)
@@ -313,10 +315,10 @@ class RealWorkshop:
         return effective_policy.oracle(claims, self._asking.text(cell, TORN))
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
-        return once(self._kept, key, make)
+        return memoize(self._kept, key, make)
 
 
-def _said(story: Story) -> Story:
+def _said(story: CaseRun) -> CaseRun:
     """Its words for people with placeholders, before anybody cuts them short: half a path is not found again."""
     said = [{name: getattr(run, name) for name in ("stdout", "stderr", "error", "reason")} for run in story.runs]
     shown = (without_paths(words, story.world) for words in said)
@@ -324,28 +326,28 @@ def _said(story: Story) -> Story:
     return msgspec.structs.replace(story, runs=tuple(runs))
 
 
-def _there(cell: Cell, story: Story, world: World) -> Written:
-    """At the paths of a world. MachineFault where there is nothing that could be laid."""
+def _there(cell: Cell, story: CaseRun, world: World) -> GeneratedConfig:
+    """At the paths of a world. HarnessError where there is nothing that could be laid."""
     last = story.runs[-1]
     if last.ended != "exit":
         why = last.error or last.stderr[-300:]
-        raise MachineFault(f"{story.generator} did not end by itself", where=f"{last.ended} {last.code}", why=why)
+        raise HarnessError(f"{story.generator} did not end by itself", where=f"{last.ended} {last.code}", why=why)
     return written(story, last, world)
 
 
-def _declined(story: Story) -> bool:
+def _declined(story: CaseRun) -> bool:
     """Also by an exit code that nobody has declared: whether it may is generator.exit-and-refusal-agree's to say."""
     return case_view.refused(story.first) and case_view.untouched(story)
 
 
-def config_of(story: Story, files: Files) -> bytes | None:
+def config_of(story: CaseRun, files: Files) -> bytes | None:
     """What Codex would read, links followed; None where there is no file."""
     state = case_view.config(files, story.world)
     return state.content if state.kind == "file" else None
 
 
-def _skipped(claim: str, why: str, by: str) -> Told:
-    return Told(
+def _skipped(claim: str, why: str, by: str) -> CheckOutcome:
+    return CheckOutcome(
         findings=(Finding(claim=claim, saw="", held=False, control="", control_held=False, skipped=why),), by=by
     )
 

@@ -7,56 +7,56 @@ import msgspec
 
 from pytest_codexsandbox.generators import own_policy
 from pytest_codexsandbox.generators.bad.catalogue import USER
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.confinement import Confinement
-from pytest_codexsandbox.generators.runner import Asked
+from pytest_codexsandbox.generators.runner import GeneratorCall
 from pytest_codexsandbox.generators.third_party.install import install, ready
-from pytest_codexsandbox.harness.observation_cache import Bench
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.matrix import generator_specs
-from pytest_codexsandbox.matrix.generator_cells import Writers
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
-from pytest_codexsandbox.model.generator import Case, Finding, Row, Story, Wish
+from pytest_codexsandbox.model.generator import Case, CaseRun, DecisionRow, Finding, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.system.download import Progress
 
 ORDINARY: Final = Case(id="ordinary", why="an ordinary file", config=USER)
 
 
-class RealTeller:
+class CellCaseRunner:
     """`confinement` was proved. `folder`: of this worker, below the run's worlds. `inside`: the environment in which
     generators run instead of here."""
 
     def __init__(
-        self, bench: Bench, writers: Writers, *, folder: Path, confinement: Confinement,
+        self, bench: ObservationCache, writers: GeneratorSet, *, folder: Path, confinement: Confinement,
         inside: EnvironmentSpec | None = None,
     ) -> None:  # fmt: skip
         self._bench, self._writers, self._inside = bench, writers, inside
         self._there: dict[str, Generator] = {}
         self._folder, self._confinement = folder, confinement
-        self._shop: Workshop | None = None
+        self._shop: CaseRunner | None = None
 
-    def story(self, cell: Cell, case: Case, wish: Wish) -> Story:
+    def story(self, cell: Cell, case: Case, wish: Intent) -> CaseRun:
         wish = case.wish or wish
-        return self._open().tell(
+        return self._open().run_case(
             self._had(cell.subject.generator), case, wish, version=self._version(cell), codex=self._codex(cell),
             row=self._row(cell, wish),
         )  # fmt: skip
 
-    def tell(self, generator: Generator, case: Case, wish: Wish) -> Story:
+    def tell(self, generator: Generator, case: Case, wish: Intent) -> CaseRun:
         """Of ours and of no cell: no Codex is beside it, and it runs here."""
         if self._inside is None:
-            return self._open().tell(generator, case, wish, version="")
+            return self._open().run_case(generator, case, wish, version="")
         with workshop(self._folder, self._confinement) as shop:
-            return shop.tell(generator, case, wish, version="")
+            return shop.run_case(generator, case, wish, version="")
 
-    def strained(self, kind: str, cell: Cell, case: str, wish: Wish) -> tuple[Finding, ...]:
-        from pytest_codexsandbox.generators.stress import STRAINS, StrainBench
+    def strained(self, kind: str, cell: Cell, case: str, wish: Intent) -> tuple[Finding, ...]:
+        from pytest_codexsandbox.generators.stress import STRAINS, StressContext
 
         environment = self._bench.environment(self._inside) if self._inside is not None else None
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return STRAINS[kind](
-            StrainBench(
+            StressContext(
                 generator=self._had(cell.subject.generator), wish=wish, other=_other(wish), case=ORDINARY, beside=case,
                 named=self._had, version=self._version(cell), codex=self._codex(cell), folder=self._folder,
                 confinement=self._confinement, row=self._row(cell, wish),
@@ -70,20 +70,20 @@ class RealTeller:
             shop.close()
 
     # ---- inside
-    def _open(self) -> Workshop:
+    def _open(self) -> CaseRunner:
         if self._shop is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             environment = self._bench.environment(self._inside) if self._inside is not None else None
-            self._shop = Workshop(self._folder, self._confinement, environment=environment)
+            self._shop = CaseRunner(self._folder, self._confinement, environment=environment)
         return self._shop
 
-    def _row(self, cell: Cell, wish: Wish) -> Row | None:
+    def _row(self, cell: Cell, wish: Intent) -> DecisionRow | None:
         """Return the row of the decision matrix, or without a request the generator's own policy."""
         found = self._writers.row(cell, wish, self._version(cell))
         if found is not UNTOLD:
             return found
         shop, one = self._open(), self._had(cell.subject.generator)
-        asked = Asked(generator=one, wish=wish, version=self._version(cell), codex=self._codex(cell))
+        asked = GeneratorCall(generator=one, wish=wish, version=self._version(cell), codex=self._codex(cell))
         return own_policy.row(shop.alone(asked), shop.world())
 
     def leave(self, spec: EnvironmentSpec) -> None:
@@ -102,23 +102,23 @@ class RealTeller:
         return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version
 
     def _had(self, name: str) -> Generator:
-        """With the program that was brought for it, where it is one of a registry's. NotHad says why it is not."""
+        """With the program that was brought for it, where it is one of a registry's. Unavailable says why it is not."""
         from pytest_codexsandbox.generators.other_writers import WRITERS
 
         if name not in self._there:
             known = WRITERS.get(name) or self._writers.generators[name]
-            self._there[name] = brought(known, self._bench.options.cache)
+            self._there[name] = installed(known, self._bench.options.cache)
         return self._there[name]
 
 
-def _other(wish: Wish) -> Wish:
+def _other(wish: Intent) -> Intent:
     """A wish that leads to another file."""
-    return Wish(network=not wish.network) if wish.roots else msgspec.structs.replace(wish, roots=("@ROOT0@",))
+    return Intent(network=not wish.network) if wish.roots else msgspec.structs.replace(wish, roots=("@ROOT0@",))
 
 
-def brought(generator: Generator, cache: Path, *, progress: Progress | None = None) -> Generator:
-    """NotHad where it cannot be had."""
-    parts = tuple(brought(part, cache, progress=progress) for part in generator.spec.parts)
+def installed(generator: Generator, cache: Path, *, progress: Progress | None = None) -> Generator:
+    """Unavailable where it cannot be had."""
+    parts = tuple(installed(part, cache, progress=progress) for part in generator.spec.parts)
     if parts:
         return msgspec.structs.replace(generator, spec=msgspec.structs.replace(generator.spec, parts=parts))
     if not generator.declaration.install:

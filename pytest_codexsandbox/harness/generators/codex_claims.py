@@ -4,15 +4,15 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from pytest_codexsandbox.doors.claims import Claimant
-from pytest_codexsandbox.errors import Lost, MachineFault
+from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
 from pytest_codexsandbox.harness.generators.path_mapping import written
-from pytest_codexsandbox.harness.observation_cache import Bench
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
-from pytest_codexsandbox.model.generator import CONFIG, Claim, Mode, Outcome, Story
+from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Claim, GeneratorRun, Mode
 
 
-class RealAsking:
-    def __init__(self, bench: Bench) -> None:
+class CodexClaimSource:
+    def __init__(self, bench: ObservationCache) -> None:
         self._bench = bench
         self._claimants: dict[tuple[str, str], Claimant] = {}
         bench.before_end(self._leave)
@@ -21,11 +21,11 @@ class RealAsking:
         """Of a file of ours."""
         return self._asked(cell, lambda claimant: claimant.claim(config))
 
-    def before(self, cell: Cell, story: Story, mode: Mode = "") -> Claim:
+    def before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
         """Of what the user had. `mode`: as if it were in this one."""
-        return self._of_files(cell, story, Outcome(ended="exit", files=story.before), mode)
+        return self._of_files(cell, story, GeneratorRun(ended="exit", files=story.before), mode)
 
-    def after(self, cell: Cell, story: Story) -> Claim:
+    def after(self, cell: Cell, story: CaseRun) -> Claim:
         """Of what the last run left, with the words that it gave."""
         return self._of_files(cell, story, story.runs[-1])
 
@@ -34,7 +34,7 @@ class RealAsking:
             self._end(key)
 
     # ---- inside
-    def _of_files(self, cell: Cell, story: Story, run: Outcome, mode: Mode = "") -> Claim:
+    def _of_files(self, cell: Cell, story: CaseRun, run: GeneratorRun, mode: Mode = "") -> Claim:
         def ask(claimant: Claimant) -> Claim:
             found = written(story, run, claimant.world)
             files = dict(found.files)
@@ -55,16 +55,16 @@ class RealAsking:
                 self._claimants[key] = Claimant(environment, subject, timeout_scale=self._bench.options.timeout_scale)
             self._bench.environment(cell.environment)  # nothing else of ours runs there now
             claim = ask(self._claimants[key])
-            self._bench.need_same(cell)
+            self._bench.check_binary_unchanged(cell)
             return claim
-        except Lost as fault:
+        except EnvironmentLost as fault:
             self._leave(cell.environment)
-            raise self._bench.lost(cell.environment, fault.why or fault.what) from None
+            raise self._bench.mark_lost(cell.environment, fault.why or fault.what) from None
 
     def _leave(self, spec: EnvironmentSpec) -> None:
         for key in [key for key in self._claimants if key[0] == spec.id]:
             self._end(key)
 
     def _end(self, key: tuple[str, str]) -> None:
-        with suppress(MachineFault, TimeoutError):  # its environment is no more
+        with suppress(HarnessError, TimeoutError):  # its environment is no more
             self._claimants.pop(key).close()

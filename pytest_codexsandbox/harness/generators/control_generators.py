@@ -6,15 +6,15 @@ from typing import Final
 from pytest_codexsandbox.generators.bad.catalogue import USER, Bad, named
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.matrix import generator_specs
-from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Story, Wish
+from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration, Finding, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 
 CAUGHT: Final = ("breaks-toml", "duplicates-its-block", "eats-comments", "at-the-end", "leaves-a-copy")
 GOOD: Final = "good"
 ASKED: Final = tuple(name for name in CHECKS if name not in ("effective.argv-reads-as-asked", "generator.stays-inside"))
 """Of the exemplary one on an ordinary file: it gives no arguments, and where nothing confines nobody sees beyond."""
-Tell = Callable[[Generator, Case, Wish], Story]
-_ASKED: Final = Wish(roots=("@ROOT0@",), network=True)
+Tell = Callable[[Generator, Case, Intent], CaseRun]
+_ASKED: Final = Intent(roots=("@ROOT0@",), network=True)
 
 
 def findings(tell: Tell) -> tuple[Finding, ...]:
@@ -41,7 +41,7 @@ def _of_bad(bad: Bad, tell: Tell) -> Finding:
     return _row(f"a generator that {bad.wrong} is caught", "it is caught", missed)
 
 
-def _failed(story: Story, declaration: Declaration, promises: Container[str]) -> Iterator[tuple[str, Finding]]:
+def _failed(story: CaseRun, declaration: Declaration, promises: Container[str]) -> Iterator[tuple[str, Finding]]:
     for promise in CHECKS:
         if promise in promises:
             for found in CHECKS[promise](story, declaration):

@@ -5,26 +5,26 @@ from typing import Final, cast
 
 import msgspec
 
-from pytest_codexsandbox.diagnosis.fact_conditions import flat
+from pytest_codexsandbox.diagnosis.fact_conditions import flatten
 from pytest_codexsandbox.diagnosis.sandbox_state import assess, escaped, proof_of
 from pytest_codexsandbox.doors.codex_options import no_settings
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.generators.policy_acts import ACTS, CLAIMS, PROMISE, grants_everything, permitted
 from pytest_codexsandbox.harness.baseline_checks import control_words, control_worked
 from pytest_codexsandbox.harness.batteries import SHARED, acts_of, call_of
-from pytest_codexsandbox.harness.observation_cache import UNCONFINED, Bench
+from pytest_codexsandbox.harness.observation_cache import UNCONFINED, ObservationCache
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.bwrap_used import used
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import Expect, Finding, Outcome, Story, Written
+from pytest_codexsandbox.model.generator import CaseRun, ExpectedPolicy, Finding, GeneratedConfig, GeneratorRun
 from pytest_codexsandbox.model.generator_spec import FOLDERS
 from pytest_codexsandbox.model.journal_lines import CallLine, Line
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED, FULL_ACCESS, GENERATED, POLICIES
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import ConfiguredDoor, Door
@@ -34,10 +34,10 @@ EXEC: Final = "exec"
 LONGEST: Final = 80  # of two hundred roots each costs Codex a mount: as much time as so many acts have
 NO_SOCKET: Final = ("EPERM",)  # what the filter says to socket()
 NO_SANDBOX: Final = "no-sandbox"
-WriteThere = Callable[[Cell, Story, World], Written]
+WriteThere = Callable[[Cell, CaseRun, World], GeneratedConfig]
 
 
-def door_of(run: Outcome) -> str:
+def door_of(run: GeneratorRun) -> str:
     """At which the words of this run can be asked."""
     return EXEC if no_settings(run.argv, door=DOOR) else DOOR
 
@@ -52,11 +52,11 @@ class Enforcement:
     """Through the door at which a configuration file counts; words that no setting stands for go through `codex exec`,
     which takes them as they are."""
 
-    def __init__(self, bench: Bench, *, write: WriteThere, emit: Callable[[Line], None]) -> None:
+    def __init__(self, bench: ObservationCache, *, write: WriteThere, emit: Callable[[Line], None]) -> None:
         self._bench, self._write, self._emit = bench, write, emit
         self._controls: dict[str, Observation] = {}
 
-    def of(self, cell: Cell, story: Story, expect: Expect) -> Enforced:
+    def of(self, cell: Cell, story: CaseRun, expect: ExpectedPolicy) -> Enforced:
         bench = self._bench
         door = cast(ConfiguredDoor, bench.door(door_of(story.runs[-1]))).configured(
             lambda world, policy: self._write(cell, story, world)
@@ -64,7 +64,7 @@ class Enforcement:
         control = self._control(cell)
         sandboxed = expect.sandbox != FULL_ACCESS
         seen = self._observed(cell, door, AS_ASKED, sandboxed=sandboxed)
-        started = assess(seen, control, sandboxed=sandboxed, facts=flat(bench.facts(cell.environment)))
+        started = assess(seen, control, sandboxed=sandboxed, facts=flatten(bench.facts(cell.environment)))
         if sandboxed and grants_everything(expect):
             started = by_marks_alone(started, seen)
         start = _on(started, seen, control, sandboxed=sandboxed)
@@ -87,7 +87,7 @@ class Enforcement:
         call = call_of(None, acts=LONGEST, scale=bench.options.timeout_scale)
         asked = GENERATED if policy else POLICIES[FULL_ACCESS]
         seen = door.observe(environment, subject, asked, acts, call)[0]
-        bench.need_same(cell, (seen,))
+        bench.check_binary_unchanged(cell, (seen,))
         self._emit(
             CallLine(
                 id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
@@ -99,9 +99,9 @@ class Enforcement:
         if policy:
             bench.seconds_in_codex += seen.seconds
         if seen.ended == "lost":
-            raise bench.lost(cell.environment, seen.error)
+            raise bench.mark_lost(cell.environment, seen.error)
         if seen.lacked:
-            raise MachineFault("this machine has not enough for the call", where=cell.environment.id, why=seen.lacked)
+            raise HarnessError("this machine has not enough for the call", where=cell.environment.id, why=seen.lacked)
         return seen
 
 
@@ -111,7 +111,7 @@ def _for_people(found: Finding, seen: Observation) -> Finding:
     return anonymous(found, {name: place for name, place in places.items() if name in FOLDERS})
 
 
-def _on(started: Started, seen: Observation, control: Observation, *, sandboxed: bool) -> Finding:
+def _on(started: SandboxState, seen: Observation, control: Observation, *, sandboxed: bool) -> Finding:
     wanted = "on" if sandboxed else "off"
     held = started.state == wanted
     return Finding(
@@ -122,7 +122,7 @@ def _on(started: Started, seen: Observation, control: Observation, *, sandboxed:
     )  # fmt: skip
 
 
-def by_marks_alone(started: Started, seen: Observation) -> Started:
+def by_marks_alone(started: SandboxState, seen: Observation) -> SandboxState:
     """Judges a sandbox under which every folder may be written: a write outside says nothing, the kernel's marks do."""
     if started.state != "off" or not escaped(seen):
         return started
@@ -133,17 +133,17 @@ def by_marks_alone(started: Started, seen: Observation) -> Started:
     return msgspec.structs.replace(started, state="on", why=f"{asked}; the kernel shows {proof}")
 
 
-def _reason(started: Started, *, sandboxed: bool) -> str:
+def _reason(started: SandboxState, *, sandboxed: bool) -> str:
     """As fingerprints know it; "" where nothing says more than that it is not as asked."""
     if started.state == "off" and sandboxed:
         return NO_SANDBOX
     return started.diagnosis.fingerprint if started.diagnosis else ""
 
 
-def _acts(cell: Cell, seen: Observation, control: Observation, expect: Expect) -> Sequence[Finding]:
+def _acts(cell: Cell, seen: Observation, control: Observation, expect: ExpectedPolicy) -> Sequence[Finding]:
     """As every scenario looks at an act: inside, outside, and in the control."""
     key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=PROMISE.id)
-    trial = RealTrial(key, PROMISE, seen=(seen,), control=(control,), started=Started(state="on", why=""))
+    trial = RealTrial(key, PROMISE, seen=(seen,), control=(control,), started=SandboxState(state="on", why=""))
     for act, may in permitted(expect).items():
         if may:
             trial.allowed(act, effect=_effect(ACTS[act]), claim=f"{CLAIMS[act]} works")

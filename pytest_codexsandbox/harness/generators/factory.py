@@ -5,15 +5,15 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.generators.confinement_proof import Proof, confined
+from pytest_codexsandbox.generators.confinement_proof import ConfinementProof, confined
 from pytest_codexsandbox.generators.file_store import FileStore
 from pytest_codexsandbox.guest import escape_attempts
 from pytest_codexsandbox.harness.generators import control_generators
-from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop, Told
-from pytest_codexsandbox.harness.generators.case_runner import RealTeller
-from pytest_codexsandbox.harness.generators.codex_claims import RealAsking
-from pytest_codexsandbox.harness.observation_cache import Bench
-from pytest_codexsandbox.matrix.generator_cells import Writers
+from pytest_codexsandbox.harness.generators.case_cache import CaseCache, CheckOutcome
+from pytest_codexsandbox.harness.generators.case_runner import CellCaseRunner
+from pytest_codexsandbox.harness.generators.codex_claims import CodexClaimSource
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.generator import Finding
@@ -25,13 +25,13 @@ _ASK: Final = f"import os; print(*(os.readlink('/proc/self/ns/' + name) for name
 
 
 def open_workshop(
-    bench: Bench, writers: Writers, *, folder: Path, unconfined: bool, emit: Callable[[Line], None],
+    bench: ObservationCache, writers: GeneratorSet, *, folder: Path, unconfined: bool, emit: Callable[[Line], None],
     inside: EnvironmentSpec | None = None,
-) -> RealWorkshop:  # fmt: skip
+) -> CaseCache:  # fmt: skip
     """CannotConfine where nothing confines and nobody has said that it need not. `inside`: where generators run."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     confinement, proof = confined(folder, unconfined=unconfined or inside is not None)
-    teller = RealTeller(bench, writers, folder=folder, confinement=confinement, inside=inside)
+    teller = CellCaseRunner(bench, writers, folder=folder, confinement=confinement, inside=inside)
     bench.before_end(teller.leave)
 
     @cache
@@ -40,17 +40,17 @@ def open_workshop(
         apart = () if inside is None else _apart(bench.environment(inside))
         return (*_walls(proof), *apart, *control_generators.findings(teller.tell))
 
-    def told(cell: Cell) -> Told:
+    def told(cell: Cell) -> CheckOutcome:
         free = inside is None and not confinement.by
-        return Told(findings=known(), by=f"known-generators-{cell.subject.label}", unconfined=free)
+        return CheckOutcome(findings=known(), by=f"known-generators-{cell.subject.label}", unconfined=free)
 
-    return RealWorkshop(
-        bench, writers, teller=teller, asking=RealAsking(bench), known=told, emit=emit,
+    return CaseCache(
+        bench, writers, teller=teller, asking=CodexClaimSource(bench), known=told, emit=emit,
         store=FileStore(folder / "contents"),
     )  # fmt: skip
 
 
-def _walls(proof: Proof) -> Iterator[Finding]:
+def _walls(proof: ConfinementProof) -> Iterator[Finding]:
     """Nothing where the user has said that there are none: that is a verdict of its own, and no evidence."""
     for row in proof.rows:
         yield Finding(

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.model.generator import Claim, Expect, Mode, Part
+from pytest_codexsandbox.model.generator import Claim, ExpectedPolicy, Mode, Part
 
 _NOT_LOADED: Final = "the user's own file does not load in this Codex: what it says of {parts} cannot be asked"
 _PERMITTED: Final = "the user's permissions {profile!r} say nothing of {parts} in {mode}: it cannot be asked"
@@ -18,7 +18,9 @@ _ANOTHER: Final = "asked of the user's own files in {mode}, Codex says {said}: w
 _OPEN: Final[dict[str, object]] = {"roots": None, "network": None, "approval": ""}  # nothing is judged of it
 
 
-def with_kept(asked: Expect, before: Claim, in_mode: Callable[[Mode], Claim]) -> tuple[Expect, str]:
+def with_user_settings(
+    asked: ExpectedPolicy, before: Claim, in_mode: Callable[[Mode], Claim]
+) -> tuple[ExpectedPolicy, str]:
     """All that shall be in force, and why the kept parts are left open in it, "" where they are not.
 
     `before`: of the user's files as they are. `in_mode`: of the same with another mode.
@@ -40,11 +42,11 @@ def with_kept(asked: Expect, before: Claim, in_mode: Callable[[Mode], Claim]) ->
     return _taken(asked, there, asked.kept), ""
 
 
-def _taken(asked: Expect, claim: Claim, parts: tuple[Part, ...]) -> Expect:
+def _taken(asked: ExpectedPolicy, claim: Claim, parts: tuple[Part, ...]) -> ExpectedPolicy:
     return msgspec.structs.replace(asked, keeps=False, **{part: getattr(claim, part) for part in parts})
 
 
-def _open(asked: Expect, why: str, **words: object) -> tuple[Expect, str]:
+def _open(asked: ExpectedPolicy, why: str, **words: object) -> tuple[ExpectedPolicy, str]:
     kept = {part: nothing for part, nothing in _OPEN.items() if part in asked.kept}
     left = msgspec.structs.replace(asked, keeps=False, **kept)
     return left, why.format(parts=" and ".join(asked.kept), mode=asked.sandbox, **words)

@@ -9,7 +9,7 @@ from typing import Final
 
 from pytest_codexsandbox.generators import file_store
 from pytest_codexsandbox.generators.checks import case_view
-from pytest_codexsandbox.model.generator import CONFIG, Files, Laid, Outcome, Story, Written
+from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, GeneratedConfig, GeneratedFile, GeneratorRun
 from pytest_codexsandbox.model.world import World
 
 FOLDERS: Final = ("CODEX_HOME", "HOME", "WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "TMPDIR")
@@ -17,18 +17,18 @@ LAID: Final = ("@CODEX_HOME@/", "@WORKSPACE@/")
 _HOME: Final = "@HOME@/.codex/"
 
 
-def written(story: Story, run: Outcome, world: World) -> Written:
+def written(story: CaseRun, run: GeneratorRun, world: World) -> GeneratedConfig:
     """Everything that Codex may read of it, links as the files that they lead to."""
     pairs = _pairs(story.world, world.values)
-    return Written(
-        files={path: Laid(content=placed(content, pairs)) for path, content in readable(story, run.files)},
+    return GeneratedConfig(
+        files={path: GeneratedFile(content=placed(content, pairs)) for path, content in readable(story, run.files)},
         argv=tuple(placed_text(word, pairs) for word in run.argv),
         env={name: placed_text(value, pairs) for name, value in run.env.items()},
         unset=run.unset,
     )
 
 
-def readable(story: Story, files: Files) -> Iterator[tuple[str, bytes]]:
+def readable(story: CaseRun, files: Files) -> Iterator[tuple[str, bytes]]:
     """Of the Codex home and the workspace; the configuration itself wherever a link leads."""
     config = case_view.config(files, story.world)
     if config.kind == "file":

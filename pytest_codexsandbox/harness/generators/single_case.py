@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop
-from pytest_codexsandbox.harness.generators.trial import RealWriting
-from pytest_codexsandbox.harness.trial_runner import judged
+from pytest_codexsandbox.harness.generators.case_cache import CaseCache
+from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
+from pytest_codexsandbox.harness.trial_runner import judge_trial
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
@@ -20,17 +20,17 @@ DOOR: Final = "generator"
 OVER: Final = ("configs", "inputs")  # what is asked of a case; the rest needs other writers, other files or strace
 
 
-def asked(promise: Promise) -> bool:
+def is_asked_per_case(promise: Promise) -> bool:
     return promise.of_generators and promise.over in OVER
 
 
 def record(
-    workshop: RealWorkshop, promise: Promise, function: Callable[..., object], *, cell: Cell, case: str,
-    facts: Mapping[str, Any], why: Callable[[Record, RealWriting, Mapping[str, Any]], Record],
+    workshop: CaseCache, promise: Promise, function: Callable[..., object], *, cell: Cell, case: str,
+    facts: Mapping[str, Any], why: Callable[[Record, RealGeneratorTrial, Mapping[str, Any]], Record],
 ) -> Record:  # fmt: skip
     """`why`: adds the cause of what is red."""
     key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=promise.id, case=case)
-    writing = RealWriting(key, promise, cell=cell, workshop=workshop)
+    writing = RealGeneratorTrial(key, promise, cell=cell, workshop=workshop)
     try:
         function(writing)
     except CodexSandboxError as fault:
@@ -39,8 +39,8 @@ def record(
     return why(msgspec.structs.replace(found, evidence=tuple(writing.rows)), writing, facts)
 
 
-def _judged(writing: RealWriting) -> Record:
-    found = judged(writing, outcome="passed", message="")
+def _judged(writing: RealGeneratorTrial) -> Record:
+    found = judge_trial(writing, outcome="passed", message="")
     return Record(
         key=writing.key, verdict=found.verdict, direction=found.direction, reason=found.reason,
         calls=tuple(seen.id for seen in writing.seen), blocked_by=found.blocked_by,

@@ -5,21 +5,21 @@ from contextlib import contextmanager
 from typing import Final, Protocol
 
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.generator import Declaration, Finding, Story
+from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 
 UNCONFINED: Final = "nothing was around the generators, as asked"
 
 
-class Told(Protocol):
+class CheckResult(Protocol):
     """Findings, and what shows them: the id of a story, a claim or a call."""
 
     @property
@@ -35,29 +35,31 @@ class Told(Protocol):
         """Nothing was around generators, as the user has said."""
 
 
-class Workshop(Protocol):
+class GeneratorSource(Protocol):
     """Everything about generators that is dear (session.workshop)."""
 
-    def story(self, cell: Cell, case: str) -> tuple[Story, str]: ...
+    def story(self, cell: Cell, case: str) -> tuple[CaseRun, str]: ...
     def declaration(self, cell: Cell) -> Declaration: ...
-    def loads(self, cell: Cell, case: str) -> Told: ...
-    def claims(self, cell: Cell, case: str) -> Told: ...
-    def enforces(self, cell: Cell, case: str) -> tuple[Told, tuple[Observation, ...]]: ...
-    def strained(self, kind: str, cell: Cell, case: str) -> Told: ...
-    def standing(self, cell: Cell) -> Told: ...
+    def loads(self, cell: Cell, case: str) -> CheckResult: ...
+    def claims(self, cell: Cell, case: str) -> CheckResult: ...
+    def enforces(self, cell: Cell, case: str) -> tuple[CheckResult, tuple[Observation, ...]]: ...
+    def strained(self, kind: str, cell: Cell, case: str) -> CheckResult: ...
+    def standing(self, cell: Cell) -> CheckResult: ...
 
 
-class RealWriting:
+class RealGeneratorTrial:
     """Has what a recorder asks of a trial: rows, calls, and whether a sandbox mattered (it never does)."""
 
-    def __init__(self, key: Key, promise: Promise, *, cell: Cell, workshop: Workshop) -> None:
+    def __init__(self, key: Key, promise: Promise, *, cell: Cell, workshop: GeneratorSource) -> None:
         self.key, self.promise, self.cell, self._workshop = key, promise, cell, workshop
         self.policy, self.case = key.policy, key.case
         self.rows: list[Evidence] = []
         self.seen: tuple[Observation, ...] = ()
         self.control: tuple[Observation, ...] = ()
         self.stdin: dict[str, bytes] = {}
-        self.started = Started(state="on", why="a file is judged here, and no sandbox")  # off: nothing confined them
+        self.started = SandboxState(
+            state="on", why="a file is judged here, and no sandbox"
+        )  # off: nothing confined them
         self.skipped: list[str] = []  # why a check could not be made
         self.blocked_by = ""
 
@@ -115,7 +117,7 @@ class RealWriting:
     def standing_evidence(self) -> None:
         told = self._workshop.standing(self.cell)
         if told.unconfined:
-            self.started = Started(state="off", why=UNCONFINED)
+            self.started = SandboxState(state="off", why=UNCONFINED)
         self._tell(told)
 
     # ---- inside
@@ -128,10 +130,10 @@ class RealWriting:
         """A case that cannot be put to this generator is no fault of anybody's."""
         try:
             yield
-        except Unaskable as why:
+        except CaseNotApplicable as why:
             self.skipped.append(f"{why.what}: {why.why}".removesuffix(": "))
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: CheckResult) -> None:
         self.blocked_by = self.blocked_by or told.blocked_by
         self._add(told.findings, told.by)
 

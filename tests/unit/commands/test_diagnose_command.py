@@ -11,7 +11,7 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.journal.store import Journal
+from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.model.journal_lines import RunLine
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
@@ -41,7 +41,7 @@ def written(folder: Path, *records: Record, stderr: str = "", as_version: str = 
     made = journals.journal(records, cells=cells, calls=calls, exit=code, reasons=reasons)
     first, *rest = journals.lines_of(made)
     assert isinstance(first, RunLine)
-    journal = Journal.open(folder / "run", first)
+    journal = JournalWriter.open(folder / "run", first)
     for line in rest:
         journal.write(line)
     journal.close()
@@ -197,7 +197,7 @@ def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pyt
     made = journals.journal([journals.record(KEYS[0])], cells=(LOCAL,), keys=KEYS, ended=False)
     first, *rest = journals.lines_of(made)
     assert isinstance(first, RunLine)
-    journal = Journal.open(tmp_path / "run", first)
+    journal = JournalWriter.open(tmp_path / "run", first)
     for line in rest:
         journal.write(line)
     journal.close()

@@ -8,33 +8,33 @@ from pytest_codexsandbox.commands.doctor import _cache, of_start
 from pytest_codexsandbox.commands.doctor_containers import findings, of_images
 from pytest_codexsandbox.commands.doctor_findings import Finding, as_text
 from pytest_codexsandbox.commands.images_table import Row, Variant
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.record import Diagnosis
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 
 
 def test_a_sandbox_that_starts_is_a_yes_with_its_marks() -> None:
-    found = of_start("read-only", lambda: Started(state="on", why="own namespaces", by="bwrap"))
+    found = of_start("read-only", lambda: SandboxState(state="on", why="own namespaces", by="bwrap"))
     assert (found.answer, found.why, found.needed) == ("yes", "bwrap, own namespaces", True)
 
 
 def test_one_that_does_not_start_brings_cause_and_remedy() -> None:
     known = Diagnosis(fingerprint="userns-denied", cause="the kernel refuses", remedy="sysctl -w this=1")
-    found = of_start("read-only", lambda: Started(state="failed", why="it ended with 1", diagnosis=known))
+    found = of_start("read-only", lambda: SandboxState(state="failed", why="it ended with 1", diagnosis=known))
     assert (found.answer, found.fix) == ("no", "sysctl -w this=1")
     assert "the kernel refuses" in found.why
 
 
 def test_a_sandbox_that_is_off_or_unknown_is_a_no() -> None:
     for state in ("off", "unknown"):
-        found = of_start("read-only", lambda state=state: Started(state=state, why="no mark"))  # type: ignore[misc]
+        found = of_start("read-only", lambda state=state: SandboxState(state=state, why="no mark"))  # type: ignore[misc]
         assert found.answer == "no"
         assert found.fix
 
 
 def test_a_machine_that_cannot_tell_is_a_no_without_a_traceback() -> None:
-    def broken() -> Started:
-        raise MachineFault("the hand died", why="no memory", next_step="try again")
+    def broken() -> SandboxState:
+        raise HarnessError("the hand died", why="no memory", next_step="try again")
 
     found = of_start("read-only", broken)
     assert (found.answer, found.why, found.fix) == ("no", "the hand died; no memory", "try again")
@@ -62,7 +62,7 @@ def test_a_cache_below_a_folder_that_may_not_be_looked_into_is_a_no(monkeypatch:
 
 
 def test_in_a_container_a_sandbox_is_not_needed() -> None:
-    found = of_start("workspace-write", lambda: Started(state="off", why="no mark"), where="debian-bookworm, open")
+    found = of_start("workspace-write", lambda: SandboxState(state="off", why="no mark"), where="debian-bookworm, open")
     assert (found.answer, found.needed, found.why) == ("no", False, "debian-bookworm, open: no mark")
 
 

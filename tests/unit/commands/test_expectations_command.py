@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.errors import WrongInput
-from pytest_codexsandbox.journal.store import Journal
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.expectation_files import load
 from pytest_codexsandbox.matrix.plan import digest
 from pytest_codexsandbox.model.journal_lines import CellRow, EndLine, PlanLine, ResultLine, RunLine
@@ -48,7 +48,7 @@ def journal(folder: Path, *records: Record, ended: bool = True) -> Path:
         CellRow(id=one.id, environment=one.environment.id, subject=one.subject.label, axes=one.axes)
         for one in PLAN.cells
     )
-    written = Journal.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))
+    written = JournalWriter.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))
     written.write(PlanLine(digest=digest(PLAN), cells=rows, promises=(), keys=PLAN.keys))
     states = {key: record(key) for key in PLAN.keys} | {one.key: one for one in records}
     for one in states.values():
@@ -72,7 +72,7 @@ def test_entries_are_printed_with_owner_and_issue_empty(tmp_path: Path, capsys: 
     assert update(journal(tmp_path / "run", *violated("read-only"))) == 0
     file = tmp_path / "known.toml"
     file.write_text(capsys.readouterr().out)
-    with pytest.raises(WrongInput, match="owner is empty"):
+    with pytest.raises(InputError, match="owner is empty"):
         load((file,))
     file.write_text(file.read_text().replace('owner = ""', 'owner = "me"').replace('issue = ""', 'issue = "here"'))
     (found,) = load((file,), promises=(OUTSIDE,))

@@ -10,7 +10,7 @@ from pytest_codexsandbox import cli
 from pytest_codexsandbox.cli import command_parser, main
 from pytest_codexsandbox.commands import generator_try
 from pytest_codexsandbox.commands.generator_text import Case, Head, screen
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.matrix.generator_cells import writers
 from pytest_codexsandbox.matrix.load import load
@@ -57,7 +57,7 @@ def test_several_cases_may_be_named() -> None:
 
 
 def test_a_case_that_is_not_there_is_named_with_its_neighbours() -> None:
-    with pytest.raises(WrongInput, match="34-bomb"):
+    with pytest.raises(InputError, match="34-bomb"):
         cases("--case", "34-bomb")
 
 
@@ -82,11 +82,11 @@ def test_a_container_is_named_by_a_cell_of_a_matrix(monkeypatch: pytest.MonkeyPa
     there = next(one for one in generator_try._cells(matrix) if one.environment.container)
     assert inside("--codex-generator-in", there.environment.id) == there.environment.id
     assert inside("--codex-generator-in", there.id) == there.environment.id
-    with pytest.raises(WrongInput, match="cannot run in 'nowhere'"):
+    with pytest.raises(InputError, match="cannot run in 'nowhere'"):
         inside("--codex-generator-in", "nowhere")
-    with pytest.raises(WrongInput, match="no cell of local is in a container"):
+    with pytest.raises(InputError, match="no cell of local is in a container"):
         inside("--codex-generator-in", "x", "--codex-matrix", "local")
-    with pytest.raises(WrongInput, match="exclude each other"):
+    with pytest.raises(InputError, match="exclude each other"):
         inside("--codex-generator-in", there.id, "--codex-generator-unconfined")
 
 
@@ -102,15 +102,15 @@ def test_the_line_that_shows_all_cases_names_the_container() -> None:
 def test_the_real_codex_home_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     (tmp_path / "config.toml").write_text("secret = 1\n")
-    with pytest.raises(WrongInput, match="never read"):
+    with pytest.raises(InputError, match="never read"):
         cases("--config", str(tmp_path / "config.toml"))
     (tmp_path.parent / "link.toml").symlink_to(tmp_path / "config.toml")
-    with pytest.raises(WrongInput, match="never read"):
+    with pytest.raises(InputError, match="never read"):
         cases("--config", str(tmp_path.parent / "link.toml"))
 
 
 def test_an_unknown_wish_is_an_error() -> None:
-    with pytest.raises(WrongInput, match="everything"):
+    with pytest.raises(InputError, match="everything"):
         cases("--wish", "everything")
 
 

@@ -8,16 +8,16 @@ import pytest
 
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.environments.container import engine
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted, base_digest, digest
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest, base_digest, digest
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, Failure, Locked, LockFile, Made
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 
 
 @pytest.fixture(autouse=True)
 def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def gone(*_: object, **__: object) -> None:
-        raise MachineFault("the container engine does not answer", where="unix:///gone", why="no such file")
+        raise HarnessError("the container engine does not answer", where="unix:///gone", why="no such file")
 
     monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path))
     monkeypatch.setenv("DOCKER_HOST", "unix:///gone")
@@ -95,7 +95,7 @@ def _locked(cache: Path) -> None:
     image, when = SHIPPED.image("debian-bookworm"), "2026-01-01T00:00:00Z"
     base = Base(name=image.name, provider="bootstrapped", pin="sha256:123456789abcdef", image="b", tag="t", made=when)
     made = {
-        digest(Wanted(image=image, bubblewrap=bubblewrap)): {
+        digest(ImageRequest(image=image, bubblewrap=bubblewrap)): {
             "e": Made(name=image.name, variant="v", image="sha256:i", base="", tag="t", size=size, made=when)
         }
         for bubblewrap, size in ((True, 80_000_000), (False, 79_000_000))

@@ -17,9 +17,9 @@ from pytest_codexsandbox.environments.container.provision.registry_ping import H
 from pytest_codexsandbox.harness.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.act import Call
-from pytest_codexsandbox.model.artifact_status import Stock
-from pytest_codexsandbox.model.plan_key import PlannedNothing
-from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.model.artifact_status import ArtifactStatus
+from pytest_codexsandbox.model.plan_key import NotPlanned
+from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.releases.download_estimate import Forecast
 from tests import needs
 from tests.unit.matrix.boxes import SMALL, choice, written
@@ -90,9 +90,9 @@ def test_many_environments_are_folded_by_axis_and_each_is_there_when_asked_for(t
 
 def test_what_has_to_be_made_is_counted_and_named() -> None:
     stock = (
-        Stock(kind="image", name="debian-trixie (none)", ready=True),
-        Stock(kind="image", name="debian-sid (none)", ready=False, megabytes=60),
-        Stock(kind="bubblewrap", name="0.8.0", ready=True),
+        ArtifactStatus(kind="image", name="debian-trixie (none)", ready=True),
+        ArtifactStatus(kind="image", name="debian-sid (none)", ready=False, megabytes=60),
+        ArtifactStatus(kind="bubblewrap", name="0.8.0", ready=True),
     )
     text = as_text(shown_with({}, stock=stock))
     assert "images: 1 ready, 1 to make, about 60 MB to download: debian-sid (none)" in text
@@ -101,11 +101,13 @@ def test_what_has_to_be_made_is_counted_and_named() -> None:
 
 def test_whom_it_asked_is_said_with_what_they_answered() -> None:
     asked = (
-        Asked(kind="engine", name="", where="unix:///a", answer="yes", has=("x (none)",)),
-        Asked(kind="engine", name="", where="unix:///b", answer="unknown", why="nobody is there"),
-        Asked(kind="archive", name="debian-sid", answer="yes"),
-        Asked(kind="archive", name="debian-forky", answer="yes", when="5 minutes ago"),
-        Asked(kind="registry", name="docker.io", where="unix:///a", answer="no", why="no such host", when="just now"),
+        PlanQuery(kind="engine", name="", where="unix:///a", answer="yes", has=("x (none)",)),
+        PlanQuery(kind="engine", name="", where="unix:///b", answer="unknown", why="nobody is there"),
+        PlanQuery(kind="archive", name="debian-sid", answer="yes"),
+        PlanQuery(kind="archive", name="debian-forky", answer="yes", when="5 minutes ago"),
+        PlanQuery(
+            kind="registry", name="docker.io", where="unix:///a", answer="no", why="no such host", when="just now"
+        ),
     )
     shown = shown_with({}, asked=asked)
     text = " ".join(as_text(shown).split())
@@ -174,15 +176,15 @@ def test_a_plan_says_which_part_cannot_be_measured_and_goes_on(
 
 
 def test_what_cannot_be_had_stands_before_what_is_left_out() -> None:
-    gone = PlannedNothing(what="fedora-43", why="no registry answers", kind="unavailable")
-    away = PlannedNothing(what="some", why="no room", kind="budget")
+    gone = NotPlanned(what="fedora-43", why="no registry answers", kind="unavailable")
+    away = NotPlanned(what="some", why="no room", kind="budget")
     text = as_text(shown_with({}, plan=msgspec.structs.replace(PLAN, not_planned=(away, gone))))
     assert text.index("cannot be had here, and why\n  fedora-43: no registry answers") < text.index("not in the plan")
     assert "  some: no room" in text.partition("not in the plan")[2]
 
 
 def test_every_cell_that_is_left_out_is_named_when_asked_for() -> None:
-    gone = tuple(PlannedNothing(what=f"cell-{number}", why="no room", kind="budget") for number in range(9))
+    gone = tuple(NotPlanned(what=f"cell-{number}", why="no room", kind="budget") for number in range(9))
     shown = shown_with({}, plan=msgspec.structs.replace(PLAN, not_planned=gone))
     assert "cell-3 and 5 more: no room" in " ".join(as_text(shown).split())
     assert "cell-7, cell-8: no room" in " ".join(as_text(shown, verbose=True).split())

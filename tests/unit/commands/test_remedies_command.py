@@ -9,13 +9,12 @@ from typing import Any, Final
 import pytest
 
 from pytest_codexsandbox import cli
-from pytest_codexsandbox.commands import remedies as command
 from pytest_codexsandbox.commands.remedies_selection import choose
 from pytest_codexsandbox.diagnosis.remedies import At, proved_with, remedies
 from pytest_codexsandbox.diagnosis.remedy_text import price
 from pytest_codexsandbox.environments.container import engine
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.harness.remedy_proof import Place, Records
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.harness.remedy_proof import ProofEnvironment, Records
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.diagnosis.makers import record, row
@@ -32,11 +31,11 @@ def red(causes: Sequence[str]) -> Record:
     return record(Verdict.VIOLATES, direction="denied", evidence=rows)
 
 
-def as_recorded(place: Place, policies: Sequence[str]) -> Records:
+def as_recorded(place: ProofEnvironment, policies: Sequence[str]) -> Records:
     return {policy: _at(place, policy) for policy in policies}
 
 
-def _at(place: Place, policy: str) -> Record:
+def _at(place: ProofEnvironment, policy: str) -> Record:
     at = At(profile=place.profile, bwrap=place.bwrap, user=place.user, policy=policy)
     proofs = [proof for one in remedies() for proof in one.proofs]
     after = {"green": GREEN, "no sandbox": FREE, "no better": red(("another",))}
@@ -49,7 +48,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """The command, where each place says what is recorded of it, but for `changed`."""
 
     def run(*words: str, changed: Mapping[str, Record | BaseException] = {}) -> tuple[int, str, str]:
-        def rehearsed(place: Place, policies: Sequence[str]) -> Records:
+        def rehearsed(place: ProofEnvironment, policies: Sequence[str]) -> Records:
             said = changed.get(f"{place.profile}~{place.bwrap}", changed.get(place.profile))
             if isinstance(said, BaseException):
                 raise said
@@ -57,9 +56,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
         # What the words alone tell is asked of a real text; here the diagnosis tells it.
         monkeypatch.setattr("pytest_codexsandbox.harness.remedy_proof._causes", _all_causes)
-        monkeypatch.setattr(command, "in_containers", lambda *_, **__: rehearsed)
-        monkeypatch.setattr(command, "_codex", lambda options: CODEX)
-        monkeypatch.setattr(command, "_engine", lambda: {"kernel": "6.1", "Docker": f"20.10{'+more' * 12}"})
+        monkeypatch.setattr("pytest_codexsandbox.commands.remedies.in_containers", lambda *_, **__: rehearsed)
+        monkeypatch.setattr("pytest_codexsandbox.commands.remedies._codex", lambda options: CODEX)
+        monkeypatch.setattr(
+            "pytest_codexsandbox.commands.remedies._engine", lambda: {"kernel": "6.1", "Docker": f"20.10{'+more' * 12}"}
+        )
         code = cli.main(["remedies", *words])
         said = capsys.readouterr()
         return code, said.out, said.err
@@ -278,9 +279,9 @@ def test_without_an_engine_it_is_said_that_nothing_can_be_proved(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def gone(*_: object, **__: object) -> None:
-        raise MachineFault("the container engine does not answer", where="unix:///gone", why="no such file")
+        raise HarnessError("the container engine does not answer", where="unix:///gone", why="no such file")
 
-    monkeypatch.setattr(command, "_codex", lambda options: CODEX)
+    monkeypatch.setattr("pytest_codexsandbox.commands.remedies._codex", lambda options: CODEX)
     monkeypatch.setattr(engine, "Engine", gone)
     assert cli.main(["remedies", "docker-default", "--prove"]) == 4
     said = capsys.readouterr()
@@ -289,7 +290,7 @@ def test_without_an_engine_it_is_said_that_nothing_can_be_proved(
 
 
 def test_without_a_codex_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(command, "installed", lambda: None)
+    monkeypatch.setattr("pytest_codexsandbox.commands.remedies.installed", lambda: None)
     assert cli.main(["remedies", "docker-default", "--prove"]) == 4
     assert "no remedy can be proved here: no Codex is installed" in capsys.readouterr().err
 

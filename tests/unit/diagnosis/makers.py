@@ -4,13 +4,13 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-from pytest_codexsandbox.model.act import DoneAct, Look
+from pytest_codexsandbox.model.act import ActResult, PathState
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN, PERMITTED
-from pytest_codexsandbox.model.observation import Link, Observation, Reading
+from pytest_codexsandbox.model.observation import Link, Observation, ProcReading
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Verdict
 
 # The same examples on every machine, however slow it is.
@@ -35,8 +35,8 @@ def row(**words: Any) -> Evidence:
     return Evidence(**fields)
 
 
-def started(state: Any = "on") -> Started:
-    return Started(state=state, why=f"because it was {state}", call="c1")
+def started(state: Any = "on") -> SandboxState:
+    return SandboxState(state=state, why=f"because it was {state}", call="c1")
 
 
 def record(verdict: Verdict = Verdict.VIOLATES, promise: str = "filesystem.outside-refused", **words: Any) -> Record:
@@ -45,7 +45,7 @@ def record(verdict: Verdict = Verdict.VIOLATES, promise: str = "filesystem.outsi
     return Record(**fields)
 
 
-def reading(**words: Any) -> Reading:
+def reading(**words: Any) -> ProcReading:
     """A probe inside bubblewrap, read from a bare host by an ordinary user."""
     fields: dict[str, Any] = {
         "pid": 7, "namespaces": {"user": "user:[2]", "mnt": "mnt:[2]", "net": "net:[2]"}, "seccomp": 2, "filters": 1,
@@ -54,13 +54,13 @@ def reading(**words: Any) -> Reading:
         "hand_namespaces": {"user": "user:[1]", "mnt": "mnt:[1]", "net": "net:[1]"}, "hand_seccomp": 0,
         "hand_filters": 0, "hand_no_new_privs": 0, "hand_cap_eff": "0000000000000000",
     } | words  # fmt: skip
-    return Reading(**fields)
+    return ProcReading(**fields)
 
 
 OUTSIDE = {"user": "user:[1]", "mnt": "mnt:[1]", "net": "net:[1]"}
 
 
-def unmarked(**words: Any) -> Reading:
+def unmarked(**words: Any) -> ProcReading:
     """A probe that nothing confines."""
     fields: dict[str, Any] = {
         "namespaces": OUTSIDE, "seccomp": 0, "filters": 0, "no_new_privs": 0, "chain": (),
@@ -68,20 +68,20 @@ def unmarked(**words: Any) -> Reading:
     return reading(**fields)
 
 
-def landlocked(**words: Any) -> Reading:
+def landlocked(**words: Any) -> ProcReading:
     """A probe under Landlock and seccomp: no namespaces, only filters and NoNewPrivs."""
     return unmarked(**({"seccomp": 2, "filters": 1, "no_new_privs": 1} | words))
 
 
-def look(kind: Any = "missing") -> Look:
-    return Look(path=BASE_ACTS[FORBIDDEN].path, kind=kind, size=11 if kind == "file" else 0)
+def look(kind: Any = "missing") -> PathState:
+    return PathState(path=BASE_ACTS[FORBIDDEN].path, kind=kind, size=11 if kind == "file" else 0)
 
 
 def observation(**words: Any) -> Observation:
     """A call in which a sandbox by bubblewrap was on."""
     rows = {
-        FORBIDDEN: DoneAct(act=FORBIDDEN, ok=False, errno="EROFS", step="open"),
-        PERMITTED: DoneAct(act=PERMITTED, ok=True, value=READABLE),
+        FORBIDDEN: ActResult(act=FORBIDDEN, ok=False, errno="EROFS", step="open"),
+        PERMITTED: ActResult(act=PERMITTED, ok=True, value=READABLE),
     }
     fields: dict[str, Any] = {
         "id": "c1", "door": "sandbox", "policy": "workspace-write", "nonce": "n0", "argv": ("codex",), "cwd": "/w",
@@ -92,14 +92,14 @@ def observation(**words: Any) -> Observation:
     return Observation(**fields)
 
 
-def refused_with(errno: str) -> dict[str, DoneAct]:
-    return observation().rows | {FORBIDDEN: DoneAct(act=FORBIDDEN, ok=False, errno=errno, step="open")}
+def refused_with(errno: str) -> dict[str, ActResult]:
+    return observation().rows | {FORBIDDEN: ActResult(act=FORBIDDEN, ok=False, errno=errno, step="open")}
 
 
 def control(**words: Any) -> Observation:
     """The same acts without any sandbox: everything works."""
     done = {
-        act: DoneAct(act=act, ok=True, value=READABLE if act == PERMITTED else "") for act in (FORBIDDEN, PERMITTED)
+        act: ActResult(act=act, ok=True, value=READABLE if act == PERMITTED else "") for act in (FORBIDDEN, PERMITTED)
     }
     fields: dict[str, Any] = {"id": "k1", "door": "unconfined", "rows": done, "after": {KEY: look("file")}} | words
     return observation(**({"readings": (unmarked(),)} | fields))

@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_codexsandbox.diagnosis.bare_tools import alone
-from pytest_codexsandbox.diagnosis.explain import with_alone
+from pytest_codexsandbox.diagnosis.explain import with_bare_tools
 from pytest_codexsandbox.guest.bare_tools import ASKED
 from tests.unit.diagnosis.test_measured import MAP_DENIED, NESTING, NEWADDR, NO_NAMESPACE, NO_PROC
 from tests.unit.reports import journals
@@ -68,7 +68,7 @@ def test_what_was_asked_directly_stands_beside_it() -> None:
 
 
 def test_a_journal_gets_what_its_facts_hold_and_nothing_for_the_others() -> None:
-    assert with_alone(journals.green()).alone == {}
-    made = with_alone(as_written())
+    assert with_bare_tools(journals.green()).alone == {}
+    made = with_bare_tools(as_written())
     assert set(made.alone) == {line.spec for line in made.environments if "bare" in line.facts}
     assert 0 < len(made.alone) < len(made.environments)

@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_codexsandbox.diagnosis.explain import diagnose
-from pytest_codexsandbox.model.act import DoneAct
+from pytest_codexsandbox.model.act import ActResult
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -45,7 +45,7 @@ def test_facts_of_the_machine_make_it_more_specific() -> None:
 
 def test_a_denial_is_explained_by_what_the_program_said() -> None:
     act = "sqlite.granted/insert"
-    done = DoneAct(act=act, ok=False, errno="SQLITE_CANTOPEN", detail="unable to open database file")
+    done = ActResult(act=act, ok=False, errno="SQLITE_CANTOPEN", detail="unable to open database file")
     rows = (row(act=act, held=False, direction="denied", reason="", saw="it failed"),)
     red = record(direction="denied", evidence=rows, promise="sqlite.granted")
     assert why(red, observation(rows={act: done})).fingerprint == "sqlite-cannot-open"

@@ -11,7 +11,7 @@ from pytest_codexsandbox.diagnosis.judge import ANOTHER, Judged, Outcome, judge
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import DIRECTIONS, WORST_FIRST, Verdict
 from tests.unit.diagnosis.makers import SAME, promise, row, started
 
@@ -60,14 +60,14 @@ def test_a_row_that_lacks_what_makes_it_evidence_is_broken(words: dict[str, Any]
 
 
 def test_a_sandbox_that_is_off_in_one_call_alone_is_a_leak_although_the_start_promise_held() -> None:
-    alone = Started(state="off", why="a write that no sandbox allows went through", alone=True)
+    alone = SandboxState(state="off", why="a write that no sandbox allows went through", alone=True)
     found = judge(promise(), outcome="passed", message="", evidence=(row(),), started=alone, sandboxed=True)
     assert (found.verdict, found.direction) == (Verdict.VIOLATES, "leak")
     assert found.reason.startswith("no sandbox was on in this call")
 
 
 def test_nothing_holds_in_a_call_of_which_the_sandbox_is_not_known() -> None:
-    doubtful = Started(state="on", why="", doubt="in this promise's own call: the probe was not read")
+    doubtful = SandboxState(state="on", why="", doubt="in this promise's own call: the probe was not read")
 
     def found(evidence: Evidence, *, sandboxed: bool = True, **words: Any) -> Verdict:
         of = promise(**words)
@@ -219,7 +219,7 @@ everything = {
 
 
 def any_verdict(
-    of: Promise, outcome: Outcome, evidence: tuple[Evidence, ...], start: Started, sandboxed: bool
+    of: Promise, outcome: Outcome, evidence: tuple[Evidence, ...], start: SandboxState, sandboxed: bool
 ) -> Judged:
     return judge(of, outcome=outcome, message="m", evidence=evidence, started=start, sandboxed=sandboxed)
 
@@ -227,7 +227,7 @@ def any_verdict(
 @SAME
 @given(outcome=st.sampled_from(OUTCOMES), **everything)
 def test_nothing_is_green_without_complete_evidence(
-    of: Promise, outcome: Outcome, evidence: tuple[Evidence, ...], start: Started, sandboxed: bool
+    of: Promise, outcome: Outcome, evidence: tuple[Evidence, ...], start: SandboxState, sandboxed: bool
 ) -> None:
     found = any_verdict(of, outcome, evidence, start, sandboxed)
     if found.verdict in (Verdict.CONFORMS, Verdict.UNCONFINED):
@@ -244,7 +244,7 @@ def test_nothing_is_green_without_complete_evidence(
 @SAME
 @given(outcome=st.sampled_from(OUTCOMES), **everything)
 def test_the_outcome_never_makes_a_verdict_better(
-    of: Promise, outcome: Outcome, evidence: tuple[Evidence, ...], start: Started, sandboxed: bool
+    of: Promise, outcome: Outcome, evidence: tuple[Evidence, ...], start: SandboxState, sandboxed: bool
 ) -> None:
     passed = any_verdict(of, "passed", evidence, start, sandboxed)
     found = any_verdict(of, outcome, evidence, start, sandboxed)
@@ -257,7 +257,7 @@ def test_the_outcome_never_makes_a_verdict_better(
 @SAME
 @given(outcome=st.sampled_from(OUTCOMES), **everything)
 def test_only_a_violation_has_a_direction_and_it_rests_on_a_control(
-    of: Promise, outcome: Outcome, evidence: tuple[Evidence, ...], start: Started, sandboxed: bool
+    of: Promise, outcome: Outcome, evidence: tuple[Evidence, ...], start: SandboxState, sandboxed: bool
 ) -> None:
     found = any_verdict(of, outcome, evidence, start, sandboxed)
     assert bool(found.direction) == (found.verdict is Verdict.VIOLATES)
@@ -269,7 +269,7 @@ def test_only_a_violation_has_a_direction_and_it_rests_on_a_control(
 @SAME
 @given(outcome=st.sampled_from(OUTCOMES), extra=rows, **everything)
 def test_one_more_row_never_makes_a_verdict_better_than_what_was_there(
-    of: Promise, outcome: Outcome, extra: Evidence, evidence: tuple[Evidence, ...], start: Started, sandboxed: bool
+    of: Promise, outcome: Outcome, extra: Evidence, evidence: tuple[Evidence, ...], start: SandboxState, sandboxed: bool
 ) -> None:
     before = any_verdict(of, outcome, evidence, start, sandboxed)
     after = any_verdict(of, outcome, (*evidence, extra), start, sandboxed)
@@ -283,7 +283,7 @@ NO_SAY = msgspec.structs.replace(started(), without_say="this Codex sets up its 
 
 
 def judged_in(
-    how: Started, evidence: tuple[Evidence, ...] = (row(),), of: str = "filesystem.outside-refused"
+    how: SandboxState, evidence: tuple[Evidence, ...] = (row(),), of: str = "filesystem.outside-refused"
 ) -> Judged:
     found = promise(of, needs="nothing" if of.startswith(("start", "trust")) else "sandbox")
     return judge(found, outcome="passed", message="", evidence=evidence, started=how, sandboxed=True)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pytest_codexsandbox.diagnosis.fingerprint
 from pytest_codexsandbox.diagnosis import fact_conditions
-from pytest_codexsandbox.diagnosis import fingerprint as module
 from pytest_codexsandbox.diagnosis.fingerprint import OFTEN, REACH, Fingerprint, Samples, find
 from pytest_codexsandbox.diagnosis.match import fingerprints, match, matches
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from tests.unit.diagnosis.makers import SAME
 
 NO_USERNS = (
@@ -167,14 +167,14 @@ def test_a_megabyte_of_hostile_text_costs_a_bounded_number_of_steps(
 ) -> None:
     """Steps, not seconds: how often a pattern is tried does not depend on the text."""
     tried = 0
-    really = module._backwards
+    really = pytest_codexsandbox.diagnosis.fingerprint._backwards
 
     def counting(*words: object) -> int:
         nonlocal tried
         tried += 1
         return really(*words)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "_backwards", counting)
+    monkeypatch.setattr("pytest_codexsandbox.diagnosis.fingerprint._backwards", counting)
     matches(HOSTILE[number])
     patterns = sum(len(each.texts) + len(each.together) for each in fingerprints())
     assert tried <= 2 * patterns * OFTEN  # two forms: as it is, and in one line
@@ -206,7 +206,7 @@ def test_a_fact_that_nobody_has_meets_nothing() -> None:
 
 
 def test_nested_facts_have_dotted_names_and_are_found_by_their_last_words() -> None:
-    facts = fact_conditions.flat(
+    facts = fact_conditions.flatten(
         {"sysctls": {"kernel.x": 0}, "uid": 1000, "lsms": ["a", "b"], "root": False, "none": None}
     )
     assert facts == {"sysctls.kernel.x": "0", "uid": "1000", "lsms": "a,b", "root": "0"}
@@ -252,7 +252,7 @@ def test_a_fingerprint_that_cannot_be_used_names_file_and_reason(
 ) -> None:
     path = tmp_path / f"{name}.toml"
     path.write_text(GOOD.replace(*change))
-    with pytest.raises(WrongInput) as raised:
+    with pytest.raises(InputError) as raised:
         fingerprints((tmp_path,))
     assert str(path) in str(raised.value)
     assert said in str(raised.value)
@@ -260,12 +260,12 @@ def test_a_fingerprint_that_cannot_be_used_names_file_and_reason(
 
 def test_one_id_twice_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "userns-not-permitted.toml").write_text(GOOD.replace("my-own", "userns-not-permitted"))
-    with pytest.raises(WrongInput, match="there twice"):
+    with pytest.raises(InputError, match="there twice"):
         fingerprints((tmp_path,))
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(WrongInput, match="no such folder"):
+    with pytest.raises(InputError, match="no such folder"):
         fingerprints((tmp_path / "nothing",))
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_codexsandbox.diagnosis.sandbox_state import assess, assess_command
-from pytest_codexsandbox.model.act import DoneAct
+from pytest_codexsandbox.model.act import ActResult
 from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from tests.unit.diagnosis.makers import (
     KEY,
     OUTSIDE,
@@ -26,7 +26,7 @@ from tests.unit.diagnosis.makers import (
 )
 
 
-def state(seen: Observation, outside: Observation | None = None, *, sandboxed: bool = True) -> Started:
+def state(seen: Observation, outside: Observation | None = None, *, sandboxed: bool = True) -> SandboxState:
     return assess(seen, outside or control(), sandboxed=sandboxed)
 
 
@@ -84,7 +84,7 @@ def test_self_restraint_without_a_mark_is_off() -> None:
 def test_a_write_that_went_through_is_off_whatever_the_probe_says() -> None:
     for kind in ("file", "dir", "symlink", "other"):  # whatever is there now
         assert state(observation(after={KEY: look(kind)})).state == "off"
-    honest = {act: DoneAct(act=act, ok=True) for act in (FORBIDDEN, PERMITTED)}
+    honest = {act: ActResult(act=act, ok=True) for act in (FORBIDDEN, PERMITTED)}
     assert state(observation(rows=honest, after={KEY: look("file")}, readings=())).state == "off"
 
 
@@ -162,8 +162,8 @@ def test_a_call_that_says_nothing_about_the_sandbox_is_unknown(words: dict[str, 
         {"rows": {}},
         {"rows": refused_with("ENOENT")},
         {"rows": refused_with("")},
-        {"rows": refused_with("EROFS") | {PERMITTED: DoneAct(act=PERMITTED, ok=False, errno="EACCES")}},
-        {"rows": refused_with("EROFS") | {PERMITTED: DoneAct(act=PERMITTED, ok=True, value="something else")}},
+        {"rows": refused_with("EROFS") | {PERMITTED: ActResult(act=PERMITTED, ok=False, errno="EACCES")}},
+        {"rows": refused_with("EROFS") | {PERMITTED: ActResult(act=PERMITTED, ok=True, value="something else")}},
         {"rows": control().rows},
         {"after": {}},
         {"after": {KEY: look("unreadable")}},
@@ -182,7 +182,7 @@ def test_a_finding_without_a_control_is_unknown() -> None:
     "words",
     [
         {"rows": {}},
-        {"rows": control().rows | {FORBIDDEN: DoneAct(act=FORBIDDEN, ok=False, errno="EACCES")}},
+        {"rows": control().rows | {FORBIDDEN: ActResult(act=FORBIDDEN, ok=False, errno="EACCES")}},
         {"after": {KEY: look()}},
     ],
 )
@@ -226,7 +226,7 @@ def test_on_always_rests_on_a_refusal_a_control_and_a_mark(
     assert found.why
 
 
-SHARED = Started(state="on", why="shown by the battery", call="c0")
+SHARED = SandboxState(state="on", why="shown by the battery", call="c0")
 NOTHING = observation(rows={}, readings=(), ready=False, finished=False)
 THROUGH = observation(rows={}, readings=(), ready=False, finished=False, after={KEY: look("file")})
 UNSEEN = observation(rows={}, readings=(), ready=False, finished=False, after={KEY: look("unreadable")})
@@ -251,4 +251,4 @@ def test_a_call_without_a_probe_is_known_by_what_its_command_left_outside(
 
 @pytest.mark.parametrize("state", ["off", "failed", "unknown"])
 def test_a_call_without_a_probe_is_no_better_than_the_battery(state: Any) -> None:
-    assert assess_command(NOTHING, THROUGH, shared=Started(state=state, why="")).state == state
+    assert assess_command(NOTHING, THROUGH, shared=SandboxState(state=state, why="")).state == state

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.doors.controls import BareBwrapDoor
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.policy import NETWORK, NO_TMP, POLICIES, READ_ONLY, ROOTS
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment, world
 
@@ -40,7 +40,7 @@ def test_the_one_on_the_path_comes_first_as_codex_has_it(tmp_path: Path) -> None
 
 
 def test_without_any_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(NotHad, match="no bubblewrap"):
+    with pytest.raises(Unavailable, match="no bubblewrap"):
         words(program(tmp_path / "bin/codex"), READ_ONLY)
 
 
@@ -54,9 +54,9 @@ class Elsewhere(ScriptedEnvironment):
     def facts(self) -> Mapping[str, Any]:
         return {"bwrap": {"path": self.on_path} if self.on_path else {}}
 
-    def _answered(self, command: Command) -> Finished:
+    def _answered(self, command: Command) -> CommandResult:
         there = command.argv[0] in self.programs
-        return Finished(ended="exit" if there else "not-started", error="" if there else "no such file")
+        return CommandResult(ended="exit" if there else "not-started", error="" if there else "no such file")
 
 
 def taken(environment: Elsewhere, binary: str) -> tuple[str, str]:

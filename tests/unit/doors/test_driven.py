@@ -8,16 +8,16 @@ import pytest
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.codex_options import exec_words, settings_alone, settings_of
-from pytest_codexsandbox.doors.driver_command import FAULT, QUIET, understood
+from pytest_codexsandbox.doors.driver_command import FAULT, QUIET, with_driver_error
 from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.repro.script import DRIVERS, repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.guest import app_server_driver, driver, exec_turn_driver
 from pytest_codexsandbox.model.act import Act, Call
-from pytest_codexsandbox.model.command import Command, Finished
-from pytest_codexsandbox.model.generator import Laid, Written
+from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.generator import GeneratedConfig, GeneratedFile
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NO_TMP, POLICIES, READ_ONLY, ROOTS, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.world import World
@@ -51,7 +51,7 @@ def settings(words: list[str]) -> dict[str, Any]:
 
 
 def observed(door: Any, *, code: int = 0, stderr: bytes = b"", **words: Any) -> Observation:
-    ended = Finished(ended="exit", exit=code, stderr=stderr, **words)
+    ended = CommandResult(ended="exit", exit=code, stderr=stderr, **words)
     (seen,) = door.observe(ScriptedEnvironment(lambda command: ended), ABLE, POLICIES[READ_ONLY], WRITE, None)
     assert isinstance(seen, Observation)
     return seen
@@ -101,7 +101,7 @@ def test_exec_says_that_its_folder_is_trusted_so_that_codex_does_not_write_it_do
 def test_releases_whose_app_server_runs_no_command_are_named(version: str) -> None:
     old = FakeSubject(app_server=True, version=version)
     assert "codex-linux-sandbox was required" in AppServerDoor().lacks(old.capabilities)
-    with pytest.raises(NotHad, match=version):
+    with pytest.raises(Unavailable, match=version):
         AppServerDoor().command(old, POLICIES[READ_ONLY], world(), INNER, Call())
     assert ExecDoor().lacks(old.capabilities) == ""
 
@@ -132,16 +132,16 @@ def test_what_a_driver_could_not_find_out_is_the_calls_error_and_nothing_about_c
 
 def test_the_same_code_of_a_command_is_its_own() -> None:
     seen = observed(ExecDoor(), code=FAULT, stderr=b"codexsandbox: x\n")
-    assert understood(msgspec.structs.replace(seen, error="", ready=True)).error == ""
+    assert with_driver_error(msgspec.structs.replace(seen, error="", ready=True)).error == ""
     assert observed(ExecDoor(), code=1, stderr=b"codexsandbox: x\n").error == ""
 
 
 # ---- what a generator wrote
 
 
-def wrote(given: World, policy: Policy) -> Written:
-    return Written(
-        files={"@CODEX_HOME@/config.toml": Laid(content=f'# {policy.id}\nx = "{given.folder}"\n'.encode(), mode=0o600)},
+def wrote(given: World, policy: Policy) -> GeneratedConfig:
+    return GeneratedConfig(
+        files={"@CODEX_HOME@/config.toml": GeneratedFile(content=f'# {policy.id}\nx = "{given.folder}"\n'.encode(), mode=0o600)},
         argv=("-c", "a=1"), env={"EXTRA": "1", "TERM": "xterm"}, unset=("LANG",),
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ def test_quiet_settings_stay_and_stand_before_a_generators() -> None:
 
 @pytest.mark.parametrize("door", [*DOORS, SandboxDoor()], ids=lambda door: door.name)
 def test_its_files_are_laid_before_the_call_and_are_nobodys_litter(door: Any) -> None:
-    environment = ScriptedEnvironment(lambda command: Finished(ended="exit"))
+    environment = ScriptedEnvironment(lambda command: CommandResult(ended="exit"))
     (seen,) = door.configured(wrote).observe(environment, ABLE, POLICIES[READ_ONLY], WRITE, None)
     path = f"{seen.world.folder}/codex-home/config.toml"
     assert environment.files[path] == f'# read-only\nx = "{seen.world.folder}"\n'
@@ -175,11 +175,11 @@ def test_its_files_are_laid_before_the_call_and_are_nobodys_litter(door: Any) ->
 def test_it_is_asked_once_for_each_world() -> None:
     asked_for: list[str] = []
 
-    def counted(given: World, policy: Policy) -> Written:
+    def counted(given: World, policy: Policy) -> GeneratedConfig:
         asked_for.append(given.id)
         return wrote(given, policy)
 
-    environment = ScriptedEnvironment(lambda command: Finished(ended="exit"))
+    environment = ScriptedEnvironment(lambda command: CommandResult(ended="exit"))
     AppServerDoor().configured(counted).observe(environment, ABLE, POLICIES[READ_ONLY], WRITE, Call(copies=3))
     assert len(asked_for) == len(set(asked_for)) == 3
 
@@ -216,7 +216,7 @@ def test_a_value_may_be_glued_on() -> None:
     [("exec",), ("-c",), ("-s",), ("-c", "a=1", "--full-auto"), ("--add-dir", "/x"), ("-p", "work"), ("-pwork",)],
 )
 def test_what_a_door_cannot_take_is_said_and_not_handed_to_codex(words: tuple[str, ...]) -> None:
-    with pytest.raises(NotHad, match="takes settings"):
+    with pytest.raises(Unavailable, match="takes settings"):
         settings_of(words, door="sandbox")
 
 
@@ -225,7 +225,7 @@ def test_what_a_door_cannot_take_is_said_and_not_handed_to_codex(words: tuple[st
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
 def test_a_repro_starts_the_driver_with_its_own_codex_folders_and_files(door: Any) -> None:
-    environment = ScriptedEnvironment(lambda command: Finished(ended="exit"))
+    environment = ScriptedEnvironment(lambda command: CommandResult(ended="exit"))
     (seen,) = observe(door.configured(wrote), environment, ABLE, POLICIES[READ_ONLY], WRITE, None)
     lines = repro_script(seen, acts=WRITE).splitlines()
     run = next(line for line in lines if '-S "$DRIVER"' in line)

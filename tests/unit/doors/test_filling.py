@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_codexsandbox.doors.placeholders import fill, fill_act, in_order, looked_at, plan_word, read_plan_word
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN
 from tests.fakes.scripted import world
@@ -26,7 +26,7 @@ def test_every_text_of_an_act_is_filled_with_the_acts_own_name() -> None:
 
 
 def test_an_unknown_placeholder_is_an_error_that_names_the_act() -> None:
-    with pytest.raises(WrongInput, match=r"@OUTSDE@[\s\S]*sqlite\.board"):
+    with pytest.raises(InputError, match=r"@OUTSDE@[\s\S]*sqlite\.board"):
         fill(world(), {"to": "@OUTSDE@/x"}, ID)
 
 
@@ -41,7 +41,7 @@ def test_a_command_of_its_own_is_looked_at_where_no_sandbox_lets_it_write() -> N
 
 
 def test_a_call_can_end_only_once() -> None:
-    with pytest.raises(WrongInput, match="only once"):
+    with pytest.raises(InputError, match="only once"):
         in_order({"a": Act(verb="exit"), "b": Act(verb="signal")}, Call())
 
 
@@ -64,5 +64,5 @@ def test_sixty_acts_are_far_from_the_limit_of_one_word() -> None:
 
 def test_a_plan_that_no_command_can_hold_is_refused_before_anything_starts() -> None:
     incompressible = "".join(chr(0x4E00 + n * 7919 % 20000) for n in range(200_000))
-    with pytest.raises(WrongInput, match="one word"):
+    with pytest.raises(InputError, match="one word"):
         plan_word({"a": Act(verb="write", params={"data": incompressible})})

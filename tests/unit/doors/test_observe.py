@@ -9,10 +9,10 @@ from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.observe import TEXT_LIMIT, look_key, observe
 from pytest_codexsandbox.doors.placeholders import read_plan_word
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED, SEARCHED
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.model.world import World
@@ -31,8 +31,8 @@ def talk(command: Command, *, value: str = "", after: bytes = b"") -> bytes:
     return "".join(f"\x1ecx:{command.witness}:{json.dumps(one)}\n" for one in said).encode() + after
 
 
-def good(**words: object) -> Callable[[Command], Finished]:
-    return lambda command: Finished(ended="exit", stdout=talk(command), **words)  # type: ignore[arg-type]
+def good(**words: object) -> Callable[[Command], CommandResult]:
+    return lambda command: CommandResult(ended="exit", stdout=talk(command), **words)  # type: ignore[arg-type]
 
 
 def one(environment: ScriptedEnvironment, acts: dict[str, Act], call: Call | None = None) -> Observation:
@@ -75,9 +75,9 @@ def test_a_disk_that_is_full_is_no_finding(stderr: bytes, room: int, told: str) 
 
 @pytest.mark.parametrize("errno", ["ENOSPC", "EDQUOT", "SQLITE_FULL"])
 def test_an_act_that_finds_no_room_on_a_full_disk_is_no_finding(errno: str) -> None:
-    def answer(command: Command) -> Finished:
+    def answer(command: Command) -> CommandResult:
         said = talk(command).replace(b'w", "ok": true', b'w", "ok": false, "errno": "%s"' % errno.encode())
-        return Finished(ended="exit", stdout=said, room=4096)
+        return CommandResult(ended="exit", stdout=said, room=4096)
 
     seen = one(ScriptedEnvironment(answer), {"a.b/w": WRITE})
     assert [row.errno for row in seen.rows.values()] == ["", "", errno]
@@ -104,7 +104,7 @@ GONE = b'bwrap: Can\'t bind mount /oldroot/ on /newroot/: Unable to apply mount 
 
 @pytest.mark.parametrize("errno", [b"Invalid argument", b"No such file or directory"])
 def test_a_mount_of_the_machine_that_goes_away_is_no_finding(errno: bytes) -> None:
-    ended = [Finished(ended="exit", exit=1, stderr=GONE + errno + b"\n")] * 2
+    ended = [CommandResult(ended="exit", exit=1, stderr=GONE + errno + b"\n")] * 2
     environment = ScriptedEnvironment(lambda command: ended.pop() if ended else good()(command))
     seen = one(environment, {"a.b/w": WRITE})
     assert seen.finished and not seen.stderr and len(environment.commands) == 3
@@ -112,14 +112,16 @@ def test_a_mount_of_the_machine_that_goes_away_is_no_finding(errno: bytes) -> No
 
 
 def test_a_mount_that_cannot_be_made_read_only_each_time_is_told() -> None:
-    environment = ScriptedEnvironment(lambda _: Finished(ended="exit", exit=1, stderr=GONE + b"Invalid argument\n"))
+    environment = ScriptedEnvironment(
+        lambda _: CommandResult(ended="exit", exit=1, stderr=GONE + b"Invalid argument\n")
+    )
     seen = one(environment, {"a.b/w": WRITE})
     assert "Unable to apply mount flags" in seen.stderr and not seen.ready and len(environment.commands) == 3
 
 
 @pytest.mark.parametrize("said", [b"Operation not permitted", b""])
 def test_no_other_failure_is_tried_again(said: bytes) -> None:
-    environment = ScriptedEnvironment(lambda _: Finished(ended="exit", exit=1, stderr=GONE + said + b"\n"))
+    environment = ScriptedEnvironment(lambda _: CommandResult(ended="exit", exit=1, stderr=GONE + said + b"\n"))
     one(environment, {"a.b/w": WRITE})
     assert len(environment.commands) == 1
 
@@ -134,7 +136,7 @@ def test_the_world_is_laid_before_and_looked_at_on_both_sides_of_the_call() -> N
     held = Given(kind="file", path="@WORKSPACE@/@NAME@", content="old")
     name = "/run folder/w1/workspace/cx-w1-a-b-w"
 
-    def answer(command: Command) -> Finished:
+    def answer(command: Command) -> CommandResult:
         assert environment.files[name] == "old"
         environment.files[name] = "new"
         return good()(command)
@@ -166,7 +168,7 @@ def test_every_copy_has_a_world_and_a_nonce_of_its_own() -> None:
 
 
 def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
-    environment = ScriptedEnvironment(lambda command: Finished(ended="exit", exit=3, stdout=b"hi", stdout_total=2))
+    environment = ScriptedEnvironment(lambda command: CommandResult(ended="exit", exit=3, stdout=b"hi", stdout_total=2))
     seen = one(environment, {}, Call(argv=("sh", "-c", "cd @OUTSIDE@"), stdin=b"in"))
     (command,) = environment.commands
     assert command.argv[-3:] == ("sh", "-c", "cd /run folder/w1/outside")
@@ -175,9 +177,9 @@ def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
 
 
 def test_a_command_of_its_own_is_told_the_place_where_no_sandbox_lets_it_write() -> None:
-    def answer(command: Command) -> Finished:
+    def answer(command: Command) -> CommandResult:
         environment.files[command.argv[-1]] = "let through"
-        return Finished(ended="exit")
+        return CommandResult(ended="exit")
 
     environment = ScriptedEnvironment(answer)
     seen = one(environment, {}, Call(argv=("touch", "@OUTSIDE@/@NAME@")))
@@ -200,7 +202,7 @@ def test_a_place_that_nothing_can_be_put_into_is_one_that_was_not_searched() -> 
     class Closed(ScriptedEnvironment):
         def lay(self, world: World, given: Sequence[Given]) -> None:
             if any(one.path.startswith("@SHM@") for one in given):
-                raise MachineFault("lay: no such file or directory")
+                raise HarnessError("lay: no such file or directory")
             super().lay(world, given)
 
     seen = one(Closed(good()), {})
@@ -221,25 +223,25 @@ def test_what_reached_a_rig_is_told_with_the_name_of_its_act() -> None:
 
 
 def test_nonsense_of_the_probe_is_an_error() -> None:
-    def answer(command: Command) -> Finished:
-        return Finished(ended="exit", stdout=talk(command) + talk(command))
+    def answer(command: Command) -> CommandResult:
+        return CommandResult(ended="exit", stdout=talk(command) + talk(command))
 
     assert "nonsense" in one(ScriptedEnvironment(answer), {}).error
 
 
 def test_death_by_a_signal_and_by_the_time_limit_is_told_as_it_was() -> None:
-    killed = one(ScriptedEnvironment(lambda _: Finished(ended="signal", signal=9)), {})
+    killed = one(ScriptedEnvironment(lambda _: CommandResult(ended="signal", signal=9)), {})
     assert (killed.ended, killed.code, killed.error) == ("signal", 137, "")
-    late = one(ScriptedEnvironment(lambda _: Finished(ended="timeout", error="not done after 3 s")), {})
+    late = one(ScriptedEnvironment(lambda _: CommandResult(ended="timeout", error="not done after 3 s")), {})
     assert (late.ended, late.error, late.finished) == ("timeout", "", False)
-    lost = one(ScriptedEnvironment(lambda _: Finished(ended="lost", error="the hand died")), {})
+    lost = one(ScriptedEnvironment(lambda _: CommandResult(ended="lost", error="the hand died")), {})
     assert (lost.ended, lost.error) == ("lost", "the hand died")
 
 
 def test_credentials_never_get_into_an_observation() -> None:
-    def answer(command: Command) -> Finished:
+    def answer(command: Command) -> CommandResult:
         environment.files["/run folder/w1/workspace/cx-w1-a-b-w"] = TOKEN
-        return Finished(
+        return CommandResult(
             ended="exit", stdout=talk(command, value=TOKEN, after=TOKEN.encode()), stderr=f"key {TOKEN}".encode()
         )
 
@@ -263,9 +265,9 @@ def test_credentials_in_a_users_command_do_not_hide_in_the_plan() -> None:
 def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
     noise = b"begin" + b"x" * 500_000 + b"end"
 
-    def answer(command: Command) -> Finished:
+    def answer(command: Command) -> CommandResult:
         said = talk(command, after=noise)
-        return Finished(ended="exit", stdout=said, stdout_total=len(said), stderr=noise)
+        return CommandResult(ended="exit", stdout=said, stdout_total=len(said), stderr=noise)
 
     seen = one(ScriptedEnvironment(answer), {})
     assert (
@@ -287,7 +289,7 @@ def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
     ],
 )
 def test_output_is_read_as_utf_8_and_no_character_is_cut(noise: bytes, begins: str, ends: str) -> None:
-    seen = one(ScriptedEnvironment(lambda command: Finished(ended="exit", stdout=talk(command), stderr=noise)), {})
+    seen = one(ScriptedEnvironment(lambda command: CommandResult(ended="exit", stdout=talk(command), stderr=noise)), {})
     assert seen.stderr.startswith(begins) and seen.stderr.endswith(ends)
     assert len(seen.stderr) <= TEXT_LIMIT
     assert ("is left out" in seen.stderr) == (len(noise) > 100)
@@ -296,7 +298,7 @@ def test_output_is_read_as_utf_8_and_no_character_is_cut(noise: bytes, begins: s
 
 def test_a_row_cannot_be_larger_than_an_honest_one() -> None:
     seen = one(
-        ScriptedEnvironment(lambda command: Finished(ended="exit", stdout=talk(command, value="v" * 900_000))), {}
+        ScriptedEnvironment(lambda command: CommandResult(ended="exit", stdout=talk(command, value="v" * 900_000))), {}
     )
     assert seen.finished and len(seen.rows[PERMITTED].value) == TEXT_LIMIT
 
@@ -310,11 +312,11 @@ def test_what_this_codex_cannot_be_asked_is_an_observation_that_never_started() 
 
 
 def test_a_dead_environment_is_no_observation_and_the_world_is_still_cleared() -> None:
-    def answer(command: Command) -> Finished:
-        raise MachineFault("the hand is gone")
+    def answer(command: Command) -> CommandResult:
+        raise HarnessError("the hand is gone")
 
     environment = ScriptedEnvironment(answer)
-    with pytest.raises(MachineFault, match="gone"):
+    with pytest.raises(HarnessError, match="gone"):
         observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {}, None)
     assert environment.cleared == environment.worlds != []
 
@@ -328,14 +330,14 @@ def test_what_breaks_off_a_call_is_told_and_not_that_its_world_was_still_in_use(
     class InUse(ScriptedEnvironment):
         def clear(self, world: World) -> None:
             super().clear(world)
-            raise MachineFault("a world could not be removed")
+            raise HarnessError("a world could not be removed")
 
-    def answer(command: Command) -> Finished:
+    def answer(command: Command) -> CommandResult:
         raise ending
 
     environment = InUse(answer)
     with pytest.raises(ending):
         observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {}, Call(copies=2))
     assert environment.cleared == (environment.worlds if asks else []) and len(environment.worlds) == 2
-    with pytest.raises(MachineFault, match="could not be removed"):
+    with pytest.raises(HarnessError, match="could not be removed"):
         observe(UnconfinedDoor(), InUse(good()), FakeSubject(), POLICY, {}, None)

@@ -13,7 +13,7 @@ from pytest_codexsandbox.doors.repro.shell_commands import VERBS, in_words
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.guest import probe
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, ROOTS
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment, world
@@ -28,7 +28,7 @@ PARAMS: dict[str, dict[str, Any]] = {
 
 
 def recorded(acts: dict[str, Act], *, door: str = "sandbox", call: Call | None = None) -> Observation:
-    environment = ScriptedEnvironment(lambda command: Finished(ended="exit"))
+    environment = ScriptedEnvironment(lambda command: CommandResult(ended="exit"))
     chosen = SandboxDoor() if door == "sandbox" else UnconfinedDoor()
     (seen,) = observe(chosen, environment, FakeSubject(), POLICIES[ROOTS], acts, call)
     return seen

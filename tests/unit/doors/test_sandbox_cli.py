@@ -6,7 +6,7 @@ import pytest
 
 from pytest_codexsandbox.doors.controls import BareBwrapDoor, UnconfinedDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor, toml_text
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, POLICIES, READ_ONLY, ROOTS, WORKSPACE_WRITE
@@ -61,12 +61,12 @@ def test_any_path_survives_the_quoting(text: str) -> None:
 
 def test_full_access_is_asked_for_only_where_the_release_knows_it() -> None:
     assert asked(NEW, FULL_ACCESS).argv[1:3] == ("-c", 'sandbox_mode="danger-full-access"')
-    with pytest.raises(NotHad, match="danger-full-access"):
+    with pytest.raises(Unavailable, match="danger-full-access"):
         asked(OLD, FULL_ACCESS)
 
 
 def test_a_release_without_the_command_is_told_so() -> None:
-    with pytest.raises(NotHad, match="no command"):
+    with pytest.raises(Unavailable, match="no command"):
         asked(FakeSubject(sandbox="none"), READ_ONLY)
 
 
@@ -102,5 +102,5 @@ def test_no_release_sees_the_users_own_folder(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_full_access_has_no_bare_bubblewrap() -> None:
-    with pytest.raises(NotHad, match="no bubblewrap"):
+    with pytest.raises(Unavailable, match="no bubblewrap"):
         BareBwrapDoor().command(NEW, POLICIES[FULL_ACCESS], world(), ("true",), Call())

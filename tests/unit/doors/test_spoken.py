@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pytest_codexsandbox.doors.probe_output import Spoken, spoken
+from pytest_codexsandbox.doors.probe_output import Spoken, parse
 
 NONCE = "n0nce"
 
@@ -21,7 +21,7 @@ def row(act: str, **words: object) -> bytes:
 
 
 def heard(*parts: bytes, asked: tuple[str, ...] = ("a", "b")) -> Spoken:
-    return spoken(b"".join(parts), NONCE, asked)
+    return parse(b"".join(parts), NONCE, asked)
 
 
 def test_a_whole_talk_is_understood() -> None:

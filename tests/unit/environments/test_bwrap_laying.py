@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import Bubblewrap, File
+from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import Bubblewrap, BwrapFile
 from pytest_codexsandbox.environments.bubblewrap.install_layer import CAPABILITIES, CAPABILITY, packed, wrong
 from pytest_codexsandbox.model.container import BwrapSpec
 
@@ -20,8 +20,8 @@ def found(folder: Path) -> Bubblewrap:
     (folder / "bwrap").write_bytes(PROGRAM)
     (folder / "lib.so").write_bytes(b"a library")
     files = (
-        File(name="bwrap", inside="/usr/bin/bwrap", sha256=DIGEST),
-        File(name="lib.so", inside="/libs/lib.so", sha256="0" * 64),
+        BwrapFile(name="bwrap", inside="/usr/bin/bwrap", sha256=DIGEST),
+        BwrapFile(name="lib.so", inside="/libs/lib.so", sha256="0" * 64),
     )
     return Bubblewrap(folder=str(folder), files=files)
 

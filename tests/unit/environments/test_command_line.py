@@ -9,10 +9,10 @@ import pytest
 
 from pytest_codexsandbox.doors.repro.container_entry import enter
 from pytest_codexsandbox.environments.container import docker_command, host_config
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile
-from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, Entrance
+from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, ReproShell
 
 NAMES = SHIPPED.values("profiles")
 FLAGS = ("--read-only", "--rm")
@@ -34,7 +34,7 @@ def told(profile: Profile) -> dict[str, Any]:
     return host_config.host_config(spec, MOUNTS, network=NETWORK_OF_OURS if profile.network == "own" else "none")
 
 
-def made(profile: Profile, **words: str) -> Entrance:
+def made(profile: Profile, **words: str) -> ReproShell:
     return docker_command.entrance("sha256:1", told(profile), user="1000:1000", hostname="codexsandbox", **words)
 
 
@@ -47,7 +47,7 @@ def read(words: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def as_the_api_says(entrance: Entrance) -> dict[str, Any]:
+def as_the_api_says(entrance: ReproShell) -> dict[str, Any]:
     """The way back, written by hand."""
     said = read(entrance.words)
     options = said.get("--security-opt", [])
@@ -96,7 +96,7 @@ def test_limits_and_apparmor_have_words_too() -> None:
 
 @pytest.mark.parametrize("other", [{"Privileged": True}, {"OomScoreAdj": 5}, {"Devices": []}, {"MaskedPaths": ["/x"]}])
 def test_what_has_no_word_is_not_left_out(other: dict[str, Any]) -> None:
-    with pytest.raises(MachineFault, match="no word"):
+    with pytest.raises(HarnessError, match="no word"):
         docker_command.words_of({**told(Profile(name="mine")), **other})
 
 

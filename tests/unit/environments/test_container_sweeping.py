@@ -12,7 +12,7 @@ from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweep import clear_dead, find
 from pytest_codexsandbox.environments.run_dirs import Owner
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 
 _OURS = labels.labels("environment", "beefbeef")
 
@@ -33,7 +33,7 @@ class Listing:
 
     def remove_network(self, network: str) -> None:
         if network == "busy":
-            raise MachineFault("it has active endpoints")
+            raise HarnessError("it has active endpoints")
         self.removed.append(network)
 
     def asked(self, _: str) -> AbstractContextManager[None]:

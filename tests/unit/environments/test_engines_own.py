@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.environments.container import engine_requirements
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 from tests.unit.images.making import a_container
 
@@ -39,7 +39,7 @@ class Engine:
 )
 def test_what_no_engine_has_cannot_be_had(hosts: dict[str, bool | None], told: bool) -> None:
     answered = {host: has for host, has in hosts.items() if has is not None}
-    beforehand = engine_requirements.Beforehand(tuple(hosts), answered)
+    beforehand = engine_requirements.PlannedRequirements(tuple(hosts), answered)
     assert beforehand.why_not(PLAIN) == ""
     assert ("dockerd --userns-remap=default" in beforehand.why_not(REMAPPED)) is told
 
@@ -52,5 +52,5 @@ def test_it_is_looked_at_again_where_a_container_is_opened(asked: ContainerSpec,
     if fits:
         engine_requirements.refuse(engine, asked)  # type: ignore[arg-type]
         return
-    with pytest.raises(NotHad, match="no user namespace for its containers"):
+    with pytest.raises(Unavailable, match="no user namespace for its containers"):
         engine_requirements.refuse(engine, asked)  # type: ignore[arg-type]

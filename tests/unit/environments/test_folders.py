@@ -9,18 +9,18 @@ import pytest
 from pytest_codexsandbox.environments import run_dirs
 from pytest_codexsandbox.environments.host_facts import start_time
 from pytest_codexsandbox.environments.run_dirs import Owner
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 
 
 @pytest.mark.parametrize("place", ["/tmp", "/tmp/below", "/dev/shm/x"])
 def test_a_folder_that_every_policy_may_write_is_refused(place: str) -> None:
-    with pytest.raises(WrongInput, match="lies below"):
+    with pytest.raises(InputError, match="lies below"):
         run_dirs.prepare(Path(place), "word")
 
 
 def test_a_link_to_such_a_folder_is_refused_too(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/shm")
-    with pytest.raises(WrongInput, match="lies below"):
+    with pytest.raises(InputError, match="lies below"):
         run_dirs.prepare(tmp_path / "link" / "x", "word")
 
 
@@ -49,7 +49,7 @@ def test_whose_it_is_stays_as_long_as_anything_does(
 @pytest.mark.parametrize("variable", ["HOME", "CODEX_HOME"])
 def test_the_users_own_codex_folder_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(variable, str(tmp_path))
-    with pytest.raises(WrongInput, match="CODEXSANDBOX_CACHE"):
+    with pytest.raises(InputError, match="CODEXSANDBOX_CACHE"):
         run_dirs.prepare(tmp_path / ".codex" / "x", "word")
 
 

@@ -6,9 +6,9 @@ from typing import Any
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, LockFile, Made
-from pytest_codexsandbox.model.artifact_status import Stock
+from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.model.plan_queries import PlanQuery
 from tests.unit.matrix.boxes import choice
 
 AXES = 'distros = ["debian-trixie", "debian-sid"]\nbwraps = ["distro", "none", "0.8.0"]\nimages = ["mine=agent"]'
@@ -38,7 +38,7 @@ def test_what_the_lock_file_names_is_there(tmp_path: Path) -> None:
     base = Base(name="debian-trixie", provider="pulled", pin="p", image="sha256:0", tag="t", made="")
     lock.keep_base(image_request.base_digest(want.image), "engine", base)
     found = {one.name: one for one in ContainerBackend.stock(asked, tmp_path / "cache")}
-    assert found["debian-trixie (distro)"] == Stock(kind="image", name="debian-trixie (distro)", ready=True)
+    assert found["debian-trixie (distro)"] == ArtifactStatus(kind="image", name="debian-trixie (distro)", ready=True)
     assert 0 < found["debian-trixie (none)"].megabytes < found["debian-sid (distro)"].megabytes
 
 
@@ -50,6 +50,6 @@ def test_an_engine_that_was_asked_is_believed_before_the_lock_file(tmp_path: Pat
     want, lock = image_request.wanted(first), LockFile(tmp_path / "cache")
     lock.keep_image(image_request.digest(want), "engine", made, base_digest=image_request.base_digest(want.image))
     for answer, ready in (("yes", {"debian-sid (none)"}), ("unknown", {"debian-trixie (distro)"})):
-        told: Any = Asked(kind="engine", name="", answer=answer, has=("debian-sid (none)",))  # type: ignore[arg-type]
+        told: Any = PlanQuery(kind="engine", name="", answer=answer, has=("debian-sid (none)",))  # type: ignore[arg-type]
         found = ContainerBackend.stock(asked, tmp_path / "cache", (told,))
         assert {one.name for one in found if one.ready} == ready

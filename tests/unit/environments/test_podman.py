@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.environments.container import host_config, podman
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import (
     USUAL_CAPABILITIES,
@@ -31,7 +31,7 @@ def asked(uid: int = 0, **words: Any) -> ContainerSpec:
 
 
 def told(spec: ContainerSpec) -> dict[str, Any]:
-    return podman.in_its_words(host_config.host_config(spec, []), spec)
+    return podman.as_podman_config(host_config.host_config(spec, []), spec)
 
 
 def gives(*names: str) -> Callable[[], frozenset[str]]:
@@ -52,7 +52,7 @@ def test_an_engine_is_known_by_what_it_says_of_its_parts() -> None:
 # ---- what cannot be had
 @pytest.mark.parametrize("words", [{"seccomp": ""}, {"network": "own"}])
 def test_what_is_dockers_own_is_not_had_of_podman(words: dict[str, Any]) -> None:
-    with pytest.raises(NotHad) as caught:
+    with pytest.raises(Unavailable) as caught:
         podman.refuse(asked(**words), gives=nobody_asks, where="unix:///p.sock")
     assert "Podman's is another" in caught.value.what
     assert "Docker" in caught.value.next_step
@@ -61,7 +61,7 @@ def test_what_is_dockers_own_is_not_had_of_podman(words: dict[str, Any]) -> None
 def test_a_capability_that_would_be_in_force_is_not_given_to_a_user() -> None:
     spec = asked(uid=1000)
     podman.refuse(spec, gives=gives(*USUAL_CAPABILITIES), where="unix:///p.sock")
-    with pytest.raises(NotHad) as caught:
+    with pytest.raises(Unavailable) as caught:
         podman.refuse(spec, gives=lambda: DEBIANS, where="unix:///p.sock")
     assert "AUDIT_WRITE, MKNOD, NET_RAW" in caught.value.why
 
@@ -82,7 +82,7 @@ def test_which_shipped_profiles_are_had_by_debians_podman() -> None:
             try:
                 podman.refuse(spec, gives=lambda: DEBIANS, where="unix:///p.sock")
                 names.add(name)
-            except NotHad:
+            except Unavailable:
                 pass
     assert "docker-default" not in had[0]
     assert {"podman-default", "cap-drop-all"} <= had[1000] < had[0]
@@ -125,7 +125,7 @@ def test_a_filter_is_a_file_with_that_very_text(tmp_path: Path) -> None:
 
 
 def test_a_podman_that_does_not_see_our_files_gets_no_filter_in_silence(tmp_path: Path) -> None:
-    with pytest.raises(NotHad) as caught:
+    with pytest.raises(Unavailable) as caught:
         podman.with_files(told(asked(seccomp=FILTER)), tmp_path, near=lambda: False, where="tcp://far")
     assert "does not see our files" in caught.value.what
     untouched = told(asked())

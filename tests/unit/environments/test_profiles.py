@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.environments.container import host_config, seccomp_filters
-from pytest_codexsandbox.environments.container.config_verification import check, differences, expected, fits
-from pytest_codexsandbox.errors import MachineFault, NotAsAsked, WrongInput
+from pytest_codexsandbox.environments.container.config_verification import check, differences, expected, matches
+from pytest_codexsandbox.errors import ConfigMismatch, HarnessError, InputError
 from pytest_codexsandbox.matrix.axis_files import SHIPPED, Catalogue
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from tests.house.profiles_data import USERS, load
 
 NAMES = SHIPPED.values("profiles")
@@ -72,7 +72,7 @@ def test_a_user_is_told_from_another(name: str) -> None:
 
 def test_a_wish_that_was_ignored_is_told_with_what_was_asked_and_what_was_found() -> None:
     facts = {**FACTS["docker-default", "root"], "apparmor_profile": ""}
-    with pytest.raises(NotAsAsked) as raised:
+    with pytest.raises(ConfigMismatch) as raised:
         check(spec(Profile(name="mine", apparmor="nosuch")), facts, nested=lambda: False)
     assert "the profile mine did not take effect" in str(raised.value)
     assert "apparmor_profile: asked for nosuch (*), found nothing" in str(raised.value)
@@ -108,7 +108,7 @@ def test_an_image_that_is_another_distribution_is_not_measured_under_its_name() 
         if asked == there:
             check(one, facts, nested=lambda: False)
             continue
-        with pytest.raises(MachineFault, match=f"this image is not {asked}"):
+        with pytest.raises(HarnessError, match=f"this image is not {asked}"):
             check(one, facts, nested=lambda: False)
 
 
@@ -120,12 +120,12 @@ def test_every_distribution_says_what_it_is() -> None:
 def test_an_engine_in_a_user_namespace_is_let_pass_for_that_alone() -> None:
     facts = {**FACTS["docker-default", "root"], "uid_map": "0 1000 1 1 100000 65536"}
     check(spec(SHIPPED.profile("docker-default")), facts, nested=lambda: True)
-    with pytest.raises(MachineFault, match="uid_map"):
+    with pytest.raises(HarnessError, match="uid_map"):
         check(spec(SHIPPED.profile("docker-default")), facts, nested=lambda: False)
-    with pytest.raises(MachineFault, match="seccomp"):
+    with pytest.raises(HarnessError, match="seccomp"):
         check(spec(SHIPPED.profile("docker-default")), {**facts, "seccomp": "0"}, nested=lambda: True)
     plain = {**FACTS["userns-remap", "root"], "uid_map": "0 0 4294967295"}
-    with pytest.raises(MachineFault, match="uid_map"):
+    with pytest.raises(HarnessError, match="uid_map"):
         check(spec(SHIPPED.profile("userns-remap")), plain, nested=lambda: True)
 
 
@@ -138,7 +138,7 @@ def test_an_engine_in_a_user_namespace_is_let_pass_for_that_alone() -> None:
     ],
 )  # fmt: skip
 def test_patterns(pattern: str, found: str | None, held: bool) -> None:
-    assert fits(pattern, found) is held
+    assert matches(pattern, found) is held
 
 
 # ---- synthetic profiles
@@ -161,7 +161,7 @@ def test_there_is_a_synthetic_profile_for_every_refusal_of_a_kernel() -> None:
 
 
 def test_every_filter_that_is_shipped_is_used_and_every_one_differs() -> None:
-    texts = {path.name: path.read_text() for path in (shipped("matrix") / "profiles" / "seccomp").glob("*.json")}
+    texts = {path.name: path.read_text() for path in (data_folder("matrix") / "profiles" / "seccomp").glob("*.json")}
     used = {SHIPPED.profile(name).seccomp for name in NAMES}
     assert {name for name, text in texts.items() if text not in used} == set()
     assert len({seccomp_filters.mark_of(text) for text in texts.values()}) == len(texts)
@@ -202,7 +202,7 @@ def test_what_is_no_filter_is_no_profile(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{}]}'])
 def test_what_is_half_a_filter_is_not_given_to_an_engine(text: str) -> None:
-    with pytest.raises(WrongInput, match="seccomp"):
+    with pytest.raises(InputError, match="seccomp"):
         config(seccomp=text)
 
 
@@ -240,7 +240,7 @@ def test_an_apparmor_profile_is_a_name(name: str) -> None:
 def test_a_profile_of_a_users_own_that_is_none_is_told_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
     (tmp_path / "profiles" / "mine.toml").write_text('summary = "x"\ncap_add = ["--privileged"]\n')
-    with pytest.raises(WrongInput) as raised:
+    with pytest.raises(InputError) as raised:
         Catalogue(beside=tmp_path).profile("mine")
     assert "'--privileged' is no capability" in str(raised.value)
     assert "mine.toml" in str(raised.value)
@@ -262,7 +262,7 @@ def test_a_profile_of_a_users_own_that_is_none_is_told_with_its_place(tmp_path: 
 def test_nothing_is_mounted_but_folders_of_ours_to_be_read(mount: dict[str, Any]) -> None:
     found = spec(Profile(name="mine")).container
     assert found is not None
-    with pytest.raises(MachineFault, match="mount"):
+    with pytest.raises(HarnessError, match="mount"):
         host_config.host_config(found, [mount])
 
 
@@ -281,5 +281,5 @@ def test_only_a_network_of_ours_is_joined() -> None:
     assert found is not None
     assert host_config.host_config(found, [], network="codexsandbox-12ab34cd")["NetworkMode"] == "codexsandbox-12ab34cd"
     for other in ("host", "bridge", "container:x", "codexsandbox-x,y", "default", ""):
-        with pytest.raises(MachineFault, match="network"):
+        with pytest.raises(HarnessError, match="network"):
             host_config.host_config(found, [], network=other)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.guest import worlds as module
 from pytest_codexsandbox.guest.worlds import World, Worlds
 
 
@@ -41,7 +40,7 @@ def test_where_nothing_is_kept_it_is_removed(tmp_path: Path) -> None:
 
 
 def test_what_is_put_away_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_KEPT", 2)
+    monkeypatch.setattr("pytest_codexsandbox.guest.worlds._MOST_KEPT", 2)
     worlds = made(tmp_path / "e", keeps=True)
     kept = []
     for _ in range(5):
@@ -54,7 +53,7 @@ def test_what_is_put_away_does_not_grow_for_ever(tmp_path: Path, monkeypatch: py
 def test_with_little_room_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     worlds = made(tmp_path / "e", keeps=True)
     cleared(worlds)
-    monkeypatch.setattr(module, limit, 1 << 80)
+    monkeypatch.setattr(f"pytest_codexsandbox.guest.worlds.{limit}", 1 << 80)
     cleared(worlds)
     assert away(tmp_path / "e") == []
 

@@ -14,19 +14,19 @@ def test_a_link_on_the_way_is_named_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_text("secret")
     (tmp_path / "link").symlink_to("real")
-    seen = path_view.look(str(tmp_path), str(tmp_path / "link" / "file"))
+    seen = path_view.path_state(str(tmp_path), str(tmp_path / "link" / "file"))
     assert seen["kind"] == "unreadable"
     assert "link is a link to real" in seen["error"]
 
 
 def test_a_file_on_the_way_means_missing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    assert path_view.look(str(tmp_path), str(tmp_path / "file" / "below")) == {"kind": "missing"}
+    assert path_view.path_state(str(tmp_path), str(tmp_path / "file" / "below")) == {"kind": "missing"}
 
 
 def test_the_trusted_folder_itself_may_be_looked_at(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    assert path_view.look(str(tmp_path), str(tmp_path))["names"] == ["a"]
+    assert path_view.path_state(str(tmp_path), str(tmp_path))["names"] == ["a"]
 
 
 def test_names_are_found_to_a_depth_and_links_are_names(tmp_path: Path) -> None:

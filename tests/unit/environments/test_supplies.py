@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.mounts import Seen, Supplier, Supply
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.environments.container.mounts import Mount, MountPlanner, VisibilityCache
+from pytest_codexsandbox.errors import Unavailable
 
 
 class FakeEngine:
@@ -38,10 +38,10 @@ class FakeEngine:
         source = self._mounts[folder]
         if not source.startswith("/"):
             if source not in self._filled:
-                raise NotHad("there is no such file")
+                raise Unavailable("there is no such file")
             return b"complete"
         if not self.near:
-            raise NotHad("there is no such folder")
+            raise Unavailable("there is no such folder")
         return (Path(source) / name).read_bytes()
 
     def file_status(self, helper: str, path: str) -> tuple[int, int] | None:
@@ -59,27 +59,27 @@ class FakeEngine:
 
 
 @pytest.fixture
-def supply(tmp_path: Path) -> Supply:
+def supply(tmp_path: Path) -> Mount:
     folder = tmp_path / "codex"
     folder.mkdir()
     (folder / "codex").write_bytes(b"a program")
-    return Supply(folder=str(folder), inside="/opt/codex", digest="d1", sample="codex")
+    return Mount(folder=str(folder), inside="/opt/codex", digest="d1", sample="codex")
 
 
-def asked(engine: FakeEngine, tmp_path: Path, supply: Supply, seen: Seen) -> str:
+def asked(engine: FakeEngine, tmp_path: Path, supply: Mount, seen: VisibilityCache) -> str:
     """How it is mounted."""
-    (mount,) = Supplier(cast(Engine, engine), tmp_path, seen).mounts((supply,), "image")
+    (mount,) = MountPlanner(cast(Engine, engine), tmp_path, seen).mounts((supply,), "image")
     return str(mount["Type"])
 
 
-def test_that_an_engine_sees_our_files_is_proved_once(tmp_path: Path, supply: Supply) -> None:
-    engine, seen = FakeEngine(), Seen()
+def test_that_an_engine_sees_our_files_is_proved_once(tmp_path: Path, supply: Mount) -> None:
+    engine, seen = FakeEngine(), VisibilityCache()
     assert [asked(engine, tmp_path, supply, seen) for _ in range(3)] == ["bind"] * 3
     assert engine.helpers == 1
 
 
-def test_another_file_of_the_same_name_is_proved_anew(tmp_path: Path, supply: Supply) -> None:
-    engine, seen = FakeEngine(), Seen()
+def test_another_file_of_the_same_name_is_proved_anew(tmp_path: Path, supply: Mount) -> None:
+    engine, seen = FakeEngine(), VisibilityCache()
     asked(engine, tmp_path, supply, seen)
     (Path(supply.folder) / "new").write_bytes(b"another program")
     (Path(supply.folder) / "new").rename(Path(supply.folder) / supply.sample)
@@ -87,8 +87,8 @@ def test_another_file_of_the_same_name_is_proved_anew(tmp_path: Path, supply: Su
     assert engine.helpers == 2
 
 
-def test_an_engine_that_was_gone_proves_it_again(tmp_path: Path, supply: Supply) -> None:
-    engine, seen = FakeEngine(), Seen()
+def test_an_engine_that_was_gone_proves_it_again(tmp_path: Path, supply: Mount) -> None:
+    engine, seen = FakeEngine(), VisibilityCache()
     asked(engine, tmp_path, supply, seen)
     seen.forget("unix:///another")
     asked(engine, tmp_path, supply, seen)
@@ -98,15 +98,15 @@ def test_an_engine_that_was_gone_proves_it_again(tmp_path: Path, supply: Supply)
     assert asked(engine, tmp_path, supply, seen) == "volume"
 
 
-def test_what_one_engine_sees_says_nothing_of_another(tmp_path: Path, supply: Supply) -> None:
-    seen, far = Seen(), FakeEngine(near=False)
+def test_what_one_engine_sees_says_nothing_of_another(tmp_path: Path, supply: Mount) -> None:
+    seen, far = VisibilityCache(), FakeEngine(near=False)
     assert asked(FakeEngine(), tmp_path, supply, seen) == "bind"
     far.host = "unix:///far"
     assert asked(far, tmp_path, supply, seen) == "volume"
 
 
-def test_a_volume_is_looked_into_once_and_again_when_it_was_made_anew(tmp_path: Path, supply: Supply) -> None:
-    engine, seen = FakeEngine(near=False), Seen()
+def test_a_volume_is_looked_into_once_and_again_when_it_was_made_anew(tmp_path: Path, supply: Mount) -> None:
+    engine, seen = FakeEngine(near=False), VisibilityCache()
     assert [asked(engine, tmp_path, supply, seen) for _ in range(3)] == ["volume"] * 3
     assert (engine.helpers, engine.sent) == (2, 2)  # near? and: filled, with its mark
     engine.made = "today"

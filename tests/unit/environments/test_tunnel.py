@@ -6,7 +6,7 @@ import pytest
 
 from pytest_codexsandbox.environments.container import ssh_tunnel
 from pytest_codexsandbox.environments.container.ssh_tunnel import words
-from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.errors import HarnessError, InputError
 
 HERE = Path("/c/ssh/1234")
 
@@ -41,7 +41,7 @@ def test_an_address_becomes_words(host: str, expected: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_address_is_no_argument(host: str) -> None:
-    with pytest.raises(WrongInput):
+    with pytest.raises(InputError):
         words(host, HERE, 60)
 
 
@@ -52,6 +52,6 @@ def test_ssh_asks_nobody_and_shares_no_connection() -> None:
 def test_a_name_that_no_socket_can_have_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ssh_tunnel, "cache_folder", lambda: tmp_path / ("long" * 25))
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/ssh")
-    with pytest.raises(MachineFault) as raised, ssh_tunnel.through("ssh://h", 5):
+    with pytest.raises(HarnessError) as raised, ssh_tunnel.through("ssh://h", 5):
         pass
     assert "CODEXSANDBOX_CACHE" in raised.value.next_step

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.guest.wire import Foreign, Unpacker, pack
+from pytest_codexsandbox.guest.wire import ProtocolError, Unpacker, pack
 
 BODIES = st.dictionaries(st.text(max_size=8).filter(lambda name: name != "blobs"), st.text(max_size=20), max_size=4)
 MESSAGES = st.lists(st.tuples(BODIES, st.lists(st.binary(max_size=300), max_size=4)), max_size=5)
@@ -24,7 +24,7 @@ def test_messages_arrive_whole_however_they_are_cut(
 
 @pytest.mark.parametrize("noise", [b"Traceback (most recent call last):\n", b"\0" * 32, b"cxh1" + b"\xff" * 12])
 def test_noise_on_the_stream_is_an_error_and_not_a_wait(noise: bytes) -> None:
-    with pytest.raises(Foreign):
+    with pytest.raises(ProtocolError):
         list(Unpacker().feed(noise))
 
 

@@ -1,7 +1,7 @@
 """The corpus with a block of somebody's in it, as a generator would find it."""
 
 from pytest_codexsandbox.generators.case_blocks import filled
-from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
 from pytest_codexsandbox.generators.server_names import named
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.model.generator import Case, Marker
@@ -25,6 +25,6 @@ def asked() -> dict[str, Case]:
             try:
                 found[case.id] = filled(case, block, MARKERS)
                 break
-            except Unaskable:
+            except CaseNotApplicable:
                 continue
     return found

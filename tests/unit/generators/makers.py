@@ -7,14 +7,14 @@ import msgspec
 from pytest_codexsandbox.model.generator import (
     CONFIG,
     Case,
+    CaseRun,
     Declaration,
     Files,
     FileState,
     Finding,
+    GeneratorRun,
+    Intent,
     Marker,
-    Outcome,
-    Story,
-    Wish,
 )
 
 WORLD = {
@@ -42,28 +42,28 @@ def files(content: bytes | None, **words: Any) -> Files:
     return {} if content is None else {CONFIG: state(content, **words)}
 
 
-def run(content: bytes | None, **words: Any) -> Outcome:
+def run(content: bytes | None, **words: Any) -> GeneratorRun:
     given: dict[str, Any] = {"ended": "exit", "files": files(content)} | words
-    return Outcome(**given)
+    return GeneratorRun(**given)
 
 
-def story(before: bytes | None, *after: bytes | None, **words: Any) -> Story:
+def story(before: bytes | None, *after: bytes | None, **words: Any) -> CaseRun:
     """One run for each text; with a single one all three left the same."""
     texts = after * 3 if len(after) == 1 else after
     given: dict[str, Any] = {
-        "generator": "g", "case": Case(id="c", why="w", config=before), "wish": Wish(), "before": files(before),
+        "generator": "g", "case": Case(id="c", why="w", config=before), "wish": Intent(), "before": files(before),
         "runs": tuple(run(text) for text in texts), "world": WORLD, "alone": BLOCK, "confined": "bubblewrap bwrap",
     }  # fmt: skip
-    return Story(**(given | words))
+    return CaseRun(**(given | words))
 
 
-def with_files(before: Files, after: Files, **words: Any) -> Story:
+def with_files(before: Files, after: Files, **words: Any) -> CaseRun:
     """Three runs that all left the same files."""
     one = run(None, files=after)
     return msgspec.structs.replace(story(None, None, runs=(one, one, one), **words), before=before)
 
 
-def ended(before: bytes | None, **words: Any) -> Story:
+def ended(before: bytes | None, **words: Any) -> CaseRun:
     """Three runs that ended as `words` say."""
     after = words.pop("after", before)
     of_story = {name: words.pop(name) for name in ("row", "alone") if name in words}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pytest_codexsandbox.generators.stress.strace_log import Call, Trace, read
+from pytest_codexsandbox.generators.stress.strace_log import Syscall, Trace, read
 
 HOME = "/stage/home/.codex"
 CONFIG = f"{HOME}/config.toml"
@@ -33,6 +33,6 @@ def trace(*texts: str) -> Trace:
     return read(line(text, at=100.0 + number) for number, text in enumerate(texts))
 
 
-def call(name: str, *paths: str, pid: int = 1, **words: Any) -> Call:
+def call(name: str, *paths: str, pid: int = 1, **words: Any) -> Syscall:
     given: dict[str, Any] = {"paths": paths, "words": paths} | words
-    return Call(pid=pid, name=name, **given)
+    return Syscall(pid=pid, name=name, **given)

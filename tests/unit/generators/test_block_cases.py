@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_codexsandbox.generators.case_blocks import filled
-from pytest_codexsandbox.generators.managed_block import Unaskable
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
 from pytest_codexsandbox.model.generator import Case
 from tests.unit.generators.corpus import KEYS, MARKERS, TABLES
 
@@ -48,7 +48,7 @@ def test_the_block_is_put_where_it_is_wanted(config: bytes, text: bytes) -> None
     ],
 )
 def test_what_cannot_be_asked_says_why(config: bytes, alone: bytes | None, why: str) -> None:
-    with pytest.raises(Unaskable, match=why):
+    with pytest.raises(CaseNotApplicable, match=why):
         filled(case(config), alone, MARKERS)
 
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.generators.checks import Check, argv, comments, grant_limits, line_endings, user_values
-from pytest_codexsandbox.generators.checks.findings import Control, Fault
+from pytest_codexsandbox.generators.checks.findings import CheckFault, Control
 from pytest_codexsandbox.generators.stress import remaining_content
-from pytest_codexsandbox.model.generator import Finding, Story, Wish
+from pytest_codexsandbox.model.generator import CaseRun, Finding, Intent
 from tests.unit.generators.makers import ANY, BLOCK, run, story
 
 BOM = b"\xef\xbb\xbf"
 MODE = ("-c", 'sandbox_mode="workspace-write"')
-Find = Callable[..., Iterator[Fault]]
+Find = Callable[..., Iterator[CheckFault]]
 Replace = Callable[[Find], Find]
 
 
@@ -25,24 +25,24 @@ def blind(*reasons: str) -> Replace:
 def startled(find: Find) -> Find:
     """It finds something in whatever it is shown."""
 
-    def told(*given: Any, **words: Any) -> Iterator[Fault]:
+    def told(*given: Any, **words: Any) -> Iterator[CheckFault]:
         yield from find(*given, **words)
-        yield Fault(reason="anything", saw="")
+        yield CheckFault(reason="anything", saw="")
 
     return told
 
 
-def on_top(text: bytes) -> Story:
+def on_top(text: bytes) -> CaseRun:
     mark = BOM if text.startswith(BOM) else b""
     return story(text, mark + BLOCK + text.removeprefix(BOM))
 
 
-def told(*words: str) -> Story:
-    return story(b"", b"", runs=(run(b"", argv=words),) * 3, wish=Wish(), alone=None)
+def told(*words: str) -> CaseRun:
+    return story(b"", b"", runs=(run(b"", argv=words),) * 3, wish=Intent(), alone=None)
 
 
 TEXT = b"# free\n\n# of a\na = 1 # beside\nb = 'x'\n"
-BLIND: list[tuple[Check, Any, str, Story, tuple[str, ...]]] = [
+BLIND: list[tuple[Check, Any, str, CaseRun, tuple[str, ...]]] = [
     (user_values.values_kept, user_values, "lost", on_top(TEXT), ("key-lost",)),
     (user_values.values_kept, user_values, "lost", on_top(TEXT), ("type-changed",)),
     (user_values.values_kept, user_values, "lost", on_top(b"a = 6.25\nb = 1\n"), ("type-changed",)),
@@ -72,7 +72,7 @@ def controls(found: tuple[Finding, ...]) -> set[bool]:
 
 @pytest.mark.parametrize(("check", "module", "name", "shown", "reasons"), BLIND)
 def test_a_check_that_is_blind_to_one_kind_of_fault_proves_nothing(
-    check: Check, module: Any, name: str, shown: Story, reasons: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    check: Check, module: Any, name: str, shown: CaseRun, reasons: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert controls(check(shown, ANY)) == {True}
     monkeypatch.setattr(module, name, blind(*reasons)(getattr(module, name)))

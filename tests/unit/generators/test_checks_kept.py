@@ -5,15 +5,15 @@ import pytest
 
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
 from pytest_codexsandbox.generators.checks.grant_limits import grants_no_more
-from pytest_codexsandbox.model.generator import Expect, Row, Story
+from pytest_codexsandbox.model.generator import CaseRun, DecisionRow, ExpectedPolicy
 from tests.unit.generators.makers import ANY, held, reasons, story
 from tests.unit.generators.test_checks_policy import MODE, OFF, ROOT0, WW, asked, ended_story, roots, table
 
-KEEPS = Row(expect=Expect(keeps=("roots", "network")))
+KEEPS = DecisionRow(expect=ExpectedPolicy(keeps=("roots", "network")))
 MINE = b'[sandbox_workspace_write]\nwritable_roots = ["/mine"]\nnetwork_access = true\n'
 
 
-def keeping(before: bytes, after: str | bytes, *, row: Row = KEEPS) -> Story:
+def keeping(before: bytes, after: str | bytes, *, row: DecisionRow = KEEPS) -> CaseRun:
     """Its own words go above the user's; of `after` as bytes the whole file is made."""
     text = after if isinstance(after, bytes) else after.encode() + before
     return story(before, text, wish=asked("@ROOT0@"), row=row, alone=WW.encode())
@@ -42,13 +42,13 @@ def test_a_network_that_is_kept_is_not_one_that_was_switched_on() -> None:
     assert reasons(grants_no_more(keeping(b"", on), ANY)) == {"network-added"}
     off = b"[sandbox_workspace_write]\nnetwork_access = false\n"
     assert reasons(grants_no_more(keeping(off, on.encode()), ANY)) == {"network-added"}
-    every = Row(expect=Expect(keeps=True))
+    every = DecisionRow(expect=ExpectedPolicy(keeps=True))
     assert reasons(grants_no_more(keeping(b"", table(ROOT0), row=every), ANY)) == {"another-mode", "not-asked"}, (
         "though wished"
     )
 
 
-def kept_argv(argv: tuple[str, ...], before: bytes = MINE) -> Story:
+def kept_argv(argv: tuple[str, ...], before: bytes = MINE) -> CaseRun:
     return msgspec.structs.replace(ended_story(argv, asked("@ROOT0@"), before), row=KEEPS)
 
 

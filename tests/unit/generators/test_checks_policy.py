@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
 from pytest_codexsandbox.generators.checks.cli_overrides import override, words
 from pytest_codexsandbox.generators.checks.grant_limits import grants_no_more
-from pytest_codexsandbox.model.generator import Declaration, Expect, Launch, Row, Story, Wish
+from pytest_codexsandbox.model.generator import CaseRun, CodexLaunch, DecisionRow, Declaration, ExpectedPolicy, Intent
 from tests.unit.generators.makers import ANY, WORLD, ended, files, held, reasons, run, skips, state, story
 
 MODE = ("-c", 'sandbox_mode="workspace-write"')
@@ -26,11 +26,11 @@ def roots(*paths: str) -> tuple[str, str]:
     return raw(", ".join(json.dumps(path, ensure_ascii=False) for path in paths))
 
 
-def asked(*paths: str, **words: Any) -> Wish:
-    return Wish(roots=paths, **words)
+def asked(*paths: str, **words: Any) -> Intent:
+    return Intent(roots=paths, **words)
 
 
-def ended_story(argv: tuple[str, ...], wish: Wish, before: bytes | None = None) -> Story:
+def ended_story(argv: tuple[str, ...], wish: Intent, before: bytes | None = None) -> CaseRun:
     one = run(before, argv=argv)
     return story(before, before, runs=(one, one, one), wish=wish, alone=None)
 
@@ -60,7 +60,7 @@ def ended_story(argv: tuple[str, ...], wish: Wish, before: bytes | None = None) 
         (("--config=sandbox_mode='workspace-write'", "-c=model=x"), asked()),
     ],
 )
-def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Wish) -> None:
+def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Intent) -> None:
     assert held(argv_as_codex_reads(ended_story(argv, wish), ANY))
 
 
@@ -106,7 +106,7 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Wis
         (("-c", 'mcp_servers."a.b".command="x"'), asked(), "quoted-key"),
     ],
 )  # fmt: skip
-def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish: Wish, reason: str) -> None:
+def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish: Intent, reason: str) -> None:
     assert reason in reasons(argv_as_codex_reads(ended_story(argv, wish), ANY))
 
 
@@ -127,7 +127,7 @@ def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish
     ],
 )
 def test_more_than_was_asked_is_a_leak_and_less_is_denied(
-    argv: tuple[str, ...], wish: Wish, directions: set[str]
+    argv: tuple[str, ...], wish: Intent, directions: set[str]
 ) -> None:
     assert {one.direction for one in argv_as_codex_reads(ended_story(argv, wish), ANY)} == directions
 
@@ -149,7 +149,7 @@ def test_one_that_says_no_arguments_at_its_end_is_asked_for_none() -> None:
 
 
 WHOLE_MACHINE = ('{"/"="write"}', '{":root"="write"}', '{":root"={"."="write"}}', '{"/"={"."="write"}}')
-READ_ONLY = Row(expect=Expect(sandbox="read-only"))
+READ_ONLY = DecisionRow(expect=ExpectedPolicy(sandbox="read-only"))
 
 
 def profile(filesystem: str, extends: str = ":workspace") -> tuple[str, ...]:
@@ -220,10 +220,14 @@ def test_the_file_is_read_below_the_arguments() -> None:
 
 
 def test_the_word_of_the_row_decides_and_launches_count() -> None:
-    launch = Launch(argv=("app-server", *MODE, *roots("/stage/root0/board"), *OFF))
-    one = run(None, launches=(Launch(argv=("--version",)), launch))
+    launch = CodexLaunch(argv=("app-server", *MODE, *roots("/stage/root0/board"), *OFF))
+    one = run(None, launches=(CodexLaunch(argv=("--version",)), launch))
     told = story(
-        None, None, runs=(one,), wish=asked("@ROOT0@"), row=Row(expect=Expect(network=False, roots=("@ROOT0@/board",)))
+        None,
+        None,
+        runs=(one,),
+        wish=asked("@ROOT0@"),
+        row=DecisionRow(expect=ExpectedPolicy(network=False, roots=("@ROOT0@/board",))),
     )
     assert held(argv_as_codex_reads(told, ANY))
 
@@ -281,7 +285,7 @@ def test_words_are_found_however_they_are_written() -> None:
 # ---- P12
 
 
-def granting(text: str, wish: Wish | None = None, *, before: bytes = b"") -> Story:
+def granting(text: str, wish: Intent | None = None, *, before: bytes = b"") -> CaseRun:
     return story(before, before + text.encode(), wish=wish or asked("@ROOT0@"))
 
 
@@ -306,7 +310,7 @@ def table(*paths: str, more: str = "") -> str:
         (table("/"), asked("/")),
     ],
 )  # fmt: skip
-def test_what_covers_the_wish_and_no_more_passes(text: str, wish: Wish) -> None:
+def test_what_covers_the_wish_and_no_more_passes(text: str, wish: Intent) -> None:
     assert held(grants_no_more(granting(text, wish), ANY))
 
 
@@ -326,7 +330,7 @@ def test_what_covers_the_wish_and_no_more_passes(text: str, wish: Wish) -> None:
         ('default_permissions = ":workspace"\n' + table(ROOT0), asked("@ROOT0@"), "root-missing"),
     ],
 )
-def test_too_much_and_too_little_are_found(text: str, wish: Wish, reason: str) -> None:
+def test_too_much_and_too_little_are_found(text: str, wish: Intent, reason: str) -> None:
     assert reason in reasons(grants_no_more(granting(text, wish), ANY))
 
 

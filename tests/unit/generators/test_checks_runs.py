@@ -20,13 +20,13 @@ from pytest_codexsandbox.generators.checks.termination import ends_by_itself, st
 from pytest_codexsandbox.model.generator import (
     CONFIG,
     Case,
+    CodexLaunch,
+    DecisionRow,
     Declaration,
-    Expect,
+    ExpectedPolicy,
     FileState,
-    Launch,
+    Intent,
     Marker,
-    Row,
-    Wish,
 )
 from tests.unit.generators.makers import (
     ANY,
@@ -52,7 +52,7 @@ def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
     assert held(agrees(story(USER, GOOD), ANY))
     assert held(agrees(ended(USER, code=3, reason="a block without end"), Declaration(refuse_exit=(3,))))
     assert held(agrees(ended(USER, argv=("-c", "a=1")), ANY))
-    assert held(agrees(ended(USER, launches=(Launch(argv=("app-server", "-c", "a=1")),)), ANY))
+    assert held(agrees(ended(USER, launches=(CodexLaunch(argv=("app-server", "-c", "a=1")),)), ANY))
     assert held(agrees(story(GOOD, GOOD), ANY)), "everything was as asked already"
 
 
@@ -60,14 +60,14 @@ def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
     ("words", "declaration", "reason"),
     [
         ({}, ANY, "did-nothing"),
-        ({"launches": (Launch(argv=("app-server",)),)}, ANY, "did-nothing"),
-        ({"launches": (Launch(argv=("mcp", "add", "demo", "--", "npx"), work=False),)}, ANY, "did-nothing"),
+        ({"launches": (CodexLaunch(argv=("app-server",)),)}, ANY, "did-nothing"),
+        ({"launches": (CodexLaunch(argv=("mcp", "add", "demo", "--", "npx"), work=False),)}, ANY, "did-nothing"),
         ({"after": GOOD, "code": 1, "stderr": "no"}, ANY, "declined-and-wrote"),
         ({"code": 1, "stderr": "no"}, Declaration(refuse_exit=(3,)), "undeclared-exit"),
         ({"code": 1}, ANY, "no-reason"),
         ({"after": GOOD, "error": "the result is no JSON"}, ANY, "result-malformed"),
         ({"after": GOOD}, Declaration(platforms=("darwin",)), "should-have-declined"),
-        ({"after": GOOD, "row": Row(expect=Expect(refuses=True))}, ANY, "should-have-declined"),
+        ({"after": GOOD, "row": DecisionRow(expect=ExpectedPolicy(refuses=True))}, ANY, "should-have-declined"),
     ],
 )
 def test_an_exit_that_is_not_what_was_done_is_found(
@@ -77,7 +77,7 @@ def test_an_exit_that_is_not_what_was_done_is_found(
 
 
 def test_what_did_nothing_says_what_was_called_and_what_was_made_instead() -> None:
-    call = Launch(argv=("mcp", "add", "demo"), work=False)
+    call = CodexLaunch(argv=("mcp", "add", "demo"), work=False)
     (row,) = agrees(ended(USER, launches=(call,)), ANY)
     assert row.saw == (
         "exit 0; no file was changed, and no argument was given; the real Codex was called (codex mcp add demo), "
@@ -91,25 +91,25 @@ def test_what_did_nothing_says_what_was_called_and_what_was_made_instead() -> No
 
 
 def test_a_launcher_that_sets_no_policy_has_only_to_start_codex() -> None:
-    started = ended(USER, launches=(Launch(argv=("app-server",), work=True),))
+    started = ended(USER, launches=(CodexLaunch(argv=("app-server",), work=True),))
     assert reasons(agrees(started, ANY)) == {"did-nothing"}
-    assert held(agrees(msgspec.structs.replace(started, row=Row(expect=Expect(keeps=True))), ANY))
+    assert held(agrees(msgspec.structs.replace(started, row=DecisionRow(expect=ExpectedPolicy(keeps=True))), ANY))
 
 
 def test_a_generator_that_declines_where_nothing_is_in_its_way_is_found() -> None:
     assert reasons(agrees(ended(None, code=3, stderr="no"), ANY)) == {"declines-nothing"}
     declined = ended(None, code=3, stderr="no")
     assert held(agrees(declined, Declaration(platforms=("darwin",)))), "it declares that it declines here"
-    assert held(agrees(msgspec.structs.replace(declined, row=Row(expect=Expect(refuses=True))), ANY))
+    assert held(agrees(msgspec.structs.replace(declined, row=DecisionRow(expect=ExpectedPolicy(refuses=True))), ANY))
 
 
 def test_of_a_platform_a_declaration_that_names_none_promises_nothing_but_its_rows_do() -> None:
     there = ended(None, after=GOOD)
-    darwin = msgspec.structs.replace(there, wish=Wish(platform="darwin"))
+    darwin = msgspec.structs.replace(there, wish=Intent(platform="darwin"))
     assert held(agrees(darwin, ANY))
-    named = Row(when={"platform": "darwin"}, expect=Expect(refuses=True))
+    named = DecisionRow(when={"platform": "darwin"}, expect=ExpectedPolicy(refuses=True))
     assert reasons(agrees(msgspec.structs.replace(darwin, row=named), ANY)) == {"should-have-declined"}
-    assert held(agrees(msgspec.structs.replace(darwin, row=Row(when={"platform": "darwin"})), ANY))
+    assert held(agrees(msgspec.structs.replace(darwin, row=DecisionRow(when={"platform": "darwin"})), ANY))
 
 
 def test_one_that_declines_an_ordinary_file_declines_its_work() -> None:
@@ -347,7 +347,7 @@ def test_what_is_reached_for_outside_is_found_and_unconfined_proves_nothing() ->
 
 
 def test_the_wish_says_on_which_platform() -> None:
-    darwin = story(USER, GOOD, wish=Wish(platform="darwin"))
+    darwin = story(USER, GOOD, wish=Intent(platform="darwin"))
     assert reasons(agrees(darwin, Declaration(platforms=("wsl",)))) == {"should-have-declined"}
     assert held(agrees(darwin, Declaration(platforms=("darwin",))))
     assert held(agrees(darwin, ANY)), "a declaration that is silent promises nothing of other platforms"

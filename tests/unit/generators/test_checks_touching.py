@@ -7,7 +7,7 @@ import pytest
 
 from pytest_codexsandbox.generators.case_run import TICK
 from pytest_codexsandbox.generators.checks.unneeded_writes import touches_nothing
-from pytest_codexsandbox.model.generator import CONFIG, Files, Story
+from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files
 from tests.unit.generators.makers import ANY, BLOCK, held, reasons, run, skips, state, story
 
 USER = b'model = "x"\n'
@@ -16,7 +16,7 @@ BEFORE = {CONFIG: state(USER, inode=1, modified=10)}
 FIRST = {CONFIG: state(GOOD, inode=2, modified=20)}
 
 
-def told(*after: Files, before: Files = BEFORE, **words: Any) -> Story:
+def told(*after: Files, before: Files = BEFORE, **words: Any) -> CaseRun:
     runs = tuple(run(b"", files=files, **words) for files in after)
     return msgspec.structs.replace(story(USER, USER), runs=runs, before=before)
 

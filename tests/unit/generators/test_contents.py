@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.generators import file_store
 from pytest_codexsandbox.generators.file_store import FileStore
 from pytest_codexsandbox.model import contents
 from pytest_codexsandbox.model.contents import EACH, LISTED, MOST, Writer, whole
-from pytest_codexsandbox.model.generator import CONFIG, Files, Story, Wish
+from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, Intent
 from pytest_codexsandbox.model.journal_lines import RunLine, StoryLine
 from pytest_codexsandbox.model.story_log import SHOWN, Told, told_files, told_runs
 from tests.unit.generators.makers import run, state, story
@@ -23,15 +23,15 @@ def skills(word: bytes = b"", count: int = MANY) -> Files:
     return {f"@CODEX_HOME@/skills/{n:03}.md": state(b"%d %s " % (n, word) + b"words " * 300) for n in range(count)}
 
 
-def brings(*words: bytes, config: bytes = USER) -> Story:
+def brings(*words: bytes, config: bytes = USER) -> CaseRun:
     """A run for each word: the configuration, and hundreds of files beside it."""
     runs = tuple(run(None, files={CONFIG: state(config + b"# %d" % n), **skills(word)}) for n, word in enumerate(words))
     return story(USER, USER, runs=runs)
 
 
-def line(told: Story, name: str = "s") -> StoryLine:
+def line(told: CaseRun, name: str = "s") -> StoryLine:
     return StoryLine(
-        id=name, cell="c", generator="g", case=name, wish=Wish(), before=told_files(told.before), runs=told_runs(told)
+        id=name, cell="c", generator="g", case=name, wish=Intent(), before=told_files(told.before), runs=told_runs(told)
     )
 
 
@@ -144,11 +144,11 @@ def test_a_configuration_behind_a_link_stays(tmp_path: Path) -> None:
 def test_a_stored_file_that_was_changed_or_was_never_kept_is_a_fault(tmp_path: Path) -> None:
     slim = FileStore(tmp_path).slim(brings(b"one", b"two"))
     earlier, last = (each.files["@CODEX_HOME@/skills/007.md"] for each in slim.runs)
-    with pytest.raises(MachineFault, match="cannot be read"):
+    with pytest.raises(HarnessError, match="cannot be read"):
         file_store.read(earlier)
     Path(last.stored).write_bytes(b"another")
-    with pytest.raises(MachineFault, match="cannot be read"):
+    with pytest.raises(HarnessError, match="cannot be read"):
         file_store.read(last)
     Path(last.stored).unlink()
-    with pytest.raises(MachineFault, match="gone"):
+    with pytest.raises(HarnessError, match="gone"):
         file_store.read(last)

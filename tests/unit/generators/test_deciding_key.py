@@ -16,7 +16,7 @@ from pytest_codexsandbox.generators.deciding_key import (
     with_cause_of_loading,
 )
 from pytest_codexsandbox.generators.effective_policy import LOADS
-from pytest_codexsandbox.model.generator import CONFIG, Files, Finding, Story
+from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, Finding
 from tests.unit.generators.makers import BLOCK, run, state, story
 
 TABLE = b"[tui]\nnotifications = true\n"
@@ -37,7 +37,7 @@ def words(found: Iterable[Finding]) -> list[str]:
     return [one.reason for one in found]
 
 
-def captured() -> Story:
+def captured() -> CaseRun:
     return story(TABLE, AT_THE_END)
 
 

@@ -16,7 +16,7 @@ from pytest_codexsandbox.generators.checks.line_endings import line_ends_kept
 from pytest_codexsandbox.generators.checks.toml_lexer import bytes_of, document
 from pytest_codexsandbox.generators.checks.toml_syntax import parses
 from pytest_codexsandbox.generators.checks.user_values import values_kept
-from pytest_codexsandbox.model.generator import Case, Declaration, Story
+from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration
 from tests.unit.generators.makers import BLOCK, story
 
 ANY = Declaration(run="cmd:x")
@@ -32,7 +32,7 @@ def on_top(text: bytes) -> bytes:
     return (BOM if text.startswith(BOM) else b"") + block + text.removeprefix(BOM)
 
 
-def told(change: Callable[[bytes], bytes]) -> Callable[[Case], Story]:
+def told(change: Callable[[bytes], bytes]) -> Callable[[Case], CaseRun]:
     return lambda case: story(case.config, change(case.config or b""), case=case)
 
 

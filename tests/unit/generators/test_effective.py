@@ -7,10 +7,10 @@ import pytest
 
 from pytest_codexsandbox.generators.effective_policy import Oracle, loads, oracle, says
 from pytest_codexsandbox.generators.policy_acts import ACTS, CLAIMS, PROMISE, permitted
-from pytest_codexsandbox.model.generator import Claim, Expect
+from pytest_codexsandbox.model.generator import Claim, ExpectedPolicy
 
 TOLD = Oracle(held=True, words="it does")
-ASKED = Expect(sandbox="workspace-write", network=False, roots=("@ROOT0@",), approval="on-request")
+ASKED = ExpectedPolicy(sandbox="workspace-write", network=False, roots=("@ROOT0@",), approval="on-request")
 
 
 def claim(**words: Any) -> Claim:
@@ -18,7 +18,7 @@ def claim(**words: Any) -> Claim:
     return Claim(**{"approval": "on-request", **given, **words})
 
 
-def wrong(told: Claim, asked: Expect = ASKED) -> list[tuple[str, str]]:
+def wrong(told: Claim, asked: ExpectedPolicy = ASKED) -> list[tuple[str, str]]:
     found = says(told, asked, TOLD)
     assert all(one.control_held and one.control == "it does" for one in found)
     assert all((one.direction, one.reason) == ("", "") for one in found if one.held)
@@ -50,27 +50,27 @@ def test_each_word_that_differs_is_found_and_no_other(words: dict[str, Any], rea
 
 
 def test_network_and_roots_are_off_where_they_were_to_be_on() -> None:
-    on = Expect(sandbox="workspace-write", network=True, roots=("@ROOT0@/a", "@ROOT0@b"))
+    on = ExpectedPolicy(sandbox="workspace-write", network=True, roots=("@ROOT0@/a", "@ROOT0@b"))
     assert wrong(claim(roots=("@ROOT0@", "@ROOT0@b")), on) == [("another-network", "denied"), ("root-too-many", "leak")]
     assert wrong(claim(network=True, roots=("@ROOT0@/a",)), on) == [("root-missing", "denied")]
 
 
 def test_who_is_granted_a_folder_is_granted_what_lies_in_it() -> None:
-    inner = Expect(sandbox="workspace-write", roots=("@ROOT0@", "@ROOT0@/inner"))
+    inner = ExpectedPolicy(sandbox="workspace-write", roots=("@ROOT0@", "@ROOT0@/inner"))
     assert wrong(claim(), inner) == []
     assert wrong(claim(roots=("@ROOT0@", "@ROOT0@/inner"))) == []
     assert ("root-missing", "denied") in wrong(claim(roots=("@ROOT0@x",)))
     assert wrong(claim(roots=("/",))) == [("root-too-many", "leak")]
-    whole = Expect(sandbox="workspace-write", roots=("/", "@ROOT0@"))
+    whole = ExpectedPolicy(sandbox="workspace-write", roots=("/", "@ROOT0@"))
     assert wrong(claim(roots=("/",)), whole) == wrong(claim(roots=("/", "@HOME@")), whole) == []
 
 
 def test_what_nobody_said_is_not_asked_and_what_a_mode_settles_neither() -> None:
-    unsaid = Expect(sandbox="workspace-write", network=None, roots=None)
+    unsaid = ExpectedPolicy(sandbox="workspace-write", network=None, roots=None)
     assert len(says(claim(network=True, roots=("/",)), unsaid, TOLD)) == 1
-    free = Expect(sandbox="danger-full-access", network=True, roots=())
+    free = ExpectedPolicy(sandbox="danger-full-access", network=True, roots=())
     assert len(says(claim(sandbox="danger-full-access", network=True, roots=("/",)), free, TOLD)) == 1
-    assert wrong(claim(sandbox="read-only", network=True), Expect(sandbox="read-only", network=False)) == [
+    assert wrong(claim(sandbox="read-only", network=True), ExpectedPolicy(sandbox="read-only", network=False)) == [
         ("another-network", "leak")
     ]
 
@@ -103,30 +103,33 @@ def test_the_oracle_has_said_what_stands_in_files_of_ours_and_refused_a_torn_one
 BESIDE = ("sibling", "sibling-board")
 
 
-WRITES = Expect(sandbox="workspace-write", network=False, roots=())
+WRITES = ExpectedPolicy(sandbox="workspace-write", network=False, roots=())
 
 
-def granting(*roots: str) -> Expect:
+def granting(*roots: str) -> ExpectedPolicy:
     return msgspec.structs.replace(WRITES, roots=roots)
 
 
 @pytest.mark.parametrize(
     ("asked", "may"),
     [
-        (Expect(sandbox="read-only", network=False), set()),
-        (Expect(sandbox="read-only", roots=("@ROOT0@",)), set()),
+        (ExpectedPolicy(sandbox="read-only", network=False), set()),
+        (ExpectedPolicy(sandbox="read-only", roots=("@ROOT0@",)), set()),
         (WRITES, {"workspace"}),
         (granting("@ROOT0@/inner", "@SIBLING@"), {"workspace", *BESIDE}),
         (granting("@HOME@"), {"workspace", "home"}),
         (granting("/"), {"workspace", "root", "board", *BESIDE, "home"}),
-        (Expect(sandbox="workspace-write", network=True, roots=("@ROOT0@",)), {"workspace", "root", "board", "http"}),
+        (
+            ExpectedPolicy(sandbox="workspace-write", network=True, roots=("@ROOT0@",)),
+            {"workspace", "root", "board", "http"},
+        ),
         (granting("@ROOT0@/inner"), {"workspace"}),
         (granting("@HOME@", "@ROOT0@x"), {"workspace", "home"}),
         (granting("@WORLD@"), {"workspace", "root", "board", *BESIDE, "home"}),
-        (Expect(sandbox="danger-full-access"), {"workspace", "root", "board", *BESIDE, "home", "http"}),
+        (ExpectedPolicy(sandbox="danger-full-access"), {"workspace", "root", "board", *BESIDE, "home", "http"}),
     ],
 )
-def test_what_may_be_done_under_a_policy(asked: Expect, may: set[str]) -> None:
+def test_what_may_be_done_under_a_policy(asked: ExpectedPolicy, may: set[str]) -> None:
     found = permitted(asked)
     assert {act for act, allowed in found.items() if allowed} == may
     assert ("http" in found) is (asked.network is not None or asked.sandbox == "danger-full-access")
@@ -149,4 +152,4 @@ def test_every_act_is_done_judged_and_has_a_name_and_each_happens_where_its_name
 
 
 def test_where_nobody_can_tell_what_is_granted_no_folder_is_judged() -> None:
-    assert permitted(Expect(sandbox="workspace-write")) == {"workspace": True}
+    assert permitted(ExpectedPolicy(sandbox="workspace-write")) == {"workspace": True}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators.function_lookup import check_function
 
 RUNS = "raise SystemExit('imported')\n"
@@ -58,7 +58,7 @@ def test_what_a_module_names_or_may_make_when_it_is_imported_passes(folder: Path
     ],
 )
 def test_a_name_that_a_module_lacks_is_an_error(folder: Path, target: str, what: str, why: str) -> None:
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         look(folder, target)
     assert caught.value.what == what
     assert caught.value.where == f"py:{target}"

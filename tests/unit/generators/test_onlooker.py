@@ -10,14 +10,14 @@ from pathlib import Path
 PROGRAM = """
 import sys
 from pathlib import Path
-from pytest_codexsandbox.guest import file_watcher as onlooker
+from pytest_codexsandbox.guest import file_watcher
 
 def is_over():
     Path(sys.argv[2]).write_bytes(b"new")
     return True
 
-onlooker._is_over = is_over
-onlooker.main(sys.argv[1], sys.argv[2])
+file_watcher._is_over = is_over
+file_watcher.main(sys.argv[1], sys.argv[2])
 """
 
 
@@ -34,7 +34,7 @@ def test_the_last_look_is_after_the_end(tmp_path: Path) -> None:
 REPLACING = """
 import os, sys
 from pathlib import Path
-from pytest_codexsandbox.guest import file_watcher as onlooker
+from pytest_codexsandbox.guest import file_watcher
 
 path, looks = Path(sys.argv[2]), iter(range(99))
 
@@ -44,15 +44,15 @@ def is_over():
     path.write_bytes(b"in place")
     return True
 
-def content(fd, read=onlooker._content):
+def content(fd, read=file_watcher._content):
     told = read(fd)
     if told == b"old":
         Path(f"{path}.new").write_bytes(b"renamed")
         os.replace(f"{path}.new", path)
     return told
 
-onlooker._is_over, onlooker._content = is_over, content
-onlooker.main(sys.argv[1], sys.argv[2])
+file_watcher._is_over, file_watcher._content = is_over, content
+file_watcher.main(sys.argv[1], sys.argv[2])
 """
 
 

@@ -5,17 +5,19 @@ import json
 import pytest
 
 from pytest_codexsandbox.generators import placeholders
-from pytest_codexsandbox.generators.confinement_proof import Proof, Tried, excuse_of
+from pytest_codexsandbox.generators.confinement_proof import ConfinementProof, EscapeAttempt, excuse_of
 from pytest_codexsandbox.generators.request_environ import environment, request
 from pytest_codexsandbox.generators.run_result import RESULT_LIMIT, SAID, outcome, overrides, said
-from pytest_codexsandbox.model.command import Finished
-from pytest_codexsandbox.model.generator import Declaration, FileState, Outcome, Wish
+from pytest_codexsandbox.model.command import CommandResult
+from pytest_codexsandbox.model.generator import Declaration, FileState, GeneratorRun, Intent
 
-DONE = Finished(ended="exit", exit=0, stdout=b"said\xff", seconds=0.5)
+DONE = CommandResult(ended="exit", exit=0, stdout=b"said\xff", seconds=0.5)
 GIVEN = {"HOME": "/s/home", "CODEX_HOME": "/s/home/.codex", "LANG": "C.UTF-8", "CXG_RESULT": "/s/own/result.json"}
 
 
-def of(result: object = None, launches: tuple[object, ...] = (), done: Finished = DONE, **declared: object) -> Outcome:
+def of(
+    result: object = None, launches: tuple[object, ...] = (), done: CommandResult = DONE, **declared: object
+) -> GeneratorRun:
     content = result if isinstance(result, bytes) else json.dumps(result).encode()
     state = None if result is None else FileState(kind="file", content=content, size=len(content))
     return outcome(
@@ -79,11 +81,11 @@ def test_a_result_that_is_no_file_or_too_large_is_none() -> None:
 
 def test_how_it_ended_is_how_it_ended_and_what_was_cut_is_said() -> None:
     assert (of().ended, of().error) == ("exit", "")
-    assert of(done=Finished(ended="timeout")).ended == "timeout"
+    assert of(done=CommandResult(ended="timeout")).ended == "timeout"
     files = {"@…@": FileState(kind="other")}
     cut = outcome(DONE, None, (), declaration=Declaration(), given=GIVEN, folders=(), files=files)
     assert cut.error == "more was written than anybody looks at"
-    loud = of(done=Finished(ended="exit", stdout=b"x" * (SAID + 1), stderr=b"y" * (SAID + 1)))
+    loud = of(done=CommandResult(ended="exit", stdout=b"x" * (SAID + 1), stderr=b"y" * (SAID + 1)))
     assert (len(loud.stdout), len(loud.stderr)) == (SAID, SAID)
 
 
@@ -94,9 +96,9 @@ def test_what_the_stub_itself_sets_is_no_word_of_the_generators() -> None:
 
 def test_a_refusal_is_its_word_or_a_declared_exit_code() -> None:
     assert of({"refused": True}).refused
-    assert of(done=Finished(ended="exit", exit=3), refuse_exit=(3,)).refused
-    assert not of(done=Finished(ended="exit", exit=3), refuse_exit=(4,)).refused
-    assert not of(done=Finished(ended="signal", signal=3), refuse_exit=(131,)).refused
+    assert of(done=CommandResult(ended="exit", exit=3), refuse_exit=(3,)).refused
+    assert not of(done=CommandResult(ended="exit", exit=3), refuse_exit=(4,)).refused
+    assert not of(done=CommandResult(ended="signal", signal=3), refuse_exit=(131,)).refused
 
 
 def test_the_last_start_of_codex_stands_in_for_a_result() -> None:
@@ -126,7 +128,7 @@ def test_a_spoilt_record_is_said() -> None:
 
 
 def test_one_that_was_ended_for_what_it_wrote_died_by_a_signal() -> None:
-    told = of(done=Finished(ended="lost", error="it wrote 9 bytes, more than 8, and was ended"))
+    told = of(done=CommandResult(ended="lost", error="it wrote 9 bytes, more than 8, and was ended"))
     assert (told.ended, told.code) == ("signal", 137)
     assert "it wrote 9 bytes" in told.error
 
@@ -195,7 +197,7 @@ def test_a_wish_goes_before_the_cells_version_and_roots_keep_every_sign() -> Non
         },
         "/s/own",
     )
-    wish = Wish(roots=('@ROOT0@/a "b"\\\n\U0001f680',), network=None, version="", capabilities={"userns": False})
+    wish = Intent(roots=('@ROOT0@/a "b"\\\n\U0001f680',), network=None, version="", capabilities={"userns": False})
     values = {**paths, **placeholders.of_wish(wish, "0.163.0", paths)}
     asked = request(wish, values, Declaration(env={"A": "@CONFIG@"}), codex="/c", run=2)
     told = environment(asked, values, Declaration(env={"A": "@CONFIG@"}), folders=("/stub", "/bin"))
@@ -208,11 +210,11 @@ def test_a_wish_goes_before_the_cells_version_and_roots_keep_every_sign() -> Non
 
 # ---- proof
 def test_what_nobody_could_do_outside_proves_nothing_unless_it_is_known_why() -> None:
-    tried = Tried(act="trace another's process", outside="EPERM", inside="ESRCH")
+    tried = EscapeAttempt(act="trace another's process", outside="EPERM", inside="ESRCH")
     assert not tried.held
-    assert "nobody can tell" in Proof(by="x", rows=(tried,)).faults[0]
-    assert Tried(act="x", outside="EPERM", inside="ESRCH", excuse="known").held
-    assert not Tried(act="x", outside="", inside="").held
+    assert "nobody can tell" in ConfinementProof(by="x", rows=(tried,)).faults[0]
+    assert EscapeAttempt(act="x", outside="EPERM", inside="ESRCH", excuse="known").held
+    assert not EscapeAttempt(act="x", outside="", inside="").held
 
 
 def test_excuses_are_for_ordinary_users_and_for_kernels_that_refuse_everybody() -> None:

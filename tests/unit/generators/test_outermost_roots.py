@@ -2,7 +2,7 @@
 
 from pytest_codexsandbox.config_writer.request import outermost
 from pytest_codexsandbox.generators.effective_policy import Oracle, says
-from pytest_codexsandbox.model.generator import Claim, Expect
+from pytest_codexsandbox.model.generator import Claim, ExpectedPolicy
 
 ORACLE = Oracle(held=True, words="it can be asked")
 
@@ -14,13 +14,13 @@ def test_what_lies_in_another_root_is_left_out() -> None:
 
 
 def test_what_lies_in_a_granted_folder_is_granted() -> None:
-    asked = Expect(sandbox="workspace-write", network=False, roots=("@ROOT0@", "@ROOT0@/inner"))
+    asked = ExpectedPolicy(sandbox="workspace-write", network=False, roots=("@ROOT0@", "@ROOT0@/inner"))
     claim = Claim(loads=True, sandbox="workspace-write", network=False, roots=("@ROOT0@",))
     assert all(row.held for row in says(claim, asked, ORACLE))
 
 
 def test_a_parent_of_what_was_asked_is_too_much_and_a_neighbour_is_not_granted() -> None:
-    asked = Expect(sandbox="workspace-write", network=False, roots=("@ROOT0@/inner",))
+    asked = ExpectedPolicy(sandbox="workspace-write", network=False, roots=("@ROOT0@/inner",))
     wide = Claim(loads=True, sandbox="workspace-write", network=False, roots=("@ROOT0@",))
     beside = Claim(loads=True, sandbox="workspace-write", network=False, roots=("@ROOT0@/inner2",))
     assert [row.reason for row in says(wide, asked, ORACLE) if not row.held] == ["root-too-many"]

@@ -4,7 +4,7 @@ import pytest
 
 from pytest_codexsandbox.generators.own_policy import row
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
-from pytest_codexsandbox.model.generator import Expect
+from pytest_codexsandbox.model.generator import ExpectedPolicy
 from tests.unit.generators.makers import WORLD, run
 
 ROOT = WORLD["ROOT0"]
@@ -14,18 +14,18 @@ ROOT = WORLD["ROOT0"]
     ("config", "expect"),
     [
         (b'sandbox_mode = "workspace-write"\n',
-         Expect(sandbox="workspace-write", keeps=("network", "roots", "approval"))),
+         ExpectedPolicy(sandbox="workspace-write", keeps=("network", "roots", "approval"))),
         (b'default_permissions = ":workspace"\napproval_policy = "never"\n',
-         Expect(sandbox="workspace-write", network=False, roots=(), approval="never", keeps=())),
+         ExpectedPolicy(sandbox="workspace-write", network=False, roots=(), approval="never", keeps=())),
         (b'sandbox_mode = "danger-full-access"\n',
-         Expect(sandbox="workspace-write", network=False, roots=(), keeps=("approval",))),
-        (b'sandbox_mode = "read-only"\n', Expect(sandbox="read-only", network=False, roots=(), keeps=("approval",))),
+         ExpectedPolicy(sandbox="workspace-write", network=False, roots=(), keeps=("approval",))),
+        (b'sandbox_mode = "read-only"\n', ExpectedPolicy(sandbox="read-only", network=False, roots=(), keeps=("approval",))),
         (f'sandbox_mode = "workspace-write"\n[sandbox_workspace_write]\nwritable_roots = ["{ROOT}/x"]\n'.encode(),
-         Expect(sandbox="workspace-write", roots=(), keeps=("network", "approval"))),
+         ExpectedPolicy(sandbox="workspace-write", roots=(), keeps=("network", "approval"))),
     ],
 )  # fmt: skip
 def test_the_mode_it_writes_alone_must_be_in_force_and_grants_nothing_that_was_not_asked_for(
-    config: bytes, expect: Expect
+    config: bytes, expect: ExpectedPolicy
 ) -> None:
     assert row(run(config), WORLD).expect == expect
 
@@ -33,7 +33,7 @@ def test_the_mode_it_writes_alone_must_be_in_force_and_grants_nothing_that_was_n
 def test_arguments_count_as_well() -> None:
     argv = ("-c", 'sandbox_mode="workspace-write"', "-c", "sandbox_workspace_write.network_access=true")
     told = row(run(None, argv=argv), WORLD).expect
-    assert told == Expect(sandbox="workspace-write", network=False, keeps=("roots", "approval"))
+    assert told == ExpectedPolicy(sandbox="workspace-write", network=False, keeps=("roots", "approval"))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators import confinement
 from pytest_codexsandbox.generators.confinement import Confinement
-from pytest_codexsandbox.generators.local_dirs import Stage
+from pytest_codexsandbox.generators.local_dirs import LocalDirs
 from pytest_codexsandbox.generators.required_paths import check, made
 from pytest_codexsandbox.matrix.generator_specs import asked
 from pytest_codexsandbox.model.generator import Declaration
@@ -102,14 +102,14 @@ def test_a_script_of_a_virtual_environment_shows_it_and_its_python(home: Path, t
     ],
 )
 def test_what_is_not_there_is_said_while_planning(home: Path, text: str, what: str) -> None:
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         check(one(text, home))
     assert what in caught.value.what
 
 
 def test_a_program_that_cannot_be_executed_says_how(home: Path) -> None:
     (home / "gen.sh").write_text("#!/bin/sh\n")
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         check(one("./gen.sh", home))
     assert "chmod +x" in caught.value.next_step
 
@@ -130,18 +130,18 @@ def test_a_module_is_found_and_not_imported(home: Path) -> None:
 @pytest.mark.parametrize("named", ["~", "/", "/etc", "/home", "/tmp", ".."])
 def test_more_than_a_tools_own_is_not_shown(home: Path, named: str) -> None:
     (home / "project").mkdir()
-    with pytest.raises(WrongInput, match="more than a tool's own"):
+    with pytest.raises(InputError, match="more than a tool's own"):
         made(one("sh -c true", home / "project", installed=(named,)))
 
 
 # ---- walls
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalDirs:
     monkeypatch.setattr("pytest_codexsandbox.generators.local_dirs._SHARED", ())
-    return Stage(tmp_path / "stage")
+    return LocalDirs(tmp_path / "stage")
 
 
-def test_the_users_home_and_the_shared_folders_are_empty_ones_of_ours(stage: Stage, home: Path) -> None:
+def test_the_users_home_and_the_shared_folders_are_empty_ones_of_ours(stage: LocalDirs, home: Path) -> None:
     walls = Confinement(bwrap="/usr/bin/bwrap").walls(stage, ())
     bound = {walls[at + 2]: walls[at + 1] for at, word in enumerate(walls) if word == "--bind"}
     for path in (str(home), "/tmp", "/var/tmp", "/run", "/dev/shm"):
@@ -164,15 +164,15 @@ def test_what_not_everybody_may_read_in_etc_is_not_there(tmp_path: Path) -> None
     }  # fmt: skip
 
 
-def test_unconfined_there_are_no_walls(stage: Stage) -> None:
+def test_unconfined_there_are_no_walls(stage: LocalDirs) -> None:
     assert confinement.UNCONFINED.walls(stage, ("/usr",)) == ()
     assert confinement.UNCONFINED.by == ""
 
 
 @pytest.mark.parametrize("top", ["/tmp", "/dev/shm"])
 def test_private_folders_do_not_lie_where_every_sandbox_may_write(top: str) -> None:
-    with pytest.raises(WrongInput, match=f"lies below {top}"):
-        Stage(Path(top) / "codexsandbox-never-made")
+    with pytest.raises(InputError, match=f"lies below {top}"):
+        LocalDirs(Path(top) / "codexsandbox-never-made")
     assert not Path(top, "codexsandbox-never-made").exists()
 
 
@@ -185,7 +185,7 @@ def test_a_program_on_path_needs_its_interpreter_too(
 ) -> None:
     program(home / "bin" / "mytool", text)
     monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
-    with pytest.raises(WrongInput, match=why):
+    with pytest.raises(InputError, match=why):
         made(one("mytool @CONFIG@", home))
 
 
@@ -204,7 +204,7 @@ def test_a_program_that_nobody_may_read_is_left_to_the_kernel(home: Path, monkey
 def test_a_declared_name_with_arguments_is_not_called_missing(home: Path) -> None:
     (home / "generators").mkdir()
     (home / "generators" / "mytool.toml").write_text("")
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         made(one("mytool --x", home))
     assert "there is no" not in caught.value.why
     assert caught.value.next_step == "name it without arguments: mytool"

@@ -125,7 +125,7 @@ def test_a_writer_that_does_not_lock_loses_nothing(config: Path, monkeypatch: py
     written = atomic_write._written
     added: list[bytes] = []
 
-    def meanwhile(new: Path, content: bytes, seen: atomic_write.Seen) -> None:
+    def meanwhile(new: Path, content: bytes, seen: atomic_write.FileSnapshot) -> None:
         written(new, content, seen)
         if not added:
             added.append(b"late = true\n")
@@ -141,7 +141,7 @@ def test_a_writer_that_does_not_lock_loses_nothing(config: Path, monkeypatch: py
 def test_a_file_that_never_rests_is_left_alone(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = atomic_write._written
 
-    def meanwhile(new: Path, content: bytes, seen: atomic_write.Seen) -> None:
+    def meanwhile(new: Path, content: bytes, seen: atomic_write.FileSnapshot) -> None:
         written(new, content, seen)
         config.write_bytes(config.read_bytes() + b"# again\n")
 

@@ -8,12 +8,12 @@ import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.config_writer import Planned, Refusal, Wanted, edit_plan, edits, plan
+from pytest_codexsandbox.config_writer import PlannedEdit, PolicyRequest, Refusal, edit_plan, edits, plan
 from pytest_codexsandbox.config_writer.managed_block import Marks
 from pytest_codexsandbox.config_writer.toml_statements import NotToml, cut
 
 BEGIN, END = Marks("codexsandbox").begin.encode(), Marks("codexsandbox").end.encode()
-WANTED = Wanted(roots=("/srv/board",))
+WANTED = PolicyRequest(roots=("/srv/board",))
 BLOCK = (
     BEGIN + b'\nsandbox_mode = "workspace-write"\nsandbox_workspace_write.network_access = false\n'
     b'sandbox_workspace_write.writable_roots = ["/srv/board"]\n' + END + b"\n"
@@ -21,16 +21,16 @@ BLOCK = (
 USER = b'# mine\nmodel = "x"  # big\n\n# servers\n[mcp_servers.a]\ncommand = "a"\nstartup_timeout_sec = 1.0\n'
 
 
-def planned(content: bytes | None, wanted: Wanted = WANTED) -> bytes:
+def planned(content: bytes | None, wanted: PolicyRequest = WANTED) -> bytes:
     made = plan(content, wanted)
-    assert isinstance(made, Planned), made
+    assert isinstance(made, PlannedEdit), made
     again = plan(made.content, wanted)
-    assert isinstance(again, Planned)
+    assert isinstance(again, PlannedEdit)
     assert (again.content, again.changed) == (made.content, False), "the second run changes nothing"
     return made.content
 
 
-def refused(content: bytes | None, wanted: Wanted = WANTED) -> str:
+def refused(content: bytes | None, wanted: PolicyRequest = WANTED) -> str:
     made = plan(content, wanted)
     assert isinstance(made, Refusal), made
     return made.what
@@ -76,9 +76,9 @@ def test_a_value_of_the_users_is_changed_where_it_stands(before: bytes, after: b
 
 
 def test_the_note_of_what_the_user_had_said_outlives_later_wishes() -> None:
-    first = planned(b"[sandbox_workspace_write]\nnetwork_access = false\n", Wanted(network=True))
-    second = planned(first, Wanted(network=False))
-    third = planned(second, Wanted(network=True))
+    first = planned(b"[sandbox_workspace_write]\nnetwork_access = false\n", PolicyRequest(network=True))
+    second = planned(first, PolicyRequest(network=False))
+    third = planned(second, PolicyRequest(network=True))
     assert b"# codexsandbox, before: sandbox_workspace_write.network_access = false\n" in third
     assert third == first
 
@@ -91,7 +91,7 @@ def test_below_the_users_own_header_each_line_bears_its_mark(table: bytes) -> No
     made = planned(table)
     assert made.count(b"# codexsandbox: written by a program") == 2
     assert made.count(BEGIN) == made.count(END) == 1
-    other = planned(made, Wanted(sandbox="read-only"))
+    other = planned(made, PolicyRequest(sandbox="read-only"))
     assert b"written by a program\n" not in other.replace(BEGIN, b"").replace(END, b"")
 
 
@@ -160,14 +160,14 @@ def test_it_refuses_to_change_what_the_user_says_if_one_wants_it_so() -> None:
 
 
 @pytest.mark.parametrize("wanted", [
-    Wanted(roots=("rel",)), Wanted(roots=("~/x",)), Wanted(roots=("",)), Wanted(roots=("/",)), Wanted(roots=("//",)),
-    Wanted(roots=("/srv/../home/u",), guarded=("/home/u/.codex",)), Wanted(roots=("/home",), guarded=("/home/u",)),
-    Wanted(roots=("/x\0y",)), Wanted(roots=("/\udc80",)), Wanted(roots=("C:\\x",)),
-    Wanted(sandbox="read-only", network=True),
-    Wanted(sandbox="danger-full-access", roots=("/x",)), Wanted(approval="on-failure"), Wanted(owner="x >>>\n"),
-    Wanted(platform="windows"), Wanted(platform="darwin", network=True),
+    PolicyRequest(roots=("rel",)), PolicyRequest(roots=("~/x",)), PolicyRequest(roots=("",)), PolicyRequest(roots=("/",)), PolicyRequest(roots=("//",)),
+    PolicyRequest(roots=("/srv/../home/u",), guarded=("/home/u/.codex",)), PolicyRequest(roots=("/home",), guarded=("/home/u",)),
+    PolicyRequest(roots=("/x\0y",)), PolicyRequest(roots=("/\udc80",)), PolicyRequest(roots=("C:\\x",)),
+    PolicyRequest(sandbox="read-only", network=True),
+    PolicyRequest(sandbox="danger-full-access", roots=("/x",)), PolicyRequest(approval="on-failure"), PolicyRequest(owner="x >>>\n"),
+    PolicyRequest(platform="windows"), PolicyRequest(platform="darwin", network=True),
 ])  # fmt: skip
-def test_some_wishes_cannot_be_granted_whatever_the_file_says(wanted: Wanted) -> None:
+def test_some_wishes_cannot_be_granted_whatever_the_file_says(wanted: PolicyRequest) -> None:
     assert refused(USER, wanted)
 
 
@@ -177,9 +177,9 @@ def test_some_wishes_cannot_be_granted_whatever_the_file_says(wanted: Wanted) ->
 @settings(deadline=None)
 def test_every_path_reads_as_it_was_asked(roots: list[str]) -> None:
     wanted = tuple(dict.fromkeys(f"/r/{root}" for root in roots if root.strip("/.")))
-    made = plan(USER, Wanted(roots=wanted))
-    assert isinstance(made, Planned) or any(".." in root for root in wanted)
-    if isinstance(made, Planned):
+    made = plan(USER, PolicyRequest(roots=wanted))
+    assert isinstance(made, PlannedEdit) or any(".." in root for root in wanted)
+    if isinstance(made, PlannedEdit):
         assert tomli.loads(made.content.decode())["sandbox_workspace_write"]["writable_roots"] == list(wanted)
 
 
@@ -198,10 +198,10 @@ def test_a_mistake_of_its_own_is_not_written(monkeypatch: pytest.MonkeyPatch, da
 def test_two_owners_of_different_keys_stand_in_one_file() -> None:
     """Of the same keys they do not: the second refuses, and the first one's block is as it was."""
     first = planned(USER)
-    server = Wanted(sandbox="", network=None, owner="tool", more={("mcp_servers", "t", "command"): "t"})
+    server = PolicyRequest(sandbox="", network=None, owner="tool", more={("mcp_servers", "t", "command"): "t"})
     both = planned(first, server)
     assert planned(both) == both
-    assert "manages the same keys" in refused(both, Wanted(owner="third"))
+    assert "manages the same keys" in refused(both, PolicyRequest(owner="third"))
 
 
 @given(
@@ -219,7 +219,7 @@ def test_two_owners_of_different_keys_stand_in_one_file() -> None:
 @settings(deadline=None, max_examples=400)
 def test_whatever_stands_there_is_kept_or_refused(lines: list[str], eol: str, last: bool, network: bool) -> None:
     text = eol.join(lines).replace("\n", eol).replace("\r\r", "\r") + (eol if last else "")
-    made = plan(text.encode(), Wanted(network=network))
+    made = plan(text.encode(), PolicyRequest(network=network))
     if isinstance(made, Refusal):
         with pytest.raises(tomli.TOMLDecodeError):
             tomli.loads(text)
@@ -227,8 +227,8 @@ def test_whatever_stands_there_is_kept_or_refused(lines: list[str], eol: str, la
     after = tomli.loads(made.content.decode())
     assert after["sandbox_mode"] == "workspace-write"
     assert after["sandbox_workspace_write"]["network_access"] is network
-    again = plan(made.content, Wanted(network=network))
-    assert isinstance(again, Planned)
+    again = plan(made.content, PolicyRequest(network=network))
+    assert isinstance(again, PlannedEdit)
     assert not again.changed
 
 
@@ -255,11 +255,11 @@ def test_the_pieces_put_together_are_the_text() -> None:
     (b'mcp_servers.x = { command = "mine" }\n', b'mcp_servers.x = { command = "ours" }\n'),
 ])  # fmt: skip
 def test_a_value_in_nested_braces_is_changed_where_it_stands(before: bytes, after: bytes) -> None:
-    wanted = Wanted(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
+    wanted = PolicyRequest(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
     assert planned(before, wanted).endswith(after)
     assert "says something else" in refused(before, msgspec.structs.replace(wanted, conflicts="refuse"))
 
 
 def test_a_table_where_a_value_was_asked_for_is_a_refusal() -> None:
-    wanted = Wanted(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
+    wanted = PolicyRequest(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
     assert refused(b"[mcp_servers.x.command]\na = 1\n", wanted) == "this file has no place for these keys"

@@ -2,13 +2,13 @@
 
 import pytest
 
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.checks.codex_toml import read
 from pytest_codexsandbox.generators.confinement import UNCONFINED
 from pytest_codexsandbox.generators.server_names import USUAL, asks_for_a_name, named, server_names
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.matrix.corpus import shipped_cases
-from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Story, Wish
+from pytest_codexsandbox.model.generator import CONFIG, Case, CaseRun, Declaration, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 from tests.fakes.machine import run_folder
 
@@ -18,10 +18,10 @@ APPENDS = """grep -q acme @CONFIG@ || printf '[mcp_servers."acme.tool"]\\ncomman
 WRITES_KEYS = """grep -q sandbox_mode @CONFIG@ || printf 'sandbox_mode = "read-only"\\n' >> @CONFIG@"""
 
 
-def told(shop: Workshop, script: str, case: Case) -> Story:
+def told(shop: CaseRunner, script: str, case: Case) -> CaseRun:
     spec = generator_specs.parse(f"cmd:sh -c '{script.replace(chr(39), chr(39) + chr(92) + chr(39) + chr(39))}'")
     generator = Generator(name="g", spec=spec, declaration=Declaration(timeout=20.0))
-    return shop.tell(generator, case, Wish(), version="0.163.0", runs=1)
+    return shop.run_case(generator, case, Intent(), version="0.163.0", runs=1)
 
 
 @pytest.mark.parametrize(("script", "name"), [(APPENDS, "acme.tool"), (WRITES_KEYS, USUAL)])

@@ -4,14 +4,14 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.codex_cwd import ELSEWHERE, folder, started
-from pytest_codexsandbox.model.generator import Expect, Launch, Story
+from pytest_codexsandbox.model.generator import CaseRun, CodexLaunch, ExpectedPolicy
 from tests.unit.generators.makers import WORLD, ended
 
-WRITES = Expect(sandbox="workspace-write")
+WRITES = ExpectedPolicy(sandbox="workspace-write")
 SESSION = ("exec", "-s", "workspace-write", "do it")
 
 
-def told(*launches: Launch) -> Story:
+def told(*launches: CodexLaunch) -> CaseRun:
     return msgspec.structs.replace(ended(None, launches=launches), world=WORLD)
 
 
@@ -31,7 +31,7 @@ def told(*launches: Launch) -> Story:
 def test_the_folder_is_where_it_was_started_and_what_the_words_say_of_it(
     argv: tuple[str, ...], cwd: str, seen: str
 ) -> None:
-    assert folder(Launch(argv=argv, cwd=cwd), WORLD) == seen
+    assert folder(CodexLaunch(argv=argv, cwd=cwd), WORLD) == seen
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,20 @@ def test_the_folder_is_where_it_was_started_and_what_the_words_say_of_it(
     [("/stage/home", "leak"), ("/", "leak"), ("/stage/workspace/sub", "denied"), ("/stage/workspacex", "leak")],
 )
 def test_another_folder_is_found(cwd: str, direction: str) -> None:
-    (found,) = started(told(Launch(argv=SESSION, cwd=cwd)), WRITES)
+    (found,) = started(told(CodexLaunch(argv=SESSION, cwd=cwd)), WRITES)
     assert (found.held, found.control_held, found.direction, found.reason) == (False, True, direction, ELSEWHERE)
 
 
 def test_the_workspace_is_right_and_where_nothing_is_started_nothing_is_said() -> None:
-    here = Launch(argv=SESSION, cwd="/stage/workspace")
-    question = Launch(argv=("--version",), cwd="/")
-    (found,) = started(told(Launch(argv=SESSION, cwd="/"), here, question), WRITES)
+    here = CodexLaunch(argv=SESSION, cwd="/stage/workspace")
+    question = CodexLaunch(argv=("--version",), cwd="/")
+    (found,) = started(told(CodexLaunch(argv=SESSION, cwd="/"), here, question), WRITES)
     assert (found.held, found.control_held) == (True, True)
     assert started(told(question), WRITES) == ()
     assert started(told(), WRITES) == ()
-    away = told(Launch(argv=SESSION, cwd="/"))
-    assert started(away, Expect(sandbox="read-only")) == started(away, Expect(sandbox="danger-full-access")) == ()
+    away = told(CodexLaunch(argv=SESSION, cwd="/"))
+    assert (
+        started(away, ExpectedPolicy(sandbox="read-only"))
+        == started(away, ExpectedPolicy(sandbox="danger-full-access"))
+        == ()
+    )

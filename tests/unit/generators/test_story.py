@@ -4,20 +4,28 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.generators.case_run import _joined, _with_import, written
-from pytest_codexsandbox.generators.managed_block import Block, block, content
-from pytest_codexsandbox.model.generator import CONFIG, Declaration, FileState, Laid, Launch, Marker, Outcome
+from pytest_codexsandbox.generators.managed_block import ManagedBlock, block, content
+from pytest_codexsandbox.model.generator import (
+    CONFIG,
+    CodexLaunch,
+    Declaration,
+    FileState,
+    GeneratedFile,
+    GeneratorRun,
+    Marker,
+)
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.unit.generators.makers import BLOCK, files, run, state
 
 
-def one(**words: Any) -> Outcome:
+def one(**words: Any) -> GeneratorRun:
     return run(b"", **words)
 
 
 def test_a_chain_says_what_all_of_its_parts_said_and_ends_as_the_last() -> None:
-    launch = Launch(argv=("exec",))
+    launch = CodexLaunch(argv=("exec",))
     first = one(seconds=1.0, argv=("-c", "a=1"), env={"A": "1"}, unset=("B",), strayed=("/x",), survivors=("s",),
                 error="its result is no JSON", warnings=("hm",), launches=(launch,))  # fmt: skip
     last = one(seconds=2.0, argv=("-c", "b=2"), env={"A": "2"}, unset=("B", "C"), strayed=("/x", "/y"), code=3,
@@ -38,7 +46,7 @@ def test_what_a_module_did_while_it_was_imported_is_told_of_the_first_run() -> N
 
 @pytest.mark.parametrize("words", [{"ended": "timeout"}, {"ended": "signal", "code": 9}, {"error": "no JSON"}])
 def test_what_did_not_end_well_is_laid_into_no_world(words: dict[str, Any]) -> None:
-    with pytest.raises(MachineFault, match="x wrote nothing that could be asked for"):
+    with pytest.raises(HarnessError, match="x wrote nothing that could be asked for"):
         written(files(b""), one(**words), "x")
 
 
@@ -46,12 +54,15 @@ def test_what_is_laid_is_the_configuration_and_what_was_changed() -> None:
     before = {**files(b"a"), "@HOME@/same": state(b"s"), "@HOME@/other": state(b"o")}
     after = {**before, "@HOME@/other": state(b"n", mode=0o100600), "@HOME@/link": FileState(kind="symlink", target="x")}
     told = written(before, run(b"", files=after, argv=("-c",), env={"A": "b"}, unset=("B",)), "x")
-    assert told.files == {CONFIG: Laid(content=b"a", mode=0o100644), "@HOME@/other": Laid(content=b"n", mode=0o100600)}
+    assert told.files == {
+        CONFIG: GeneratedFile(content=b"a", mode=0o100644),
+        "@HOME@/other": GeneratedFile(content=b"n", mode=0o100600),
+    }
     assert (told.argv, told.env, told.unset) == (("-c",), {"A": "b"}, ("B",))
 
 
 # ---- what it writes into an empty file
-def of(text: bytes | None, *declared: Marker, **words: Any) -> Block:
+def of(text: bytes | None, *declared: Marker, **words: Any) -> ManagedBlock:
     generator = Generator(name="g", spec=Spec(scheme="cmd", text="g"), declaration=Declaration(markers=declared))
     return block(run(text, **words), generator)
 

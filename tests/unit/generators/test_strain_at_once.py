@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from pytest_codexsandbox.generators.stress.atomic_replace import Round, in_place, judged
-from pytest_codexsandbox.generators.stress.file_watch import Looks, Sight
-from pytest_codexsandbox.generators.stress.setup import Play
-from pytest_codexsandbox.generators.stress.strace_log import Call
-from pytest_codexsandbox.model.generator import Finding, Outcome
+from pytest_codexsandbox.generators.stress.file_watch import FileSample, FileSamples
+from pytest_codexsandbox.generators.stress.setup import StressRun
+from pytest_codexsandbox.generators.stress.strace_log import Syscall
+from pytest_codexsandbox.model.generator import Finding, GeneratorRun
 from tests.unit.generators.straces import CONFIG, HOME, TMP, call, opened, renamed, trace, written
 
 OLD, NEW = b"a = 1\n", b"a = 1\nb = 2\n"
@@ -16,16 +16,20 @@ GOOD = trace(opened(TMP, "O_WRONLY|O_CREAT|O_EXCL"), written(TMP), renamed(TMP, 
 TORN = trace(opened(CONFIG, "O_WRONLY|O_CREAT|O_TRUNC"), written(CONFIG)).calls
 
 
-def seen(*states: bytes | None) -> Looks:
-    sights = tuple(Sight(kind="missing") if one is None else Sight(kind="file", content=one) for one in states)
-    return Looks(looks=100, seen=sights)
+def seen(*states: bytes | None) -> FileSamples:
+    sights = tuple(
+        FileSample(kind="missing") if one is None else FileSample(kind="file", content=one) for one in states
+    )
+    return FileSamples(looks=100, seen=sights)
 
 
-def play(content: bytes | None) -> Play:
-    return Play(outcome=Outcome(ended="exit"), config=content)
+def play(content: bytes | None) -> StressRun:
+    return StressRun(outcome=GeneratorRun(ended="exit"), config=content)
 
 
-def round_of(looks: Looks, calls: Sequence[Call] = (), *, traced: bool = True, before: bytes | None = OLD) -> Round:
+def round_of(
+    looks: FileSamples, calls: Sequence[Syscall] = (), *, traced: bool = True, before: bytes | None = OLD
+) -> Round:
     return Round(before=before, play=play(NEW), looks=looks, calls=tuple(calls), traced=traced)
 
 
@@ -54,9 +58,9 @@ def test_the_reader_sees_it_where_there_is_no_strace(half: bytes | None, why: st
 
 
 def test_a_reader_that_never_read_holds_nothing() -> None:
-    blind = round_of(Looks(), GOOD)
+    blind = round_of(FileSamples(), GOOD)
     assert verdict(judged([blind], [CAUGHT], CONFIG))[1] is False
-    assert verdict(judged([round_of(seen(OLD, NEW), GOOD)], [round_of(Looks(), TORN)], CONFIG))[1] is False
+    assert verdict(judged([round_of(seen(OLD, NEW), GOOD)], [round_of(FileSamples(), TORN)], CONFIG))[1] is False
 
 
 def test_a_reader_that_does_not_see_the_other_writer_holds_nothing() -> None:
@@ -71,7 +75,7 @@ def test_a_strace_that_saw_nothing_holds_nothing() -> None:
 
 
 # ---- what calls say
-def why(*calls: Call, there: bool = True) -> list[str]:
+def why(*calls: Syscall, there: bool = True) -> list[str]:
     return [fault.reason for fault in in_place(calls, CONFIG, there=there)]
 
 

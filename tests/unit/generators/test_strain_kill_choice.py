@@ -2,14 +2,14 @@
 
 from pytest_codexsandbox.generators.stress.kill_choice import QUICK, SLOW, Bounds, Choice, becoming, choice
 from pytest_codexsandbox.generators.stress.kill_points import points
-from pytest_codexsandbox.generators.stress.strace_log import Call
+from pytest_codexsandbox.generators.stress.strace_log import Syscall
 from tests.unit.generators.straces import CONFIG, HOME, TMP, call
 
 TOPS = ("/stage",)
 OTHER = [call("write", f"{HOME}/cache/{number}") for number in range(100)]
 
 
-def chosen(calls: list[Call], bounds: Bounds = QUICK) -> Choice:
+def chosen(calls: list[Syscall], bounds: Bounds = QUICK) -> Choice:
     return choice(points(calls, TOPS, frozenset({CONFIG})), calls, CONFIG, bounds)
 
 

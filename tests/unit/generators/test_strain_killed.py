@@ -4,24 +4,24 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.confinement import UNCONFINED
-from pytest_codexsandbox.generators.stress import STRAINS, StrainBench
-from pytest_codexsandbox.generators.stress.crash_check import Strike, Untroubled, judged, part_of
+from pytest_codexsandbox.generators.stress import STRAINS, StressContext
+from pytest_codexsandbox.generators.stress.crash_check import Kill, NotKilled, judged, part_of
 from pytest_codexsandbox.generators.stress.kill_choice import Choice
-from pytest_codexsandbox.generators.stress.kill_points import Point
-from pytest_codexsandbox.generators.stress.setup import Play
+from pytest_codexsandbox.generators.stress.kill_points import KillPoint
+from pytest_codexsandbox.generators.stress.setup import StressRun
 from pytest_codexsandbox.generators.stress.strace import Tracer
-from pytest_codexsandbox.model.generator import Case, Declaration, Outcome, Wish
+from pytest_codexsandbox.model.generator import Case, Declaration, GeneratorRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.unit.generators.straces import TMP, call
 
 OLD, NEW = b"a = 1\n", b"# long enough to be cut in the middle\na = 1\nb = 2\n"
-KNOWN = Untroubled(old=OLD, new=NEW)
-POINT = Point(target=call("write", TMP), number=0, name="write", count=1)
-AGAIN = Play(outcome=Outcome(ended="exit"), config=NEW)
+KNOWN = NotKilled(old=OLD, new=NEW)
+POINT = KillPoint(target=call("write", TMP), number=0, name="write", count=1)
+AGAIN = StressRun(outcome=GeneratorRun(ended="exit"), config=NEW)
 
 
-def strike(left: bytes | None, *, struck: bool = True, again: Play = AGAIN) -> Strike:
-    return Strike(point=POINT, struck=struck, left=left, again=again)
+def strike(left: bytes | None, *, struck: bool = True, again: StressRun = AGAIN) -> Kill:
+    return Kill(point=POINT, struck=struck, left=left, again=again)
 
 
 def chosen(own: int = 1, *, own_calls: int = 1, others: int = 0, other_calls: int = 0, unseen: int = 0) -> Choice:
@@ -31,7 +31,7 @@ def chosen(own: int = 1, *, own_calls: int = 1, others: int = 0, other_calls: in
     )  # fmt: skip
 
 
-def reasons(*strikes: Strike, known: Untroubled = KNOWN) -> set[str]:
+def reasons(*strikes: Kill, known: NotKilled = KNOWN) -> set[str]:
     found = judged(known, strikes, chosen())
     assert all(one.control_held for one in found)
     return {one.reason for one in found if not one.held}
@@ -47,9 +47,9 @@ def test_anything_else_does_not(left: bytes | None, why: str) -> None:
 
 
 def test_a_run_that_is_in_the_way_of_the_next_one_is_told() -> None:
-    declined = Play(outcome=Outcome(ended="exit", code=1, stderr="locked"), config=OLD)
+    declined = StressRun(outcome=GeneratorRun(ended="exit", code=1, stderr="locked"), config=OLD)
     assert reasons(strike(OLD, again=declined)) == {"does-not-recover"}
-    other = Play(outcome=Outcome(ended="exit"), config=OLD)
+    other = StressRun(outcome=GeneratorRun(ended="exit"), config=OLD)
     assert reasons(strike(OLD, again=other)) == {"does-not-recover"}
 
 
@@ -99,16 +99,16 @@ def test_a_state_of_the_file_that_no_kill_showed_is_not_known_to_be_whole() -> N
 def test_the_torn_file_of_the_control_is_neither_the_old_one_nor_the_new_one(
     old: bytes | None, new: bytes | None
 ) -> None:
-    known = Untroubled(old=old, new=new)
-    again = Play(outcome=Outcome(ended="exit"), config=new)
+    known = NotKilled(old=old, new=new)
+    again = StressRun(outcome=GeneratorRun(ended="exit"), config=new)
     assert part_of(known) not in (old, new)
     assert all(one.control_held for one in judged(known, [strike(old, again=again)], chosen()))
 
 
 # ---- what is not asked
-def bench(generator: Generator, case: Case = Case(id="own", why="", config=OLD)) -> StrainBench:  # noqa: B008
-    return StrainBench(
-        generator=generator, case=case, wish=Wish(), other=Wish(network=True), version="", folder=None,  # type: ignore[arg-type]
+def bench(generator: Generator, case: Case = Case(id="own", why="", config=OLD)) -> StressContext:  # noqa: B008
+    return StressContext(
+        generator=generator, case=case, wish=Intent(), other=Intent(network=True), version="", folder=None,  # type: ignore[arg-type]
         confinement=UNCONFINED, tracer=Tracer(why="needs strace (apt install strace)"), beside="loses-end",
     )  # fmt: skip
 
@@ -139,16 +139,16 @@ def test_a_link_is_not_strained(kind: str) -> None:
 
 def test_the_new_file_that_no_codex_can_read_is_not_right_because_it_is_the_new_one() -> None:
     torn = b"[[torn\n"
-    again = Play(outcome=Outcome(ended="exit"), config=torn)
-    known = Untroubled(old=OLD, new=torn)
+    again = StressRun(outcome=GeneratorRun(ended="exit"), config=torn)
+    known = NotKilled(old=OLD, new=torn)
     (found,) = judged(known, [strike(torn, again=again)], chosen())
     assert (found.held, found.reason) == (False, "does-not-parse")
-    both = Untroubled(old=torn, new=torn + b"a = 1\n")
-    same = Play(outcome=Outcome(ended="exit"), config=both.new)
+    both = NotKilled(old=torn, new=torn + b"a = 1\n")
+    same = StressRun(outcome=GeneratorRun(ended="exit"), config=both.new)
     (found,) = judged(both, [strike(torn, again=same)], chosen())
     assert found.held, "it was the user's own, and broken before"
 
 
 def test_a_next_run_that_leaves_the_right_file_and_says_that_it_failed_has_not_recovered() -> None:
-    failed = Play(outcome=Outcome(ended="exit", code=1, stderr="locked"), config=NEW)
+    failed = StressRun(outcome=GeneratorRun(ended="exit", code=1, stderr="locked"), config=NEW)
     assert reasons(strike(OLD, again=failed)) == {"does-not-recover"}

@@ -10,10 +10,16 @@ from pytest_codexsandbox.generators.other_writers.appenders import _appended, _k
 from pytest_codexsandbox.generators.other_writers.marker_damage import _uncommented, _without
 from pytest_codexsandbox.generators.other_writers.rewriters import _crlf, _reserialised
 from pytest_codexsandbox.generators.stress.other_writers_check import THEIRS as THEIRS_CLAIM
-from pytest_codexsandbox.generators.stress.other_writers_check import Visit, comments_of_others, kept, marker_of, right
-from pytest_codexsandbox.generators.stress.setup import Play
+from pytest_codexsandbox.generators.stress.other_writers_check import (
+    WriterVisit,
+    comments_of_others,
+    kept,
+    marker_of,
+    right,
+)
+from pytest_codexsandbox.generators.stress.setup import StressRun
 from pytest_codexsandbox.matrix.generator_cells import OURS as OURS_OF_THE_PLAN
-from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Finding, Marker, Outcome
+from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Finding, GeneratorRun, Marker
 from tests.unit.generators.makers import BLOCK, ended, files, state, story
 
 USER = b'model = "x"  # mine\n\n[tui]\nnotifications = false\n'
@@ -24,16 +30,16 @@ DECLARED = Declaration(
 )
 
 
-def visit(after: bytes, *, theirs: bytes = THEIRS, ours: bytes = OURS, **words: Any) -> Visit:
+def visit(after: bytes, *, theirs: bytes = THEIRS, ours: bytes = OURS, **words: Any) -> WriterVisit:
     told = story(theirs, after, after, **words)
-    other = Play(outcome=Outcome(ended="exit", files=files(theirs)), config=theirs)
-    return Visit(name="other", story=told, ours=ours, theirs=theirs, other=other)
+    other = StressRun(outcome=GeneratorRun(ended="exit", files=files(theirs)), config=theirs)
+    return WriterVisit(name="other", story=told, ours=ours, theirs=theirs, other=other)
 
 
-def declined(theirs: bytes, after: bytes | None = None) -> Visit:
+def declined(theirs: bytes, after: bytes | None = None) -> WriterVisit:
     told = ended(theirs, after=theirs if after is None else after, code=3, stderr="the file is broken")
-    other = Play(outcome=Outcome(ended="exit"), config=theirs)
-    return Visit(name="other", story=told, ours=OURS, theirs=theirs, other=other)
+    other = StressRun(outcome=GeneratorRun(ended="exit"), config=theirs)
+    return WriterVisit(name="other", story=told, ours=OURS, theirs=theirs, other=other)
 
 
 def reasons(found: tuple[Finding, ...]) -> set[str]:
@@ -72,7 +78,7 @@ def test_a_mark_that_is_not_put_back_is_missed() -> None:
 
 def test_a_later_run_that_changes_something_again_is_told() -> None:
     told = story(THEIRS, THEIRS, THEIRS + b"\n")
-    moved = Visit(name="other", story=told, ours=OURS, theirs=THEIRS, other=visit(THEIRS).other)
+    moved = WriterVisit(name="other", story=told, ours=OURS, theirs=THEIRS, other=visit(THEIRS).other)
     assert "grew" in reasons(right(moved, DECLARED))
 
 
@@ -109,13 +115,13 @@ def test_who_declines_what_is_spoilt_leaves_every_byte_in_every_run() -> None:
     ],
 )
 def test_all_that_is_asked_of_a_run_is_asked_of_the_one_after_others(after: Any, reason: str) -> None:
-    runs = tuple(Outcome(ended="exit", files={CONFIG: one}) for one in (*after, after[-1])[:2])
+    runs = tuple(GeneratorRun(ended="exit", files={CONFIG: one}) for one in (*after, after[-1])[:2])
     told = msgspec.structs.replace(visit(THEIRS), story=story(THEIRS, THEIRS, runs=runs))
     assert reason in reasons(right(told, DECLARED))
 
 
 def test_what_is_left_behind_after_others_is_found() -> None:
-    one = Outcome(ended="exit", files={**files(THEIRS), "@CODEX_HOME@/config.toml.tmp": state(b"x")})
+    one = GeneratorRun(ended="exit", files={**files(THEIRS), "@CODEX_HOME@/config.toml.tmp": state(b"x")})
     told = msgspec.structs.replace(visit(THEIRS), story=story(THEIRS, THEIRS, runs=(one, one)))
     assert reasons(right(told, DECLARED))
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.generators.stress import TRIES, StrainBench, patient
-from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Wish
+from pytest_codexsandbox.generators.stress import TRIES, StressContext, patient
+from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Intent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 
-BENCH = StrainBench(
+BENCH = StressContext(
     generator=Generator(name="g", spec=Spec(scheme="cmd", text="g"), declaration=Declaration()), version="",
-    case=Case(id="c", why="w"), wish=Wish(), other=Wish(network=True), folder=Path("/nowhere"),
+    case=Case(id="c", why="w"), wish=Intent(), other=Intent(network=True), folder=Path("/nowhere"),
 )  # fmt: skip
 
 
@@ -24,10 +24,10 @@ def finding(
     )
 
 
-def told(*plays: tuple[Finding, ...]) -> tuple[Callable[[StrainBench], tuple[Finding, ...]], list[int]]:
+def told(*plays: tuple[Finding, ...]) -> tuple[Callable[[StressContext], tuple[Finding, ...]], list[int]]:
     count: list[int] = []
 
-    def strain(bench: StrainBench) -> tuple[Finding, ...]:
+    def strain(bench: StressContext) -> tuple[Finding, ...]:
         count.append(1)
         return plays[min(len(count), len(plays)) - 1]
 

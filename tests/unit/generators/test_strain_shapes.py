@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.checks.findings import Fault
-from pytest_codexsandbox.generators.checks.ownership import Own
+from pytest_codexsandbox.generators.checks.findings import CheckFault
+from pytest_codexsandbox.generators.checks.ownership import Ownership
 from pytest_codexsandbox.generators.stress import migration
 from pytest_codexsandbox.generators.stress.migration import Move, judged, placed
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker
@@ -19,7 +19,7 @@ LOSES = BLOCK + b"# mine\n[tui]\nnotifications = false\n"
 DECLARED = Declaration(
     owns=("sandbox_mode", "sandbox_workspace_write.network_access"), markers=(Marker(begin="# BEGIN x", end="# END x"),)
 )
-OLDER_OWNS = Own(patterns=(("sandbox_workspace_write", "network_access"),), how="declared")
+OLDER_OWNS = Ownership(patterns=(("sandbox_workspace_write", "network_access"),), how="declared")
 
 
 def move(after: bytes, *, older: bytes = OLDER, **words: Any) -> Move:
@@ -104,9 +104,9 @@ def test_what_happens_only_in_a_later_run_is_told() -> None:
     assert {"key-lost", "changed-again"} <= {one.reason for one in judged(two, DECLARED)}
 
 
-@pytest.mark.parametrize("seen", [(), (Fault(reason="anything", saw=""),)])
+@pytest.mark.parametrize("seen", [(), (CheckFault(reason="anything", saw=""),)])
 def test_who_sees_no_loss_or_one_in_everything_proves_nothing(
-    seen: tuple[Fault, ...], monkeypatch: pytest.MonkeyPatch
+    seen: tuple[CheckFault, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(migration, "missing", lambda *given: iter(seen))
     rows = {one.claim.partition(": ")[2]: one for one in judged(move(GOOD), DECLARED)}

@@ -4,14 +4,14 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.stress.atomic_replace import Round, judged
-from pytest_codexsandbox.generators.stress.crash_check import Strike, Untroubled
+from pytest_codexsandbox.generators.stress.crash_check import Kill, NotKilled
 from pytest_codexsandbox.generators.stress.crash_check import judged as judged_kills
-from pytest_codexsandbox.generators.stress.file_watch import Looks, Sight
+from pytest_codexsandbox.generators.stress.file_watch import FileSample, FileSamples
 from pytest_codexsandbox.generators.stress.intermediate_files import are_whole, is_between
 from pytest_codexsandbox.generators.stress.kill_choice import Choice
-from pytest_codexsandbox.generators.stress.kill_points import Point
-from pytest_codexsandbox.generators.stress.setup import Play
-from pytest_codexsandbox.model.generator import Outcome
+from pytest_codexsandbox.generators.stress.kill_points import KillPoint
+from pytest_codexsandbox.generators.stress.setup import StressRun
+from pytest_codexsandbox.model.generator import GeneratorRun
 from tests.unit.generators.straces import CONFIG, TMP, call, opened, renamed, trace, written
 
 OLD = b'model = "m"\nmode = "a"\n'
@@ -49,8 +49,12 @@ def test_files_that_are_renamed_over_the_configuration_several_times_are_whole_s
 
 # ---- a reader
 def round_of(*sights: tuple[bytes, int]) -> Round:
-    seen = tuple(Sight(kind="file", content=content, file=file) for content, file in sights)
-    return Round(before=OLD, play=Play(outcome=Outcome(ended="exit"), config=NEW), looks=Looks(looks=9, seen=seen))
+    seen = tuple(FileSample(kind="file", content=content, file=file) for content, file in sights)
+    return Round(
+        before=OLD,
+        play=StressRun(outcome=GeneratorRun(ended="exit"), config=NEW),
+        looks=FileSamples(looks=9, seen=seen),
+    )
 
 
 CAUGHT = round_of((OLD, 1), (b"", 1), (NEW, 1))
@@ -87,10 +91,10 @@ def test_anything_else_is_half_a_file(sights: tuple[tuple[bytes, int], ...]) -> 
 
 
 # ---- a kill
-POINT = Point(target=call("rename", TMP, CONFIG), number=0, name="rename", count=1)
+POINT = KillPoint(target=call("rename", TMP, CONFIG), number=0, name="rename", count=1)
 CHOICE = Choice(own=(POINT,), others=(), own_calls=1, other_calls=0, unreachable=0, unseen=0)
-AGAIN = Play(outcome=Outcome(ended="exit"), config=NEW)
-STEPS = Untroubled(old=OLD, new=NEW, steps=True)
+AGAIN = StressRun(outcome=GeneratorRun(ended="exit"), config=NEW)
+STEPS = NotKilled(old=OLD, new=NEW, steps=True)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ STEPS = Untroubled(old=OLD, new=NEW, steps=True)
         (msgspec.structs.replace(STEPS, steps=False), STEP, {"half-a-file"}),
     ],
 )
-def test_a_kill_between_two_steps_leaves_a_whole_file(known: Untroubled, left: bytes, why: set[str]) -> None:
-    found = judged_kills(known, [Strike(point=POINT, struck=True, left=left, again=AGAIN)], CHOICE)
+def test_a_kill_between_two_steps_leaves_a_whole_file(known: NotKilled, left: bytes, why: set[str]) -> None:
+    found = judged_kills(known, [Kill(point=POINT, struck=True, left=left, again=AGAIN)], CHOICE)
     assert all(one.control_held for one in found)
     assert {one.reason for one in found if not one.held} == why

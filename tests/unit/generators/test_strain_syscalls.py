@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_codexsandbox.generators.stress.kill_points import Point, points, spread, stable_paths
-from pytest_codexsandbox.generators.stress.strace_log import Call, Trace, below, read
+from pytest_codexsandbox.generators.stress.kill_points import KillPoint, points, spread, stable_paths
+from pytest_codexsandbox.generators.stress.strace_log import Syscall, Trace, below, read
 from tests.unit.generators.straces import CONFIG, HOME, TMP, call, h, line, opened, renamed, trace, written
 
 TOPS = (HOME,)
@@ -74,7 +74,7 @@ def test_memory_that_is_shared_and_writable_changes_its_file() -> None:
 
 
 # ---- where to kill
-def asked(calls: list[Call], stable: frozenset[str] = frozenset()) -> list[tuple[str, int, str]]:
+def asked(calls: list[Syscall], stable: frozenset[str] = frozenset()) -> list[tuple[str, int, str]]:
     return [(one.name, one.count, one.path) for one in points(calls, TOPS, stable)]
 
 
@@ -112,7 +112,7 @@ def test_a_call_before_the_last_change_is_not_taken_for_the_next_one() -> None:
 
 
 def test_a_kill_has_struck_only_where_it_was_meant() -> None:
-    point = Point(target=call("write", TMP), number=0, name="write", count=1, path=TMP)
+    point = KillPoint(target=call("write", TMP), number=0, name="write", count=1, path=TMP)
     there, elsewhere = call("write", TMP, done=False), call("write", "/other", done=False)
     assert point.struck(Trace(calls=(there,), killed=(1,)))
     assert not point.struck(Trace(calls=(elsewhere,), killed=(1,)))
@@ -121,7 +121,7 @@ def test_a_kill_has_struck_only_where_it_was_meant() -> None:
 
 
 def test_some_of_many_hold_the_first_and_the_last() -> None:
-    many = [Point(target=call("write", TMP), number=number) for number in range(100)]
+    many = [KillPoint(target=call("write", TMP), number=number) for number in range(100)]
     some = spread(many, 5)
     assert [one.number for one in some] == [0, 25, 50, 74, 99]
     assert spread(many[:3], 5) == tuple(many[:3])

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from pytest_codexsandbox.generators.stress.concurrent_runs import Alone, Pair, judged, overlap
-from pytest_codexsandbox.generators.stress.setup import Play
-from pytest_codexsandbox.model.generator import Declaration, FileState, Outcome
+from pytest_codexsandbox.generators.stress.concurrent_runs import Alone, ConcurrentPair, judged, overlap
+from pytest_codexsandbox.generators.stress.setup import StressRun
+from pytest_codexsandbox.model.generator import Declaration, FileState, GeneratorRun
 from tests.unit.generators.makers import files, story
 from tests.unit.generators.straces import CONFIG as PATH
 from tests.unit.generators.straces import HOME, call
@@ -17,13 +17,15 @@ LAST_WINS = Alone(story=story(USER, ONE), one=ONE, other=OTHER, in_turn=(OTHER, 
 ADDS = Alone(story=story(USER, ONE), one=ONE, other=OTHER, in_turn=(BOTH, USER + b"other = [1, 2]\none = true\n"))
 
 
-def pair(content: bytes | None, *, code: int = 0, overlap: bool | None = None, **more: Any) -> Pair:
-    outcome = Outcome(ended="exit", files=more.pop("files", files(content)))
-    second = Outcome(ended="exit", code=code, stderr="locked" if code else "", files=outcome.files)
-    return Pair(one=Play(outcome=outcome, config=content), other=Play(outcome=second, config=content), overlap=overlap)
+def pair(content: bytes | None, *, code: int = 0, overlap: bool | None = None, **more: Any) -> ConcurrentPair:
+    outcome = GeneratorRun(ended="exit", files=more.pop("files", files(content)))
+    second = GeneratorRun(ended="exit", code=code, stderr="locked" if code else "", files=outcome.files)
+    return ConcurrentPair(
+        one=StressRun(outcome=outcome, config=content), other=StressRun(outcome=second, config=content), overlap=overlap
+    )
 
 
-def reasons(*pairs: Pair, alone: Alone = LAST_WINS) -> set[str]:
+def reasons(*pairs: ConcurrentPair, alone: Alone = LAST_WINS) -> set[str]:
     found = judged(pairs, alone, DECLARED)
     assert all(one.control_held for one in found), [one.control for one in found]
     return {one.reason for one in found if not one.held}
@@ -46,9 +48,9 @@ def test_one_of_two_is_right_where_the_other_says_that_it_declined() -> None:
 
 
 def test_both_may_not_decline() -> None:
-    one = Outcome(ended="exit", code=1, stderr="locked", files=files(USER))
-    play = Play(outcome=one, config=USER)
-    assert "both-declined" in reasons(Pair(one=play, other=play), alone=ADDS)
+    one = GeneratorRun(ended="exit", code=1, stderr="locked", files=files(USER))
+    play = StressRun(outcome=one, config=USER)
+    assert "both-declined" in reasons(ConcurrentPair(one=play, other=play), alone=ADDS)
 
 
 def test_a_mixture_is_told() -> None:
@@ -69,8 +71,8 @@ def test_what_is_left_behind_is_told() -> None:
 
 
 def test_one_that_does_not_end_is_told() -> None:
-    hung = Outcome(ended="timeout", files=files(ONE))
-    assert "does-not-end" in reasons(Pair(one=Play(outcome=hung, config=ONE), other=pair(ONE).other))
+    hung = GeneratorRun(ended="timeout", files=files(ONE))
+    assert "does-not-end" in reasons(ConcurrentPair(one=StressRun(outcome=hung, config=ONE), other=pair(ONE).other))
 
 
 def test_two_that_were_never_at_work_at_once_prove_nothing() -> None:

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from pytest_codexsandbox.model.generator import CONFIG, FileState, Launch, Outcome
+from pytest_codexsandbox.model.generator import CONFIG, CodexLaunch, FileState, GeneratorRun
 from pytest_codexsandbox.model.story_log import SAID, SHOWN, anonymous, told_files, told_runs, without_paths
 from tests.unit.generators.makers import WORLD, files, run, state, story
 
@@ -22,10 +22,10 @@ def test_each_run_is_told_by_what_it_changed_against_what_it_found() -> None:
 
 
 def test_what_a_run_said_and_gave_is_told() -> None:
-    given = Outcome(
+    given = GeneratorRun(
         ended="signal", code=137, seconds=1.5, stdout="o" * 9999, stderr="e" * 9999, error="wrong", refused=True,
         reason="so", argv=("-c", "a=b"), env={"A": "b"}, unset=("B",), warnings=("hm",), survivors=("sleep",),
-        launches=(Launch(argv=("exec",)),), strayed=("/x",),
+        launches=(CodexLaunch(argv=("exec",)),), strayed=("/x",),
     )  # fmt: skip
     (told,) = told_runs(story(None, None, runs=(given,)))
     assert (told.stdout, told.stderr) == ("o" * SAID, "e" * SAID)
@@ -63,5 +63,5 @@ def test_private_folders_have_their_names_the_deepest_first(value: object, shown
 
 
 def test_what_is_made_anonymous_stays_what_it_is() -> None:
-    told = anonymous(Launch(argv=("/stage/home/x",), cwd="/stage/workspace"), WORLD)
-    assert told == Launch(argv=("@HOME@/x",), cwd="@WORKSPACE@")
+    told = anonymous(CodexLaunch(argv=("/stage/home/x",), cwd="/stage/workspace"), WORLD)
+    assert told == CodexLaunch(argv=("@HOME@/x",), cwd="@WORKSPACE@")

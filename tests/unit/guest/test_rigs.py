@@ -8,24 +8,24 @@ import pytest
 
 from pytest_codexsandbox.guest import listeners
 from pytest_codexsandbox.guest.event_loop import Loop
-from pytest_codexsandbox.guest.listeners import Rigs
+from pytest_codexsandbox.guest.listeners import Listeners
 
 
 @pytest.fixture
-def rigs(tmp_path: Path) -> Iterator[Rigs]:
-    made = Rigs(Loop(), str(tmp_path), "test")
+def rigs(tmp_path: Path) -> Iterator[Listeners]:
+    made = Listeners(Loop(), str(tmp_path), "test")
     try:
         yield made
     finally:
         made.close()
 
 
-def ask(rigs: Rigs, token: str) -> None:
+def ask(rigs: Listeners, token: str) -> None:
     with socket.create_connection(("127.0.0.1", int(rigs.values["HTTP"])), timeout=5) as one:
         one.sendall(f"GET /{token} HTTP/1.0\r\n\r\n".encode())
 
 
-def test_what_waits_behind_many_others_has_arrived(rigs: Rigs) -> None:
+def test_what_waits_behind_many_others_has_arrived(rigs: Listeners) -> None:
     """The loop takes one connection a turn, and here it has had no turn."""
     for number in range(40):
         ask(rigs, f"other-{number}")
@@ -33,7 +33,7 @@ def test_what_waits_behind_many_others_has_arrived(rigs: Rigs) -> None:
     assert rigs.arrivals("last") == ["http"]
 
 
-def test_a_datagram_and_a_line_that_nobody_read_yet_have_arrived(rigs: Rigs) -> None:
+def test_a_datagram_and_a_line_that_nobody_read_yet_have_arrived(rigs: Listeners) -> None:
     name = b"\x05asked\x04test\x00"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.sendto(b"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + name + b"\x00\x01\x00\x01",
@@ -45,7 +45,7 @@ def test_a_datagram_and_a_line_that_nobody_read_yet_have_arrived(rigs: Rigs) -> 
     assert rigs.arrivals("line") == ["unix"]
 
 
-def test_who_says_half_a_word_and_stays_is_not_waited_for(rigs: Rigs) -> None:
+def test_who_says_half_a_word_and_stays_is_not_waited_for(rigs: Listeners) -> None:
     with socket.create_connection(("127.0.0.1", int(rigs.values["HTTP"])), timeout=5) as one:
         one.sendall(b"GET /half")
         assert rigs.arrivals("half") == []
@@ -53,7 +53,7 @@ def test_who_says_half_a_word_and_stays_is_not_waited_for(rigs: Rigs) -> None:
         assert rigs.arrivals("half") == ["http"]
 
 
-def test_behind_a_flood_nobody_says_that_nothing_arrived(rigs: Rigs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_behind_a_flood_nobody_says_that_nothing_arrived(rigs: Listeners, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listeners, "_LONGEST_TAKING", -1.0)
     assert rigs.arrivals("nothing") == []  # nobody waits: there is nothing that was not looked at
     ask(rigs, "one")

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_codexsandbox.guest import event_loop
 from pytest_codexsandbox.guest.event_loop import PULSE, Loop
-from pytest_codexsandbox.guest.process_scope import Scope, Scopes
+from pytest_codexsandbox.guest.process_scope import ProcessScope, Scopes
 
 LIMIT = 20.0
 NOBODY = 2**22 + 1  # above every process number
@@ -29,7 +29,7 @@ class Clock:
         return []
 
 
-class Started(Scope):
+class Started(ProcessScope):
     """Of a process that never ends by itself."""
 
     def _popen(self, stdin: int, stdout: int, stderr: int, setup: Callable[[], None] | None) -> None:
@@ -50,7 +50,7 @@ def loop(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Loop:
     return made
 
 
-def begun(loop: Loop) -> Scope:
+def begun(loop: Loop) -> ProcessScope:
     command = {
         "argv": ["sleeper"], "cwd": "/", "env": {}, "timeout": LIMIT, "output_limit": 1, "witness": "",
         "interrupt_after": 0.0, "why": "",
@@ -66,7 +66,7 @@ def run(loop: Loop, clock: Clock, seconds: float) -> None:
         loop.turn(3600.0)
 
 
-def ended(scope: Scope) -> bool:
+def ended(scope: ProcessScope) -> bool:
     return scope._timed_out
 
 

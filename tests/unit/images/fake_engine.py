@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import HarnessError, Unavailable
 
 
 class FakeApi:
@@ -93,7 +93,7 @@ class FakeEngine:
     def inspected(self, reference: str) -> dict[str, Any]:
         image = self.image_id(reference)
         if not image:
-            raise NotHad("no such image")
+            raise Unavailable("no such image")
         digests = [tag for tag in self.tags if "@" in tag and self.tags[tag] == image]
         return {"Id": image, "Size": 1000, "RepoDigests": digests, "Config": {"Labels": self._labels[image]}}
 
@@ -116,7 +116,7 @@ class FakeEngine:
         name = reference.partition("@")[0].rpartition(":")[0] or reference.partition("@")[0]
         content = self.registry.get(reference) or self.registry.get(name)
         if content is None:
-            raise NotHad(f"{reference} cannot be pulled", why=f"no registry answered: {self.refusal}")
+            raise Unavailable(f"{reference} cannot be pulled", why=f"no registry answered: {self.refusal}")
         digest = f"{name}@sha256:{hashlib.sha256(content.encode()).hexdigest()}"
         image = self.keep(reference, content, {})
         self.tags[digest] = image
@@ -124,4 +124,4 @@ class FakeEngine:
 
 
 def broken(*_: Any, **__: Any) -> Any:
-    raise MachineFault("the container engine does not answer")
+    raise HarnessError("the container engine does not answer")

@@ -10,14 +10,14 @@ import pytest
 from pytest_codexsandbox.environments.container import images
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.provision import bootstrap, keyrings
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
-from pytest_codexsandbox.environments.container.provision.progress import Silent
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
+from pytest_codexsandbox.environments.container.provision.progress import NoBuildProgress
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
 from tests.unit.images.fake_engine import FakeEngine
 
 
-class Heard(Silent):
+class Heard(NoBuildProgress):
     """What a person would have been told."""
 
     def __init__(self) -> None:
@@ -37,17 +37,17 @@ class Tool:
     def __init__(self) -> None:
         self.calls: list[tuple[str, ...]] = []
         self.code, self.says = 0, ""
-        self.end: Finished | None = None
+        self.end: CommandResult | None = None
 
-    def __call__(self, command: Command) -> Finished:
+    def __call__(self, command: Command) -> CommandResult:
         self.calls.append(command.argv)
         if self.end is not None:
             return self.end
         if self.code:
-            return Finished(ended="exit", exit=self.code, stderr=self.says.encode())
+            return CommandResult(ended="exit", exit=self.code, stderr=self.says.encode())
         target = next(word for word in command.argv if word.endswith(".tar"))
         Path(target).write_bytes(f"file system {len(self.calls)}".encode())
-        return Finished(ended="exit")
+        return CommandResult(ended="exit")
 
 
 def a_distro(name: str = "debian-bookworm", **words: Any) -> ImageSpec:
@@ -62,8 +62,8 @@ def a_container(image: ImageSpec | None = None, *, bwrap: str = "distro") -> Con
     )  # fmt: skip
 
 
-def want(image: ImageSpec | None = None, *, bubblewrap: bool = True) -> Wanted:
-    return Wanted(image=image or a_distro(), bubblewrap=bubblewrap)
+def want(image: ImageSpec | None = None, *, bubblewrap: bool = True) -> ImageRequest:
+    return ImageRequest(image=image or a_distro(), bubblewrap=bubblewrap)
 
 
 class Workshop:

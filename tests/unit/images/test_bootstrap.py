@@ -13,8 +13,8 @@ import pytest
 
 from pytest_codexsandbox.environments import run_dirs
 from pytest_codexsandbox.environments.container.provision import bootstrap, keyrings
-from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.errors import HarnessError, InputError, Unavailable
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 from tests.unit.images.making import Tool, Workshop, a_container, a_distro
 
@@ -24,7 +24,7 @@ def _spec(**words: Any) -> ContainerSpec:
 
 
 def test_it_is_called_with_what_the_data_say(workshop: Workshop) -> None:
-    workshop.images().have(_spec(components=("main", "universe"), expired=True))
+    workshop.images().provide(_spec(components=("main", "universe"), expired=True))
     (call,) = workshop.tool.calls
     assert "mmdebstrap" in call
     words = call[call.index("mmdebstrap") :]
@@ -36,14 +36,14 @@ def test_it_is_called_with_what_the_data_say(workshop: Workshop) -> None:
 
 def test_a_mirror_of_the_users_own_is_told_to_it(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEXSANDBOX_MIRROR_DEBIAN", "https://mirror.example/debian")
-    workshop.images().have(_spec())
+    workshop.images().provide(_spec())
     assert workshop.tool.calls[0][-1] == "https://mirror.example/debian"
 
 
 def test_a_mirror_that_is_none_is_refused(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEXSANDBOX_MIRROR_DEBIAN", "--setup-hook=id")
-    with pytest.raises(WrongInput, match="not the address"):
-        workshop.images().have(_spec())
+    with pytest.raises(InputError, match="not the address"):
+        workshop.images().provide(_spec())
     assert not workshop.tool.calls
 
 
@@ -79,8 +79,8 @@ def test_it_ends_with_us_and_within_a_limit(tmp_path: Path, monkeypatch: pytest.
 )  # fmt: skip
 def test_a_failure_is_called_by_its_name(workshop: Workshop, said: str, why: str, next_step: str) -> None:
     workshop.tool.code, workshop.tool.says = 25, said
-    with pytest.raises(NotHad) as problem:
-        workshop.images().have(_spec(pull="", keyring_package="debian-archive-keyring"))
+    with pytest.raises(Unavailable) as problem:
+        workshop.images().provide(_spec(pull="", keyring_package="debian-archive-keyring"))
     assert why in problem.value.why
     assert next_step in problem.value.next_step
     assert not list((workshop.cache / "images" / "bases").iterdir()), "nothing half made stays"
@@ -89,21 +89,27 @@ def test_a_failure_is_called_by_its_name(workshop: Workshop, said: str, why: str
 @pytest.mark.parametrize(
     ("done", "kind", "why"),
     [
-        (Finished(ended="exit", exit=124, stderr=b"I: downloading"), NotHad, "not done after 30 minutes: I: downl"),
-        (Finished(ended="timeout", error="not done after 1860 s"), NotHad, "not done after 30 minutes"),
-        (Finished(ended="signal", signal=9), MachineFault, "ended by signal 9"),
-        (Finished(ended="not-started", error="mmdebstrap: Permission denied"), MachineFault, "Permission denied"),
+        (
+            CommandResult(ended="exit", exit=124, stderr=b"I: downloading"),
+            Unavailable,
+            "not done after 30 minutes: I: downl",
+        ),
+        (CommandResult(ended="timeout", error="not done after 1860 s"), Unavailable, "not done after 30 minutes"),
+        (CommandResult(ended="signal", signal=9), HarnessError, "ended by signal 9"),
+        (CommandResult(ended="not-started", error="mmdebstrap: Permission denied"), HarnessError, "Permission denied"),
     ],
 )
-def test_an_end_that_is_no_answer_is_told(done: Finished, kind: type[Exception], why: str, workshop: Workshop) -> None:
+def test_an_end_that_is_no_answer_is_told(
+    done: CommandResult, kind: type[Exception], why: str, workshop: Workshop
+) -> None:
     workshop.tool.end = done
     with pytest.raises(kind) as problem:
-        workshop.images().have(_spec(pull=""))
+        workshop.images().provide(_spec(pull=""))
     assert why in problem.value.why  # type: ignore[attr-defined]
 
 
 def test_an_archive_that_was_cut_is_not_believed(workshop: Workshop) -> None:
-    workshop.images().have(_spec())
+    workshop.images().provide(_spec())
     path, _ = bootstrap.archive(a_distro(), workshop.cache) or (Path(), "")
     path.write_bytes(b"cut")
     assert bootstrap.archive(a_distro(), workshop.cache) is None
@@ -113,13 +119,13 @@ def test_an_archive_that_was_cut_is_not_believed(workshop: Workshop) -> None:
 def test_this_machines_own_key_is_taken(workshop: Workshop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(keyrings, "FOLDER", tmp_path)
     (tmp_path / "ubuntu-archive-keyring.gpg").write_bytes(b"key")
-    workshop.images().have(_spec(keyring="ubuntu-archive-keyring"))
+    workshop.images().provide(_spec(keyring="ubuntu-archive-keyring"))
     assert not any(word.startswith("--keyring") for word in workshop.tool.calls[0]), "the tool looks there itself"
 
 
 def test_without_a_key_the_package_that_has_it_is_named(workshop: Workshop) -> None:
-    with pytest.raises(NotHad) as problem:
-        workshop.images().have(_spec(pull="", keyring="ubuntu-archive-keyring", keyring_package="ubuntu-keyring"))
+    with pytest.raises(Unavailable) as problem:
+        workshop.images().provide(_spec(pull="", keyring="ubuntu-archive-keyring", keyring_package="ubuntu-keyring"))
     assert problem.value.next_step == "apt install ubuntu-keyring"
     assert not workshop.tool.calls
 
@@ -163,7 +169,7 @@ def test_the_next_build_removes_the_copy_of_the_key_that_a_killed_one_left(tmp_p
 
 
 def test_a_key_that_nobody_knows_is_not_taken(workshop: Workshop) -> None:
-    with pytest.raises(NotHad, match="cannot be bootstrapped") as problem:
+    with pytest.raises(Unavailable, match="cannot be bootstrapped") as problem:
         keyrings.have(_ubuntu("GOOD"), workshop.cache, fetch=_package, run=Gpg({"OTHER"}))
     assert "has none of the keys GOOD" in problem.value.why
     assert problem.value.next_step == "apt install ubuntu-keyring"
@@ -214,14 +220,14 @@ class Gpg:
     def __init__(self, has: set[str]) -> None:
         self.has, self.calls = has, list[tuple[str, ...]]()
 
-    def __call__(self, command: Command) -> Finished:
+    def __call__(self, command: Command) -> CommandResult:
         self.calls.append(command.argv)
         if "--export" in command.argv:
             to = Path(command.argv[command.argv.index("--output") + 1])
             found = [one for one in command.argv[command.argv.index("--export") + 1 :] if one in self.has]
             if found:
                 to.write_text(" ".join(found))
-        return Finished(ended="exit")
+        return CommandResult(ended="exit")
 
 
 @pytest.mark.parametrize("place", ["turns", "bases"])
@@ -229,8 +235,8 @@ def test_a_folder_that_cannot_be_used_is_told_alike_by_whoever_meets_it(workshop
     folder = workshop.cache / "images" / place
     folder.parent.mkdir(parents=True)
     folder.write_text("no folder")
-    with pytest.raises(NotHad) as problem:
-        workshop.images().have(_spec(pull=""))
+    with pytest.raises(Unavailable) as problem:
+        workshop.images().provide(_spec(pull=""))
     told = problem.value
     assert (told.what, told.where, told.why) == ("images cannot be kept here", str(folder), "File exists")
     assert "CODEXSANDBOX_CACHE" in told.next_step

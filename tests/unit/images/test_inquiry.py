@@ -11,12 +11,12 @@ import pytest
 
 from pytest_codexsandbox.environments.bubblewrap import bwrap_provider
 from pytest_codexsandbox.environments.container.provision import availability_queries, registry_ping
-from pytest_codexsandbox.environments.container.provision.availability import Foresight
-from pytest_codexsandbox.environments.container.provision.availability_queries import Inquiry, inquire
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.availability import ImageAvailability
+from pytest_codexsandbox.environments.container.provision.availability_queries import QueryResult, inquire
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.environments.container.provision.registry_ping import YES, Heard
-from pytest_codexsandbox.errors import Hangs, MachineFault, NotHad
+from pytest_codexsandbox.errors import HarnessError, NotResponding, Unavailable
 from pytest_codexsandbox.model.container import BwrapSpec, ImageSpec
 from tests.unit.images.fake_engine import FakeEngine
 from tests.unit.images.making import Workshop, a_container, a_distro, want
@@ -45,15 +45,15 @@ class World:
         patch.setattr(registry_ping, "archives", lambda image: (f"http://deb.example/dists/{image.suite}/",))
         patch.setattr(registry_ping, "sources", self._sources)
 
-    def inquire(self, *images: ImageSpec, bwraps: tuple[BwrapSpec, ...] = (), **words: Any) -> Inquiry:
+    def inquire(self, *images: ImageSpec, bwraps: tuple[BwrapSpec, ...] = (), **words: Any) -> QueryResult:
         self.asked.clear()
-        wants = [Wanted(image=image, bubblewrap=False) for image in images]
+        wants = [ImageRequest(image=image, bubblewrap=False) for image in images]
         return inquire(wants, bwraps, self.workshop.cache, **{"limit": 30.0, **words})
 
     def _engine(self, host: str, *, timeout: int) -> Any:
         found = self.engines.get(host)
         if found is None:
-            raise MachineFault("the container engine does not answer", where=host, why="nobody is there")
+            raise HarnessError("the container engine does not answer", where=host, why="nobody is there")
         return _Opened(found)
 
     def _registry(self, host: str, reference: str, *, patience: float) -> Heard:
@@ -87,11 +87,11 @@ def world(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(workshop, monkeypatch)
 
 
-def without(image: ImageSpec) -> Wanted:
-    return Wanted(image=image, bubblewrap=False)
+def without(image: ImageSpec) -> ImageRequest:
+    return ImageRequest(image=image, bubblewrap=False)
 
 
-def answers(found: Inquiry) -> dict[str, str]:
+def answers(found: QueryResult) -> dict[str, str]:
     return {f"{one.kind} {one.name}".strip(): one.answer for one in found.asked}
 
 
@@ -106,15 +106,15 @@ def test_a_registry_is_asked_once_for_all_its_images_and_not_again_soon(world: W
     assert world.asked == []
     assert again.foresight.why_not(without(ARCH)) == why
     assert answers(again) == answers(found)
-    later = Foresight(world.workshop.cache, now=time.time() + 30 * 60)
+    later = ImageAvailability(world.workshop.cache, now=time.time() + 30 * 60)
     assert "when asked 30 minutes ago" in later.why_not(without(ARCH))
-    assert Foresight(world.workshop.cache, now=time.time() + 2 * 3600).why_not(without(ARCH)) == ""
+    assert ImageAvailability(world.workshop.cache, now=time.time() + 2 * 3600).why_not(without(ARCH)) == ""
 
 
 def test_what_is_there_is_asked_about_nowhere(world: World) -> None:
     world.workshop.engine.registry["debian"] = "Debian"
     image = a_distro()
-    world.workshop.images().have(a_container(image, bwrap="none"))
+    world.workshop.images().provide(a_container(image, bwrap="none"))
     found = world.inquire(image)
     assert world.asked == []
     (engine,) = found.asked
@@ -123,7 +123,7 @@ def test_what_is_there_is_asked_about_nowhere(world: World) -> None:
 
 def test_what_an_engine_has_lost_is_asked_for_although_the_lock_file_names_it(world: World) -> None:
     world.workshop.engine.registry["debian"] = "Debian"
-    world.workshop.images().have(a_container(a_distro(), bwrap="none"))
+    world.workshop.images().provide(a_container(a_distro(), bwrap="none"))
     world.workshop.engine.forget()
     world.workshop.have_tools()
     world.registry = lambda host, reference: UNREACHED
@@ -212,15 +212,15 @@ def test_where_the_usual_engine_is_gone_every_other_one_has_to_refuse(world: Wor
 
 def test_a_failed_try_is_not_asked_about_and_what_came_asks_everybody_again(world: World) -> None:
     world.registry = lambda host, reference: UNREACHED
-    with pytest.raises(NotHad):
-        world.workshop.images().have(a_container(ALPINE, bwrap="none"))
+    with pytest.raises(Unavailable):
+        world.workshop.images().provide(a_container(ALPINE, bwrap="none"))
     found = world.inquire(ALPINE)
     assert world.asked == []
     assert "no registry answered, just now" in found.foresight.why_not(without(ALPINE))
     world.inquire(ARCH)
     assert LockFile(world.workshop.cache).read().answers
     world.workshop.engine.registry["debian"] = "Debian"
-    world.workshop.images().have(a_container(bwrap="none"))
+    world.workshop.images().provide(a_container(bwrap="none"))
     assert not LockFile(world.workshop.cache).read().answers
     world.inquire(ARCH)
     assert len(world.asked) == 1
@@ -244,21 +244,21 @@ def test_a_cache_that_cannot_be_written_is_no_reason_not_to_plan(world: World, t
 
 
 def test_a_base_that_was_pulled_by_hand_outweighs_a_failed_pull_and_not_a_failed_build(world: World) -> None:
-    with pytest.raises(NotHad):
-        world.workshop.images().have(a_container(ALPINE, bwrap="none"))
+    with pytest.raises(Unavailable):
+        world.workshop.images().provide(a_container(ALPINE, bwrap="none"))
     engine = world.workshop.engine
     engine.keep("alpine:3.22", "content", {})
     assert world.inquire(ALPINE).foresight.why_not(without(ALPINE)) == ""
     engine.build_says = "ERROR: unable to select packages:\n"
-    with pytest.raises(NotHad):
-        world.workshop.images().have(a_container(ALPINE, bwrap="none"))
+    with pytest.raises(Unavailable):
+        world.workshop.images().provide(a_container(ALPINE, bwrap="none"))
     assert "its archive has no such package, just now" in world.inquire(ALPINE).foresight.why_not(without(ALPINE))
 
 
 def test_of_several_engines_the_one_that_has_it_counts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     has, lacks = world.workshop.engine, FakeEngine()
     has.registry["debian"] = "Debian"
-    world.workshop.images().have(a_container(bwrap="none"))
+    world.workshop.images().provide(a_container(bwrap="none"))
     for hosts in (("tcp://a", "tcp://b"), ("tcp://b", "tcp://a")):
         world.engines = {"tcp://a": has, "tcp://b": lacks}
         found = world.inquire(a_distro(), hosts=hosts)
@@ -298,7 +298,7 @@ def test_an_engine_that_misses_the_first_limit_is_asked_again(world: World, monk
     def engine(host: str, *, timeout: int) -> Any:
         tries.append(host)
         if len(tries) == 1:
-            raise Hangs("the container engine does not answer", where=host)
+            raise NotResponding("the container engine does not answer", where=host)
         return _Opened(world.workshop.engine)
 
     monkeypatch.setattr(availability_queries, "Engine", engine)
@@ -374,7 +374,7 @@ def test_a_registry_or_an_archive_that_never_answers_is_not_there_for_now(
     assert "in time when asked just now" in found.foresight.why_not(without(image))
     (silent,) = [one for one in found.asked if one.kind == kind]
     assert silent.why.startswith("no answer within ")
-    soon = Foresight(world.workshop.cache, now=time.time() + 20 * 60)
+    soon = ImageAvailability(world.workshop.cache, now=time.time() + 20 * 60)
     assert "in time" not in soon.why_not(without(image)), "nobody said it, so it is not believed for long"
 
 
@@ -384,7 +384,9 @@ def test_an_engine_whose_client_gives_up_just_before_the_limit_gets_the_same_err
     """Both limits are equal: which of them comes first differs from run to run."""
 
     def hangs(host: str, patience: float) -> bool:
-        raise Hangs("the container engine does not answer", where=host, why="it hangs", next_step="restart the engine")
+        raise NotResponding(
+            "the container engine does not answer", where=host, why="it hangs", next_step="restart the engine"
+        )
 
     monkeypatch.setattr(availability_queries, "_greet", hangs)
     (fault,) = availability_queries.silent_engines((HOME,)).values()

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments.container.provision import pull as pulling
-from pytest_codexsandbox.environments.container.provision.progress import Silent
+from pytest_codexsandbox.environments.container.provision.progress import NoBuildProgress
 from pytest_codexsandbox.environments.container.provision.pull import bounded, pin, pull
-from pytest_codexsandbox.errors import MachineFault, NotHad, WrongInput
+from pytest_codexsandbox.errors import HarnessError, InputError, Unavailable
 
 
 class Api:
@@ -40,7 +39,7 @@ class Pulls:
         yield from self.events
 
 
-class Seen(Silent):
+class Seen(NoBuildProgress):
     def __init__(self) -> None:
         self.stages: list[tuple[str, int, int]] = []
 
@@ -48,10 +47,10 @@ class Seen(Silent):
         self.stages.append((doing, done, total))
 
 
-def pulled(monkeypatch: pytest.MonkeyPatch, engine: Pulls, watch: Silent | None = None) -> str:
-    monkeypatch.setattr(pulling, "_events", engine)
+def pulled(monkeypatch: pytest.MonkeyPatch, engine: Pulls, watch: NoBuildProgress | None = None) -> str:
+    monkeypatch.setattr("pytest_codexsandbox.environments.container.provision.pull._events", engine)
     asked: Any = engine
-    return pull(asked, "debian:bookworm", what="debian", watch=watch or Silent())
+    return pull(asked, "debian:bookworm", what="debian", watch=watch or NoBuildProgress())
 
 
 def test_the_registrys_digest_comes_back_and_layers_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,21 +80,21 @@ def test_the_registrys_digest_comes_back_and_layers_are_summed(monkeypatch: pyte
 def test_a_refusal_is_called_by_its_name(
     said: str, why: str, next_step: str, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = Pulls({"error": said}) if late else Pulls(fault=MachineFault("the engine did not pull", why=said))
-    with pytest.raises(NotHad, match="debian:bookworm cannot be pulled") as problem:
+    engine = Pulls({"error": said}) if late else Pulls(fault=HarnessError("the engine did not pull", why=said))
+    with pytest.raises(Unavailable, match="debian:bookworm cannot be pulled") as problem:
         pulled(monkeypatch, engine)
     assert why in problem.value.why
     assert next_step in problem.value.next_step
 
 
 def test_an_engine_that_is_gone_is_no_refusal_of_a_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Pulls(fault=MachineFault("the engine did not pull", why="connection refused"))
+    engine = Pulls(fault=HarnessError("the engine did not pull", why="connection refused"))
 
     def gone() -> bool:
-        raise MachineFault("the container engine does not answer")
+        raise HarnessError("the container engine does not answer")
 
     monkeypatch.setattr(engine.api, "ping", gone)
-    with pytest.raises(MachineFault, match="did not pull"):
+    with pytest.raises(HarnessError, match="did not pull"):
         pulled(monkeypatch, engine)
 
 
@@ -109,7 +108,7 @@ def test_what_does_not_end_is_left() -> None:
         finally:
             closed.append(True)
 
-    with pytest.raises(MachineFault, match="did not pull it") as problem:
+    with pytest.raises(HarnessError, match="did not pull it") as problem:
         list(bounded(events(), "pull it", limit=0.01))
     assert "not done after" in problem.value.why
     assert closed
@@ -123,5 +122,5 @@ def test_an_image_without_a_registry_is_pinned_by_its_own_digest(monkeypatch: py
 
 def test_a_name_that_is_none_reaches_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     engine: Any = Pulls()
-    with pytest.raises(WrongInput):
-        pull(engine, "--privileged", what="x", watch=Silent())
+    with pytest.raises(InputError):
+        pull(engine, "--privileged", what="x", watch=NoBuildProgress())

@@ -13,7 +13,7 @@ import pytest
 from pytest_codexsandbox.environments.container import engine
 from pytest_codexsandbox.environments.container.provision import registry_ping
 from pytest_codexsandbox.environments.container.provision.registry_ping import YES, archive, archives, host_of, registry
-from pytest_codexsandbox.errors import MachineFault, WrongInput
+from pytest_codexsandbox.errors import HarnessError, InputError
 from tests.unit.images.making import a_distro
 
 PATIENCE = 20.0
@@ -60,7 +60,7 @@ class AnEngine:
 
     def inspect_distribution(self, reference: str) -> None:
         if self._says:
-            raise MachineFault("the container engine did not ask", why=self._says)
+            raise HarnessError("the container engine did not ask", why=self._says)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_the_engine_was_told_is_about_the_registry_or_about_one_image(
 
 
 def test_no_option_is_taken_for_an_image() -> None:
-    with pytest.raises(WrongInput, match="not the name of an image"):
+    with pytest.raises(InputError, match="not the name of an image"):
         registry("unix:///fake.sock", "--mine", patience=PATIENCE)
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.provision import build_turns, image_inventory, image_request
-from pytest_codexsandbox.environments.container.provision.image_inventory import Gone, Held
+from pytest_codexsandbox.environments.container.provision.image_inventory import InventoryImage, RemovedImage
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.environments.container.provision.progress import Silent
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.environments.container.provision.progress import NoBuildProgress
+from pytest_codexsandbox.errors import HarnessError, Unavailable
 from tests.unit.images.fake_engine import FakeEngine
 from tests.unit.images.making import Workshop, a_container, a_distro
 
@@ -32,7 +32,7 @@ class Shelf(FakeEngine):
 
     def _remove(self, name: str) -> None:
         if name == self.busy:
-            raise MachineFault("no", why="conflict: container 12 uses it")
+            raise HarnessError("no", why="conflict: container 12 uses it")
         self.removed.append(name)
 
 
@@ -74,7 +74,7 @@ def test_a_base_that_a_user_pulled_too_loses_our_name_alone(workshop: Workshop) 
 
 
 def test_a_dry_run_tells_the_same_and_removes_nothing(workshop: Workshop) -> None:
-    image = workshop.images().have(a_container())
+    image = workshop.images().provide(a_container())
     engine: Any = Shelf(*FOUND, {**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})
     told = list(image_inventory.prune(engine, workshop.cache, lambda held: False, dry_run=True))
     assert engine.removed == []
@@ -85,22 +85,22 @@ def test_a_dry_run_tells_the_same_and_removes_nothing(workshop: Workshop) -> Non
 def test_what_is_in_use_stays_and_says_why(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND, busy="codexsandbox-user:dd")
     gone = list(image_inventory.prune(engine, workshop.cache, lambda held: bool(held.name and held.tag)))
-    assert Gone(what="codexsandbox-user:dd", size=5_000_000, why_not="conflict: container 12 uses it") in gone
+    assert RemovedImage(what="codexsandbox-user:dd", size=5_000_000, why_not="conflict: container 12 uses it") in gone
     assert engine.removed == ["sha256:2"]
 
 
 def test_nothing_is_pruned_while_somebody_makes_one(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND)
-    with build_turns.turn(workshop.cache, "digest", "debian-sid", Silent()):
+    with build_turns.turn(workshop.cache, "digest", "debian-sid", NoBuildProgress()):
         assert build_turns.held(workshop.cache) == ("digest",)
-        with pytest.raises(NotHad, match="are being made"):
+        with pytest.raises(Unavailable, match="are being made"):
             list(image_inventory.prune(engine, workshop.cache, lambda held: False))
     assert not engine.removed
     assert build_turns.held(workshop.cache) == ()
 
 
 def test_what_is_gone_is_forgotten(workshop: Workshop) -> None:
-    image = workshop.images().have(a_container())
+    image = workshop.images().provide(a_container())
     assert workshop.lock()["images"]
     engine: Any = Shelf({**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})
     list(image_inventory.prune(engine, workshop.cache, lambda held: False))
@@ -108,7 +108,7 @@ def test_what_is_gone_is_forgotten(workshop: Workshop) -> None:
 
 
 def test_archives_go_by_name_with_what_killed_runs_left(workshop: Workshop) -> None:
-    workshop.images().have(a_container())
+    workshop.images().provide(a_container())
     folder = workshop.cache / "images" / "bases"
     (folder / "making-debian-sid").mkdir()
     mine = ("debian-bookworm", image_request.base_digest(a_distro()))
@@ -124,5 +124,5 @@ def test_archives_go_by_name_with_what_killed_runs_left(workshop: Workshop) -> N
 
 
 def test_a_held_image_is_called_by_its_name_or_its_id() -> None:
-    held = Held(id="sha256:" + "a" * 64, tag="", name="", digest="", size=1)
+    held = InventoryImage(id="sha256:" + "a" * 64, tag="", name="", digest="", size=1)
     assert held.what == "sha256:aaaaaaaaaaaa"

@@ -4,11 +4,11 @@ import io
 import threading
 from pathlib import Path
 
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, LockFile, now
 from pytest_codexsandbox.environments.container.provision.parallel_build import Make, make_all
 from pytest_codexsandbox.environments.container.provision.progress import watching
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import HarnessError, Unavailable
 from tests.unit.images.making import Workshop, a_distro, want
 
 
@@ -16,7 +16,7 @@ def test_different_bases_stand_side_by_side(workshop: Workshop) -> None:
     together = threading.Barrier(2, timeout=10)
 
     def make() -> Make:
-        def one(asked: Wanted) -> str:
+        def one(asked: ImageRequest) -> str:
             if asked.bubblewrap:
                 together.wait()  # fails unless both are here at once
             return asked.what
@@ -30,9 +30,9 @@ def test_different_bases_stand_side_by_side(workshop: Workshop) -> None:
 
 def test_one_that_fails_keeps_the_others(workshop: Workshop) -> None:
     def make() -> Make:
-        def one(asked: Wanted) -> str:
+        def one(asked: ImageRequest) -> str:
             if asked.image.name == "bad":
-                raise NotHad("no")
+                raise Unavailable("no")
             if asked.image.name == "worse":
                 raise ZeroDivisionError("ours")
             return "yes"
@@ -40,7 +40,7 @@ def test_one_that_fails_keeps_the_others(workshop: Workshop) -> None:
         return one
 
     found = make_all([want(a_distro(name)) for name in ("bad", "worse", "good")], make, jobs=1)
-    assert [type(one) for one in found.values()] == [NotHad, MachineFault, str]
+    assert [type(one) for one in found.values()] == [Unavailable, HarnessError, str]
     assert "ZeroDivisionError: ours" in str(found[want(a_distro("worse"))])
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.environments.container.provision import image_request
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from tests.unit.images.making import a_container, a_distro, want
 
@@ -20,7 +20,7 @@ def commands(text: str) -> list[list[str]]:
 @pytest.mark.parametrize("bubblewrap", [True, False])
 def test_every_shipped_distribution_has_a_second_stage(name: str, bubblewrap: bool) -> None:
     image = SHIPPED.image(name)
-    text = image_request.dockerfile(Wanted(image=image, bubblewrap=bubblewrap), "base:1")
+    text = image_request.dockerfile(ImageRequest(image=image, bubblewrap=bubblewrap), "base:1")
     assert text.startswith("FROM base:1\nLABEL org.codexsandbox.kind=image\n")
     assert all(line.startswith(("FROM ", "LABEL ", "RUN [", "CMD [")) for line in text.splitlines())
     installed = [word for words in commands(text) for word in words[4:]]
@@ -52,27 +52,27 @@ def test_a_release_file_that_ran_out_is_taken_only_where_the_data_say_so() -> No
 
 @pytest.mark.parametrize("word", ["", "-oDpkg::Pre-Invoke=id", "a b", "a;id", "a\nRUN id", "$(id)", "../x", 'a"'])
 def test_a_package_is_a_name_or_nothing(word: str) -> None:
-    with pytest.raises(WrongInput, match="is not the name of"):
+    with pytest.raises(InputError, match="is not the name of"):
         image_request.dockerfile(want(a_distro(packages=(word,))), "base")
 
 
 @pytest.mark.parametrize("word", ["", "-x", "--setup-hook=id", "Sid", "a b", "a/b", "a\nb"])
 def test_a_suite_is_a_name_or_nothing(word: str) -> None:
-    with pytest.raises(WrongInput):
+    with pytest.raises(InputError):
         image_request.suite(a_distro(suite=word))
-    with pytest.raises(WrongInput):
+    with pytest.raises(InputError):
         image_request.components(a_distro(components=(word,)))
 
 
 @pytest.mark.parametrize("text", ["-x", "a b", "A", "x\ny", "$(id)", "a" * 400])
 def test_a_reference_is_a_name_or_nothing(text: str) -> None:
-    with pytest.raises(WrongInput):
+    with pytest.raises(InputError):
         image_request.reference(text, where="here")
 
 
 @pytest.mark.parametrize("text", ["--hook=x", "ftp:host", "http//x", "https://a b", "https://x\ndeb y"])
 def test_a_mirror_is_an_address_or_nothing(text: str) -> None:
-    with pytest.raises(WrongInput):
+    with pytest.raises(InputError):
         image_request.mirror(text, where="here")
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pytest_codexsandbox.environments.container.provision.parallel_deadline import within
+from pytest_codexsandbox.environments.container.provision.parallel_deadline import ask_all
 
 LONG = 60.0
 
@@ -16,7 +16,7 @@ def test_whoever_refuses_has_answered() -> None:
     def refuses() -> str:
         raise ValueError("no")
 
-    found = within({"a": lambda: "yes", "b": refuses}, LONG)
+    found = ask_all({"a": lambda: "yes", "b": refuses}, LONG)
     assert found["a"] == "yes"
     assert isinstance(found["b"], ValueError)
 
@@ -24,15 +24,15 @@ def test_whoever_refuses_has_answered() -> None:
 def test_whoever_does_not_answer_is_missing() -> None:
     never = threading.Event()
     begun = time.monotonic()
-    assert within({"a": never.wait}, 0.2) == {}
+    assert ask_all({"a": never.wait}, 0.2) == {}
     assert time.monotonic() - begun < LONG
     never.set()
 
 
 def test_all_are_asked_at_once_and_nobody_waits_for_the_limit() -> None:
     together = threading.Barrier(8)
-    assert len(within({number: lambda: together.wait(LONG) for number in range(8)}, LONG)) == 8
-    assert within({}, LONG) == {}
+    assert len(ask_all({number: lambda: together.wait(LONG) for number in range(8)}, LONG)) == 8
+    assert ask_all({}, LONG) == {}
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the first thread")
@@ -48,7 +48,7 @@ def test_a_person_who_interrupts_is_heard_at_once() -> None:
     begun = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            within({"a": interrupts}, 10 * LONG)
+            ask_all({"a": interrupts}, 10 * LONG)
     finally:
         signal.signal(signal.SIGINT, before)
         never.set()

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pytest_codexsandbox.matrix.container_cells import Choice
+from pytest_codexsandbox.matrix.container_cells import CellChooser
 from pytest_codexsandbox.matrix.load import MatrixFile, load
 from pytest_codexsandbox.model.cell import SubjectSpec
 
@@ -24,8 +24,8 @@ def matrix(folder: Path, containers: str, *, rest: str = "") -> MatrixFile:
     return load(str(written(folder, containers, rest=rest)))
 
 
-def choice(folder: Path, containers: str, *, rest: str = "", codex: tuple[str, ...] = (), **more: Any) -> Choice:
-    return Choice(matrix(folder, containers, rest=rest), subjects(*codex), arch="x86_64", **more)
+def choice(folder: Path, containers: str, *, rest: str = "", codex: tuple[str, ...] = (), **more: Any) -> CellChooser:
+    return CellChooser(matrix(folder, containers, rest=rest), subjects(*codex), arch="x86_64", **more)
 
 
 SMALL = """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.budget import Budget, within
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.coverage import parts
@@ -58,7 +58,7 @@ def test_workers_make_room() -> None:
 
 
 def test_no_room_for_anything_is_an_error() -> None:
-    with pytest.raises(WrongInput, match="no room for a single cell") as caught:
+    with pytest.raises(InputError, match="no room for a single cell") as caught:
         within(PLAN, asked(5), seconds=ten())
     assert "about 10 s" in caught.value.why
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.corpus import case, cases
-from pytest_codexsandbox.model.generator import Wish
+from pytest_codexsandbox.model.generator import Intent
 
 Contents = dict[str, str | bytes | None]
 GIVEN: Contents = {
@@ -51,7 +51,7 @@ version = ""
 """
     found = case(folder(tmp_path, {"case.toml": text, "project.toml": b"\xff"}))
     assert found.files == {"@WORKSPACE@/.codex/config.toml": b"\xff", "@ROOT0@/x/": b""}
-    assert found.wish == Wish(roots=("@ROOT0@", 'a"b'), network=None, platform="darwin", version="")
+    assert found.wish == Intent(roots=("@ROOT0@", 'a"b'), network=None, platform="darwin", version="")
     assert (found.input, found.needs_block, found.mode, found.folder_mode) == ("invalid", True, 0o600, 0o555)
     assert (found.link, found.voids, found.notes) == ("symlink", "v", "n")
 
@@ -81,7 +81,7 @@ def test_no_file_is_said_and_not_guessed(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, files: Contents, said: str) -> None:
     made = folder(tmp_path, files)
-    with pytest.raises(WrongInput) as problem:
+    with pytest.raises(InputError) as problem:
         case(made)
     assert said in str(problem.value)
     assert str(made) in str(problem.value)
@@ -89,10 +89,10 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, files: Contents, s
 
 def test_a_folder_without_cases_and_a_name_that_is_none_are_errors(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nosuch"):
-        with pytest.raises(WrongInput):
+        with pytest.raises(InputError):
             cases(path)
     folder(tmp_path, name="Not A Name")
-    with pytest.raises(WrongInput, match="cannot be the name"):
+    with pytest.raises(InputError, match="cannot be the name"):
         cases(tmp_path)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import lockfile
 from pytest_codexsandbox.matrix.load import load, presets
 from tests.unit.matrix.boxes import matrix, written
@@ -12,8 +12,8 @@ from tests.unit.matrix.boxes import matrix, written
 SECCOMP = '{"defaultAction": "SCMP_ACT_ALLOW"}'
 
 
-def refused(folder: Path, containers: str, **more: str) -> WrongInput:
-    with pytest.raises(WrongInput) as caught:
+def refused(folder: Path, containers: str, **more: str) -> InputError:
+    with pytest.raises(InputError) as caught:
         matrix(folder, containers, **more)
     return caught.value
 
@@ -120,7 +120,7 @@ def test_a_shipped_filter_serves_a_profile_of_ones_own_and_does_not_hide_its_own
 def test_a_filter_that_is_not_there_or_elsewhere_is_refused(tmp_path: Path) -> None:
     for name in ("none.json", "../../etc/passwd"):
         beside(tmp_path, "profiles/mine.toml", f'seccomp = "file:{name}"\n')
-        with pytest.raises(WrongInput, match="there is no seccomp profile"):
+        with pytest.raises(InputError, match="there is no seccomp profile"):
             matrix(tmp_path / ".", 'distros = ["debian-trixie"]\nprofiles = ["mine"]')
 
 
@@ -169,12 +169,12 @@ def test_a_lock_lies_beside_its_matrix_file_and_is_no_preset(tmp_path: Path) -> 
 def test_a_lock_that_is_wrong_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
     file = written(tmp_path, 'distros = ["debian-trixie"]')
     (tmp_path / "mine.lock.toml").write_text(text)
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         load(str(file))
     assert words in caught.value.what
     assert "mine.lock.toml" in caught.value.where
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    with pytest.raises(WrongInput, match="the lock file cannot be written"):
+    with pytest.raises(InputError, match="the lock file cannot be written"):
         lockfile.write(tmp_path / "none" / "mine.lock.toml", 2, (ROW,))

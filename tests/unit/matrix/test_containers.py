@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import lockfile
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
-from pytest_codexsandbox.matrix.combinations import Left
-from pytest_codexsandbox.matrix.container_cells import Choice, cannot_be_had, environments, spread
+from pytest_codexsandbox.matrix.combinations import LeftOut
+from pytest_codexsandbox.matrix.container_cells import CellChooser, environments, spread, unavailable_values
 from pytest_codexsandbox.matrix.exclusions import impossible
 from pytest_codexsandbox.matrix.expand import expand
 from pytest_codexsandbox.matrix.load import MatrixFile, load
@@ -24,7 +24,7 @@ from tests.unit.matrix.making import environment, promise
 HERE = {"local": environment(arch="x86_64")}
 
 
-def ids(made: Choice, strength: int = 0) -> list[str]:
+def ids(made: CellChooser, strength: int = 0) -> list[str]:
     return [cell.id for cell in made.chosen(strength).cells]
 
 
@@ -59,7 +59,7 @@ def _count(what: str) -> int:
 
 def test_a_build_that_has_no_place_among_the_releases_is_measured_with_any_bubblewrap(tmp_path: Path) -> None:
     own = SubjectSpec(label="candidate", path="/codex")
-    found = Choice(matrix(tmp_path, 'distros = ["debian-trixie"]\nbwraps = ["0.8.0"]'), (own,), arch="x86_64")
+    found = CellChooser(matrix(tmp_path, 'distros = ["debian-trixie"]\nbwraps = ["0.8.0"]'), (own,), arch="x86_64")
     assert len(found.chosen(0).cells) == 1
 
 
@@ -102,7 +102,7 @@ def test_too_many_combinations_are_not_planned_but_picked_from(tmp_path: Path) -
         for key, axis in (("distros", "distros"), ("bwraps", "bwrap"), ("profiles", "profiles"), ("users", "users"))
     )
     made = choice(tmp_path, everything, codex=tuple(f"0.{minor}.0" for minor in range(120, 150)))
-    with pytest.raises(WrongInput, match="too many to plan") as caught:
+    with pytest.raises(InputError, match="too many to plan") as caught:
         made.chosen(0)
     assert "--codex-pairs 2" in caught.value.next_step
 
@@ -169,8 +169,8 @@ FEDORA = SMALL.replace('"busybox"', '"fedora-43"')
 @pytest.mark.parametrize("strength", [0, 2, 3])
 def test_what_cannot_be_had_is_said_and_what_is_left_covers_every_pair(tmp_path: Path, strength: int) -> None:
     asked = matrix(tmp_path, FEDORA)
-    left = cannot_be_had(environments(asked, arch="x86_64"), of_fedora)
-    assert left == (Left(values={"distro": "fedora-43"}, why="no registry answers"),)
+    left = unavailable_values(environments(asked, arch="x86_64"), of_fedora)
+    assert left == (LeftOut(values={"distro": "fedora-43"}, why="no registry answers"),)
     found = expand(asked, environments=HERE, subjects=subjects(), pairs=strength, left=left)
     assert [(one.what, one.why) for one in found.not_planned if one.kind == "unavailable"] == [
         ("fedora-43", "no registry answers")
@@ -183,20 +183,20 @@ def test_what_cannot_be_had_is_said_and_what_is_left_covers_every_pair(tmp_path:
 
 def test_a_run_of_which_nothing_can_be_had_is_refused_with_the_reason(tmp_path: Path) -> None:
     asked = matrix(tmp_path, 'distros = ["fedora-43"]')
-    left = cannot_be_had(environments(asked, arch=""), of_fedora)
-    with pytest.raises(WrongInput, match="no cell is left") as caught:
+    left = unavailable_values(environments(asked, arch=""), of_fedora)
+    with pytest.raises(InputError, match="no cell is left") as caught:
         expand(asked, environments=HERE, subjects=subjects(), left=left)
     assert "fedora-43: no registry answers" in caught.value.why
 
 
 # ---- locks
-def lock(file: Path, made: Choice, strength: int = 2) -> None:
+def lock(file: Path, made: CellChooser, strength: int = 2) -> None:
     lockfile.write(lockfile.path_of(file), strength, made.to_lock(strength))
 
 
-def again(file: Path, *codex: str) -> tuple[MatrixFile, Choice]:
+def again(file: Path, *codex: str) -> tuple[MatrixFile, CellChooser]:
     asked = load(str(file))
-    return asked, Choice(asked, subjects(*codex), arch="x86_64")
+    return asked, CellChooser(asked, subjects(*codex), arch="x86_64")
 
 
 def test_a_lock_keeps_the_cells_and_a_new_value_adds_some(tmp_path: Path) -> None:
@@ -217,8 +217,8 @@ def test_a_lock_is_for_every_machine(tmp_path: Path) -> None:
     lock(file, again(file)[1])
     asked, made = again(file)
     kept = [id for id in ids(made, 2) if "fedora" not in id]
-    left = cannot_be_had(environments(asked, arch="x86_64"), of_fedora)
-    here = Choice(asked, subjects(), arch="x86_64", left=left).chosen(2)
+    left = unavailable_values(environments(asked, arch="x86_64"), of_fedora)
+    here = CellChooser(asked, subjects(), arch="x86_64", left=left).chosen(2)
     assert set(kept) <= {cell.id for cell in here.cells}
     assert here.picked is not None
     assert here.picked.coverage.covered(cell.axes for cell in here.cells) == here.picked.coverage.coverable
@@ -236,9 +236,9 @@ def test_a_lock_of_pairs_is_the_beginning_of_one_of_triples_and_not_the_other_wa
 def test_the_installed_codex_is_locked_by_that_name(tmp_path: Path) -> None:
     file = written(tmp_path, 'distros = ["debian-trixie", "debian-sid"]\nusers = ["root", "u1000"]')
 
-    def made(version: str) -> Choice:
+    def made(version: str) -> CellChooser:
         own = SubjectSpec(label=version, release=version, source="installed")
-        return Choice(load(str(file)), (own,), arch="x86_64")
+        return CellChooser(load(str(file)), (own,), arch="x86_64")
 
     lockfile.write(lockfile.path_of(file), 2, made("0.163.0").to_lock(2))
     text = lockfile.path_of(file).read_text()

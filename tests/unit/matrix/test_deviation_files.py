@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.expectation_files import Deviation, load
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 ENTRY = {
     "id": '"nested-git"', "promise": '"protected.nested-git"', "direction": '"leak"', "reason": '"by design"',
@@ -28,8 +28,8 @@ def loaded(folder: Path, written: str, **known: Any) -> tuple[Deviation, ...]:
     return load((file,), **known)
 
 
-def refused(folder: Path, written: str, **known: Any) -> WrongInput:
-    with pytest.raises(WrongInput) as caught:
+def refused(folder: Path, written: str, **known: Any) -> InputError:
+    with pytest.raises(InputError) as caught:
         loaded(folder, written, **known)
     return caught.value
 
@@ -100,14 +100,14 @@ def test_two_entries_of_one_id_are_refused_over_all_files(tmp_path: Path) -> Non
     first, second = tmp_path / "a.toml", tmp_path / "b.toml"
     first.write_text(text())
     second.write_text(text())
-    with pytest.raises(WrongInput, match="two deviations are called 'nested-git'") as caught:
+    with pytest.raises(InputError, match="two deviations are called 'nested-git'") as caught:
         load((first, second))
     assert str(first) in caught.value.where
     assert str(second) in caught.value.where
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(WrongInput, match="cannot read"):
+    with pytest.raises(InputError, match="cannot read"):
         load((tmp_path / "none.toml",))
 
 
@@ -139,7 +139,7 @@ def test_a_value_that_can_fit_nothing_is_an_error_with_the_nearest_name(
     written = text(where=where)
     assert loaded(tmp_path, written), "without the cells of a run, no value is judged"
     (tmp_path / "known.toml").write_text(written)
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         load((tmp_path / "known.toml",), cells=[HERE])
     assert "where: there is no " in caught.value.what
     assert "(where)" in caught.value.where
@@ -175,4 +175,4 @@ def test_values_of_a_users_own_are_known_from_beside_either_file(tmp_path: Path,
 
 @pytest.mark.parametrize("cell", [HERE, {"distro": "debian-bookworm"}])
 def test_shipped_deviations_name_only_what_there_is(cell: dict[str, str]) -> None:
-    assert load((shipped("matrix") / "expectations" / "known.toml",), cells=[cell])
+    assert load((data_folder("matrix") / "expectations" / "known.toml",), cells=[cell])

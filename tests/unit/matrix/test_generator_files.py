@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import decision_table, generator_files
 from pytest_codexsandbox.matrix.generator_specs import asked, of_file, parse
-from pytest_codexsandbox.model.generator import Declaration, Expect, Row, Wish
+from pytest_codexsandbox.model.generator import DecisionRow, Declaration, ExpectedPolicy, Intent
 
 
-def refused(*texts: str, **more: Any) -> WrongInput:
-    with pytest.raises(WrongInput) as caught:
+def refused(*texts: str, **more: Any) -> InputError:
+    with pytest.raises(InputError) as caught:
         asked(texts, **more)
     return caught.value
 
@@ -141,7 +141,7 @@ def test_what_is_wrong_with_a_declaration_is_said_with_its_place(
     tmp_path: Path, text: str, what: str, place: str
 ) -> None:
     path = written(tmp_path, "mine", text)
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         of_file(path)
     assert what.lower() in caught.value.what.lower()
     assert place in caught.value.where, caught.value.where
@@ -150,7 +150,7 @@ def test_what_is_wrong_with_a_declaration_is_said_with_its_place(
 def test_a_misspelt_placeholder_is_found_wherever_it_stands(tmp_path: Path) -> None:
     for text in ('run = "x"\nenv = {A = "@HOM@"}', 'run = "x"\nsetup = {"@HOM@/x" = "y"}', 'run = "x @HOM@"'):
         path = written(tmp_path, f"m{len(text)}", text)
-        with pytest.raises(WrongInput, match="@HOM@"):
+        with pytest.raises(InputError, match="@HOM@"):
             of_file(path)
 
 
@@ -165,37 +165,40 @@ def test_every_shipped_declaration_loads_and_can_be_taken_apart() -> None:
 @pytest.mark.parametrize(
     ("when", "wish", "version", "fits"),
     [
-        ({}, Wish(), "", True),
-        ({"platform": "darwin"}, Wish(platform="darwin"), "", True),
-        ({"platform": "darwin"}, Wish(), "", False),
-        ({"network": "on"}, Wish(network=True), "", True),
-        ({"network": "off"}, Wish(network=None), "", False),
-        ({"network": "unsaid"}, Wish(network=None), "", True),
-        ({"roots": "some"}, Wish(roots=("@ROOT0@",)), "", True),
-        ({"roots": "none"}, Wish(roots=("@ROOT0@",)), "", False),
-        ({"version": ">=0.130"}, Wish(), "0.144.5", True),
-        ({"version": ">=0.130"}, Wish(), "0.130.0-alpha.1", False),
-        ({"version": ">=0.130"}, Wish(version="0.121.0"), "0.144.5", False),
-        ({"version": "0.121.0"}, Wish(), "0.121.0", True),
-        ({"version": ">=0.130"}, Wish(version=""), "0.144.5", False),
-        ({"version": "unknown"}, Wish(version="garbage"), "0.144.5", True),
-        ({"version": "unknown"}, Wish(), "0.144.5", False),
-        ({"userns": "no"}, Wish(capabilities={"userns": False}), "", True),
-        ({"userns": "yes"}, Wish(), "", True),
-        ({"userns": "no"}, Wish(), "", False),
-        ({"userns": "no", "network": "on"}, Wish(capabilities={"userns": False}), "", False),
+        ({}, Intent(), "", True),
+        ({"platform": "darwin"}, Intent(platform="darwin"), "", True),
+        ({"platform": "darwin"}, Intent(), "", False),
+        ({"network": "on"}, Intent(network=True), "", True),
+        ({"network": "off"}, Intent(network=None), "", False),
+        ({"network": "unsaid"}, Intent(network=None), "", True),
+        ({"roots": "some"}, Intent(roots=("@ROOT0@",)), "", True),
+        ({"roots": "none"}, Intent(roots=("@ROOT0@",)), "", False),
+        ({"version": ">=0.130"}, Intent(), "0.144.5", True),
+        ({"version": ">=0.130"}, Intent(), "0.130.0-alpha.1", False),
+        ({"version": ">=0.130"}, Intent(version="0.121.0"), "0.144.5", False),
+        ({"version": "0.121.0"}, Intent(), "0.121.0", True),
+        ({"version": ">=0.130"}, Intent(version=""), "0.144.5", False),
+        ({"version": "unknown"}, Intent(version="garbage"), "0.144.5", True),
+        ({"version": "unknown"}, Intent(), "0.144.5", False),
+        ({"userns": "no"}, Intent(capabilities={"userns": False}), "", True),
+        ({"userns": "yes"}, Intent(), "", True),
+        ({"userns": "no"}, Intent(), "", False),
+        ({"userns": "no", "network": "on"}, Intent(capabilities={"userns": False}), "", False),
     ],
 )
-def test_a_row_speaks_of_what_is_asked(when: dict[str, str], wish: Wish, version: str, fits: bool) -> None:
-    assert decision_table.fit(when, wish, version) is fits
+def test_a_row_speaks_of_what_is_asked(when: dict[str, str], wish: Intent, version: str, fits: bool) -> None:
+    assert decision_table.matches(when, wish, version) is fits
 
 
 def test_the_first_row_that_fits_decides() -> None:
-    first, last = Row(when={"network": "on"}, expect=Expect(refuses=True)), Row(expect=Expect(sandbox="read-only"))
+    first, last = (
+        DecisionRow(when={"network": "on"}, expect=ExpectedPolicy(refuses=True)),
+        DecisionRow(expect=ExpectedPolicy(sandbox="read-only")),
+    )
     declared = Declaration(run="x", semantics=(first, last))
-    assert decision_table.row(declared, Wish(network=True), "") is first
-    assert decision_table.row(declared, Wish(), "") is last
-    assert decision_table.row(Declaration(run="x"), Wish(), "") is None
+    assert decision_table.row(declared, Intent(network=True), "") is first
+    assert decision_table.row(declared, Intent(), "") is last
+    assert decision_table.row(Declaration(run="x"), Intent(), "") is None
 
 
 def test_a_program_may_have_a_colon_in_its_name(tmp_path: Path) -> None:

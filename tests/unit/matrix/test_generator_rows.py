@@ -7,22 +7,30 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import decision_table, generator_files
-from pytest_codexsandbox.matrix.generator_cells import OF_ROWS, Writers, sides
+from pytest_codexsandbox.matrix.generator_cells import OF_ROWS, GeneratorSet, sides
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.generator import Case, Declaration, Expect, Row, Wish, expected, is_silent
+from pytest_codexsandbox.model.generator import (
+    Case,
+    DecisionRow,
+    Declaration,
+    ExpectedPolicy,
+    Intent,
+    expected,
+    is_silent,
+)
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
 
 ROWS = (
-    Row(when={"platform": "darwin", "network": "on"}, expect=Expect(refuses=True), why="Seatbelt"),
-    Row(when={"userns": "no", "roots": "some", "network": "unsaid"}),
-    Row(when={"version": "<0.150"}),
-    Row(when={"version": "unknown"}),
-    Row(),
+    DecisionRow(when={"platform": "darwin", "network": "on"}, expect=ExpectedPolicy(refuses=True), why="Seatbelt"),
+    DecisionRow(when={"userns": "no", "roots": "some", "network": "unsaid"}),
+    DecisionRow(when={"version": "<0.150"}),
+    DecisionRow(when={"version": "unknown"}),
+    DecisionRow(),
 )
 DECLARED = Declaration(run="cmd:x", semantics=ROWS)
 ENVIRONMENT = EnvironmentSpec(id="here", backend="local", distro="debian-12")
@@ -38,13 +46,15 @@ def promise(id: str) -> Promise:
     )
 
 
-def known(declared: Declaration = DECLARED) -> Writers:
+def known(declared: Declaration = DECLARED) -> GeneratorSet:
     one = Generator(name="x", spec=Spec(scheme="cmd", text="x"), declaration=declared)
-    return Writers(generators={"x": one}, asked=("x",), cases=(Case(id="01-none", why="w", config=None),), others=())
+    return GeneratorSet(
+        generators={"x": one}, asked=("x",), cases=(Case(id="01-none", why="w", config=None),), others=()
+    )
 
 
 def of(*whens: dict[str, str], **words: object) -> Declaration:
-    return Declaration(run="cmd:x", semantics=tuple(Row(when=when) for when in whens), **words)  # type: ignore[arg-type]
+    return Declaration(run="cmd:x", semantics=tuple(DecisionRow(when=when) for when in whens), **words)  # type: ignore[arg-type]
 
 
 def why_not(case: str, release: str, declared: Declaration = DECLARED) -> str:
@@ -55,12 +65,12 @@ def why_not(case: str, release: str, declared: Declaration = DECLARED) -> str:
 
 
 def test_a_row_is_asked_for_what_it_speaks_of_and_for_nothing_else() -> None:
-    assert decision_table.wish_for(DECLARED, 0, "0.130.0") == Wish(platform="darwin", network=True)
-    assert decision_table.wish_for(DECLARED, 1, "0.130.0") == Wish(
+    assert decision_table.wish_for(DECLARED, 0, "0.130.0") == Intent(platform="darwin", network=True)
+    assert decision_table.wish_for(DECLARED, 1, "0.130.0") == Intent(
         roots=("@ROOT0@",), network=None, capabilities={"userns": False}
     )
-    assert decision_table.wish_for(DECLARED, 3, "0.130.0") == Wish(version="")
-    assert decision_table.wish_for(DECLARED, 4, "0.163.0") == Wish()
+    assert decision_table.wish_for(DECLARED, 3, "0.130.0") == Intent(version="")
+    assert decision_table.wish_for(DECLARED, 4, "0.163.0") == Intent()
 
 
 def test_each_row_is_a_case_beside_the_corpus_and_only_of_what_rows_speak_of() -> None:
@@ -81,7 +91,7 @@ def test_a_row_about_other_releases_is_not_applicable_and_says_so() -> None:
 def test_of_a_build_whose_version_no_plan_knows_nothing_is_ruled_out_before_it_runs() -> None:
     assert {why_not(f"row-0{number}", "") for number in range(1, 6)} == {""}
     assert known().ruled_out(cell(""), "row-03", "0.163.0"), "the workshop knows it"
-    wish = Wish()
+    wish = Intent()
     assert known().row(cell(""), wish, "0.130.0") is ROWS[2]
     assert known().row(cell("0.130.0"), wish) is ROWS[2]
     assert known().row(cell(""), wish) is ROWS[3]
@@ -94,8 +104,8 @@ def test_a_row_that_an_earlier_one_takes_for_this_release_is_not_shown_as_if_it_
 
 def test_a_row_is_asked_where_it_decides_though_the_ordinary_wish_is_anothers() -> None:
     declared = of({"network": "off"}, {"userns": "no"}, {"network": "on", "userns": "no"}, {"seccomp": "no"})
-    assert decision_table.wish_for(declared, 1, "0.163.0") == Wish(network=True, capabilities={"userns": False})
-    assert decision_table.wish_for(declared, 3, "0.163.0") == Wish(network=True, capabilities={"seccomp": False})
+    assert decision_table.wish_for(declared, 1, "0.163.0") == Intent(network=True, capabilities={"userns": False})
+    assert decision_table.wish_for(declared, 3, "0.163.0") == Intent(network=True, capabilities={"seccomp": False})
     assert why_not("row-03", "0.163.0", declared) == "for Codex 0.163.0 row-02 decides, whatever else is asked"
 
 
@@ -103,9 +113,9 @@ def test_the_case_of_a_row_asks_for_what_it_decides_or_for_what_it_speaks_of() -
     declared = of({"network": "off"}, {"userns": "no"}, {"version": "<0.150", "roots": "some"}, {"uid_map": "no"})
     first, second, third, fourth = decision_table.cases(declared, "0.163.0")
     assert (second.wish, fourth.wish) == (
-        Wish(network=True, capabilities={"userns": False}), Wish(network=True, capabilities={"uid_map": False}),
+        Intent(network=True, capabilities={"userns": False}), Intent(network=True, capabilities={"uid_map": False}),
     )  # fmt: skip
-    assert third.wish == Wish(roots=("@ROOT0@",)), "it decides nothing here, and says what it would be asked"
+    assert third.wish == Intent(roots=("@ROOT0@",)), "it decides nothing here, and says what it would be asked"
     assert (first.group, first.config, first.why) == ("rows", None, "a row of the generator's own decision matrix")
 
 
@@ -117,18 +127,18 @@ def test_a_row_of_other_releases_is_told_as_that_though_earlier_ones_take_some_o
 @pytest.mark.parametrize(
     ("when", "wish", "version", "fits"),
     [
-        ({"roots": "none"}, Wish(), "0.163.0", True), ({"roots": "none"}, Wish(roots=("/x",)), "0.163.0", False),
-        ({"roots": "some"}, Wish(), "0.163.0", False), ({"userns": "yes"}, Wish(), "0.163.0", True),
-        ({"userns": "yes"}, Wish(capabilities={"userns": False}), "0.163.0", False),
-        ({"version": ""}, Wish(), "", True), ({"version": ""}, Wish(), "nonsense", True),
-        ({"version": ""}, Wish(), "0.163.0", False), ({"version": "unknown"}, Wish(version=""), "0.163.0", True),
-        ({"version": "0.163.0"}, Wish(), "0.163.0", True), ({"version": "0.163.0"}, Wish(), "0.162.0", False),
+        ({"roots": "none"}, Intent(), "0.163.0", True), ({"roots": "none"}, Intent(roots=("/x",)), "0.163.0", False),
+        ({"roots": "some"}, Intent(), "0.163.0", False), ({"userns": "yes"}, Intent(), "0.163.0", True),
+        ({"userns": "yes"}, Intent(capabilities={"userns": False}), "0.163.0", False),
+        ({"version": ""}, Intent(), "", True), ({"version": ""}, Intent(), "nonsense", True),
+        ({"version": ""}, Intent(), "0.163.0", False), ({"version": "unknown"}, Intent(version=""), "0.163.0", True),
+        ({"version": "0.163.0"}, Intent(), "0.163.0", True), ({"version": "0.163.0"}, Intent(), "0.162.0", False),
     ],
 )  # fmt: skip
 def test_a_row_speaks_of_what_it_names_and_of_nothing_else(
-    when: dict[str, str], wish: Wish, version: str, fits: bool
+    when: dict[str, str], wish: Intent, version: str, fits: bool
 ) -> None:
-    assert decision_table.fit(when, wish, version) is fits
+    assert decision_table.matches(when, wish, version) is fits
 
 
 def test_a_row_of_a_tool_for_other_platforms_is_asked_there() -> None:
@@ -140,14 +150,17 @@ def test_a_row_of_a_tool_for_other_platforms_is_asked_there() -> None:
 
 
 def test_a_row_that_names_a_platform_says_what_is_to_be_there() -> None:
-    darwin, refusing = Row(when={"platform": "darwin"}), Row(when={"network": "on"}, expect=Expect(refuses=True))
-    declared, wish = Declaration(run="x", semantics=(darwin, refusing)), Wish(platform="darwin")
+    darwin, refusing = (
+        DecisionRow(when={"platform": "darwin"}),
+        DecisionRow(when={"network": "on"}, expect=ExpectedPolicy(refuses=True)),
+    )
+    declared, wish = Declaration(run="x", semantics=(darwin, refusing)), Intent(platform="darwin")
     assert not expected(declared, wish, darwin).refuses
     assert not is_silent(declared, wish, darwin)
     assert not is_silent(declared, wish, refusing)
     assert expected(declared, wish, None).refuses
     assert is_silent(declared, wish, None)
-    assert is_silent(declared, wish, Row(when={"roots": "none"}))
+    assert is_silent(declared, wish, DecisionRow(when={"roots": "none"}))
     assert not is_silent(Declaration(platforms=("wsl",)), wish, None), "it has named those that it is for"
 
 
@@ -170,7 +183,7 @@ def test_a_row_that_never_decides_is_refused_with_those_that_take_its_place(
     path = tmp_path / "mine.toml"
     said = (f"[[semantics]]\nwhen = {{ {', '.join(f'{a} = {b!r}' for a, b in when.items())} }}\n" for when in whens)
     path.write_text('run = "x"\n' + "".join(said))
-    with pytest.raises(WrongInput, match=f"row {row} never decides: row {by} takes") as caught:
+    with pytest.raises(InputError, match=f"row {row} never decides: row {by} takes") as caught:
         generator_files.load(path)
     assert f":{2 * row + 1}:1 (when)" in caught.value.where
 
@@ -190,7 +203,7 @@ def test_a_row_that_decides_somewhere_is_taken(whens: tuple[dict[str, str], ...]
 def test_a_root_that_nobody_has_is_no_expectation(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('run = "x"\n[[semantics]]\nexpect = { roots = ["@ROOTS0@/x"] }\n')
-    with pytest.raises(WrongInput, match="a root cannot be '@ROOTS0@/x'") as caught:
+    with pytest.raises(InputError, match="a root cannot be '@ROOTS0@/x'") as caught:
         generator_files.load(path)
     assert ":3:1 (expect)" in caught.value.where
 
@@ -214,8 +227,8 @@ def test_whatever_the_rows_are_what_is_asked_for_one_is_decided_by_it(
 
 
 # ---- what is kept as it was
-def keeping(**words: Any) -> Writers:
-    return known(Declaration(run="cmd:x", semantics=(Row(expect=Expect(**words)),)))
+def keeping(**words: Any) -> GeneratorSet:
+    return known(Declaration(run="cmd:x", semantics=(DecisionRow(expect=ExpectedPolicy(**words)),)))
 
 
 def test_a_part_that_is_kept_leads_to_no_policy_of_its_own() -> None:
@@ -225,7 +238,7 @@ def test_a_part_that_is_kept_leads_to_no_policy_of_its_own() -> None:
     assert set(keeping(keeps=("roots",)).wishes(here)) == {"workspace-write", "workspace-write-network"}
     assert set(keeping(keeps=("network",)).wishes(here)) == {"workspace-write", "workspace-write-roots"}
     both = keeping(keeps=("roots", "network"))
-    assert both.wishes(here) == {"workspace-write": Wish()}
+    assert both.wishes(here) == {"workspace-write": Intent()}
     free = keeping(keeps=("roots", "network"), sandbox="danger-full-access")
     assert set(free.wishes(here)) == {"danger-full-access"}
     for keeps in (True, ("sandbox",)):
@@ -233,6 +246,6 @@ def test_a_part_that_is_kept_leads_to_no_policy_of_its_own() -> None:
 
 
 def test_an_approval_that_is_kept_is_not_the_one_that_was_wished() -> None:
-    row = Row(expect=Expect(keeps=("approval",)))
-    assert expected(Declaration(), Wish(approval="never", network=True), row).approval == ""
-    assert expected(Declaration(), Wish(approval="never", network=True), row).network is True
+    row = DecisionRow(expect=ExpectedPolicy(keeps=("approval",)))
+    assert expected(Declaration(), Intent(approval="never", network=True), row).approval == ""
+    assert expected(Declaration(), Intent(approval="never", network=True), row).network is True

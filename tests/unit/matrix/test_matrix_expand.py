@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.expand import cells, expand
 from pytest_codexsandbox.matrix.load import Exclude, MatrixFile
 from pytest_codexsandbox.model.cell import SubjectSpec
@@ -28,18 +28,18 @@ def test_every_environment_meets_every_codex_in_the_order_given() -> None:
 
 
 def test_two_binaries_of_one_name_are_refused() -> None:
-    with pytest.raises(WrongInput, match="two Codex binaries are called 'candidate'"):
+    with pytest.raises(InputError, match="two Codex binaries are called 'candidate'"):
         cells(matrix(), environments=HERE, subjects=subjects("candidate", "candidate"))
 
 
 def test_a_label_that_cannot_stand_in_a_cell_id_is_refused_with_one_that_can() -> None:
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         cells(matrix(), environments=HERE, subjects=subjects("My Build"))
     assert "my-build" in caught.value.next_step
 
 
 def test_an_environment_that_nobody_knows_here_is_refused() -> None:
-    with pytest.raises(WrongInput, match="no environment 'local'"):
+    with pytest.raises(InputError, match="no environment 'local'"):
         cells(matrix(), environments={}, subjects=subjects("0.163.0"))
 
 
@@ -60,5 +60,5 @@ def test_a_candidate_is_placed_by_the_version_that_its_user_gave() -> None:
 
 
 def test_excluding_everything_is_an_error() -> None:
-    with pytest.raises(WrongInput, match="no cell is left"):
+    with pytest.raises(InputError, match="no cell is left"):
         cells(matrix(Exclude(where={"distro": "*"}, why="none")), environments=HERE, subjects=subjects("0.163.0"))

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.load import load, presets
 
 GOOD = 'environments = ["local"]\nreleases = ["installed"]\n'
 
 
-def refused(folder: Path, text: str) -> WrongInput:
+def refused(folder: Path, text: str) -> InputError:
     file = folder / "mine.toml"
     file.write_text(text)
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         load(str(file))
     return caught.value
 
@@ -37,7 +37,7 @@ def test_a_file_of_ones_own_is_given_by_its_path(tmp_path: Path) -> None:
 
 
 def test_an_unknown_preset_is_answered_with_the_nearest_and_all_that_exist() -> None:
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         load("lokal")
     assert "'lokal'" in caught.value.what
     assert "did you mean 'local'?" in caught.value.why
@@ -45,7 +45,7 @@ def test_an_unknown_preset_is_answered_with_the_nearest_and_all_that_exist() -> 
 
 
 def test_a_missing_file_is_not_taken_for_a_preset(tmp_path: Path) -> None:
-    with pytest.raises(WrongInput, match="no matrix file"):
+    with pytest.raises(InputError, match="no matrix file"):
         load(str(tmp_path / "none.toml"))
 
 
@@ -64,7 +64,7 @@ def test_a_text_that_never_ends_is_placed_in_the_last_line(tmp_path: Path) -> No
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(WrongInput, match="cannot read"):
+    with pytest.raises(InputError, match="cannot read"):
         load(str(file))
 
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.plan import OWN_CALL, digest, make
 from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
 from pytest_codexsandbox.matrix.select import Selection, is_standing
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.model.plan_key import NotPlanned
 from pytest_codexsandbox.model.promise import Promise
 from tests.unit.matrix.making import cell, environment, promise
 
@@ -63,7 +63,7 @@ def test_what_the_matrix_file_skips_is_said_to_be_its_doing() -> None:
 
 @pytest.mark.parametrize(("glob", "words"), [("sqlit.*", "matches no cell"), ("start.*", "would skip only")])
 def test_a_file_that_skips_nothing_or_too_much_is_refused(glob: str, words: str) -> None:
-    with pytest.raises(WrongInput, match=words) as caught:
+    with pytest.raises(InputError, match=words) as caught:
         make("local", (cell(),), ALL, selection=Selection(without=(glob,)), platform="linux")
     assert "the matrix file's skip" in caught.value.what
 
@@ -120,7 +120,7 @@ def test_a_glob_of_several_kinds_is_in_union_with_each_of_them() -> None:
 
 def test_globs_that_leave_nothing_are_an_error_that_says_how_they_are_read() -> None:
     only_reading = promise("filesystem.reads", policies=("read-only",))
-    with pytest.raises(WrongInput, match="nothing is left to run") as error:
+    with pytest.raises(InputError, match="nothing is left to run") as error:
         planned(only=("filesystem.reads", "workspace-write"), promises=(*ALL, only_reading))
     assert "narrow each other" in error.value.next_step
 
@@ -141,7 +141,7 @@ def test_a_glob_that_meets_a_standing_promise_among_others_does_not_skip_it() ->
 
 @pytest.mark.parametrize("glob", ["start.*", "trust.canary", "st[a]rt.is-on"])
 def test_skipping_only_what_stands_in_every_plan_is_refused(glob: str) -> None:
-    with pytest.raises(WrongInput, match="which are in every plan"):
+    with pytest.raises(InputError, match="which are in every plan"):
         planned(skip=(glob,))
 
 
@@ -151,7 +151,7 @@ def test_skipping_a_policy_takes_its_start_checks_too() -> None:
 
 @pytest.mark.parametrize("option", ["only", "skip"])
 def test_a_glob_that_matches_nothing_says_what_exists_nearest_first(option: str) -> None:
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         glob = ("filesystem.outside-refuse",)
         planned(only=glob if option == "only" else (), skip=glob if option == "skip" else ())
     assert "did you mean 'filesystem.outside-refused'?" in caught.value.why
@@ -159,20 +159,20 @@ def test_a_glob_that_matches_nothing_says_what_exists_nearest_first(option: str)
 
 
 def test_globs_heed_case() -> None:
-    with pytest.raises(WrongInput, match="matches no cell"):
+    with pytest.raises(InputError, match="matches no cell"):
         planned(only=("SQLITE.*",))
 
 
 def test_a_long_list_of_names_is_bounded() -> None:
     many = tuple(promise(f"filesystem.number-{number}") for number in range(500))
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         planned(only=("zzz",), promises=many)
     assert len(caught.value.why) < 700
     assert "more" in caught.value.why
 
 
 def test_skipping_everything_is_an_error() -> None:
-    with pytest.raises(WrongInput, match="nothing is left"):
+    with pytest.raises(InputError, match="nothing is left"):
         planned(skip=("*",))
 
 
@@ -246,17 +246,17 @@ def test_on_another_system_this_machine_answers_nothing_and_says_what_would() ->
 
 
 def test_a_requirement_that_nobody_knows_is_an_error() -> None:
-    with pytest.raises(WrongInput, match="user:rot"):
+    with pytest.raises(InputError, match="user:rot"):
         planned(promises=(promise(requires=("user:rot",)),))
 
 
 def test_two_promises_of_one_name_are_an_error() -> None:
-    with pytest.raises(WrongInput, match="two promises"):
+    with pytest.raises(InputError, match="two promises"):
         planned(promises=(BOARD, BOARD))
 
 
 def test_a_policy_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(WrongInput, match="read-some"):
+    with pytest.raises(InputError, match="read-some"):
         planned(promises=(promise(policies=("read-some",)),))
 
 
@@ -282,7 +282,7 @@ def test_other_doors_are_asked_what_rides_in_the_battery_and_the_plan_says_what_
     assert asked["sandbox"] - asked["exec"] == {"process.stdin-arrives"}
     assert [key.door for key in plan.keys] == sorted(key.door for key in plan.keys)
     assert [one for one in plan.not_planned if "by exec" in one.what] == [
-        PlannedNothing(what="process.stdin-arrives by exec", why=OWN_CALL)
+        NotPlanned(what="process.stdin-arrives by exec", why=OWN_CALL)
     ]
 
 

@@ -9,7 +9,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_codexsandbox.matrix import pairwise
-from pytest_codexsandbox.matrix.combinations import IMPOSSIBLE, UNAVAILABLE, Left, Row, Space, left_out, narrowed
+from pytest_codexsandbox.matrix.combinations import (
+    IMPOSSIBLE,
+    UNAVAILABLE,
+    CombinationSpace,
+    LeftOut,
+    Row,
+    left_out,
+    narrowed,
+)
 from pytest_codexsandbox.model.coverage import AXES, parts
 
 QUIETLY = settings(deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck))
@@ -24,7 +32,7 @@ def axes_of(row: Row) -> Mapping[str, str]:
     return dict(zip(AXES, row, strict=True))
 
 
-def brute(space: Space, strength: int) -> set[object]:
+def brute(space: CombinationSpace, strength: int) -> set[object]:
     """Every pair that some cell holds, found the slow way."""
     rows = [row for row in product(*space.values.values()) if not space.why_not(row)[1]]
     return {part for row in rows for part in parts(axes_of(row), strength)}
@@ -35,19 +43,19 @@ def held(rows: tuple[Row, ...], strength: int) -> set[object]:
 
 
 @st.composite
-def spaces(draw: st.DrawFn) -> Space:
+def spaces(draw: st.DrawFn) -> CombinationSpace:
     found = values(*(draw(st.integers(1, 4)) for _ in AXES))
     forbidden = []
     for _ in range(draw(st.integers(0, 4))):
         axes = draw(st.lists(st.sampled_from(AXES), min_size=1, max_size=3, unique=True))
         part: dict[str, str] = {axis: draw(st.sampled_from(found[axis])) for axis in AXES if axis in axes}
-        forbidden.append(Left(values=part, why=f"no {'+'.join(part.values())}"))
-    return Space(values=found, rules=left_out(forbidden, IMPOSSIBLE))
+        forbidden.append(LeftOut(values=part, why=f"no {'+'.join(part.values())}"))
+    return CombinationSpace(values=found, rules=left_out(forbidden, IMPOSSIBLE))
 
 
 @QUIETLY
 @given(spaces(), st.sampled_from(pairwise.STRENGTHS))
-def test_every_pair_that_can_be_is_covered_and_the_others_have_a_reason(space: Space, strength: int) -> None:
+def test_every_pair_that_can_be_is_covered_and_the_others_have_a_reason(space: CombinationSpace, strength: int) -> None:
     rows, coverage = pairwise.cover(space, strength)
     can = brute(space, strength)
     assert held(rows, strength) == can
@@ -59,16 +67,16 @@ def test_every_pair_that_can_be_is_covered_and_the_others_have_a_reason(space: S
 
 @QUIETLY
 @given(spaces())
-def test_the_same_question_has_the_same_answer(space: Space) -> None:
-    again = Space(values=dict(space.values), rules=tuple(space.rules))
+def test_the_same_question_has_the_same_answer(space: CombinationSpace) -> None:
+    again = CombinationSpace(values=dict(space.values), rules=tuple(space.rules))
     assert pairwise.cover(space, 2) == pairwise.cover(again, 2)
 
 
 @QUIETLY
 @given(spaces(), st.sampled_from(AXES))
-def test_a_new_value_only_adds_cells(space: Space, axis: str) -> None:
+def test_a_new_value_only_adds_cells(space: CombinationSpace, axis: str) -> None:
     before, _ = pairwise.cover(space, 2)
-    wider = Space(values={**space.values, axis: (*space.values[axis], "new")}, rules=space.rules)
+    wider = CombinationSpace(values={**space.values, axis: (*space.values[axis], "new")}, rules=space.rules)
     after, coverage = pairwise.cover(wider, 2, kept=before)
     assert set(before) <= set(after)
     assert all("new" in row for row in set(after) - set(before))
@@ -77,11 +85,11 @@ def test_a_new_value_only_adds_cells(space: Space, axis: str) -> None:
 
 @QUIETLY
 @given(spaces(), st.sampled_from(AXES))
-def test_a_value_that_went_away_takes_its_rows_along(space: Space, axis: str) -> None:
+def test_a_value_that_went_away_takes_its_rows_along(space: CombinationSpace, axis: str) -> None:
     assume(len(space.values[axis]) > 1)
     before, _ = pairwise.cover(space, 2)
     gone = space.values[axis][0]
-    fewer = Space(values={**space.values, axis: space.values[axis][1:]}, rules=space.rules)
+    fewer = CombinationSpace(values={**space.values, axis: space.values[axis][1:]}, rules=space.rules)
     after, coverage = pairwise.cover(fewer, 2, kept=before)
     stayed = {row for row in before if gone not in row}
     assert stayed <= set(after)
@@ -91,7 +99,7 @@ def test_a_value_that_went_away_takes_its_rows_along(space: Space, axis: str) ->
 
 @QUIETLY
 @given(spaces())
-def test_what_covers_everything_is_not_added_to(space: Space) -> None:
+def test_what_covers_everything_is_not_added_to(space: CombinationSpace) -> None:
     before, _ = pairwise.cover(space, 2)
     assert pairwise.cover(space, 2, kept=reversed(before))[0] == before
 
@@ -99,7 +107,7 @@ def test_what_covers_everything_is_not_added_to(space: Space) -> None:
 @QUIETLY
 @given(st.randoms(use_true_random=False))
 def test_rows_of_no_use_are_no_harm(random: object) -> None:
-    space = Space(values=values(3, 2, 2, 1, 2))
+    space = CombinationSpace(values=values(3, 2, 2, 1, 2))
     strange = [("gone", "bwrap-0", "profile-0", "user-0", "codex-0"), ("too", "short"), *space.rows()]
     random.shuffle(strange)  # type: ignore[attr-defined]
     rows, _ = pairwise.cover(space, 2, kept=strange)
@@ -107,20 +115,20 @@ def test_rows_of_no_use_are_no_harm(random: object) -> None:
 
 
 def test_there_are_about_as_few_rows_as_there_can_be() -> None:
-    rows, coverage = pairwise.cover(Space(values=values(9, 8, 12, 3, 8)), 2)
+    rows, coverage = pairwise.cover(CombinationSpace(values=values(9, 8, 12, 3, 8)), 2)
     assert 12 * 9 <= len(rows) <= 12 * 9 * 1.15
     assert coverage.combinations == 9 * 8 * 12 * 3 * 8
 
 
 def test_values_that_are_needed_for_nothing_are_spread() -> None:
-    rows, _ = pairwise.cover(Space(values=values(4, 20, 20, 3, 8)), 2)
+    rows, _ = pairwise.cover(CombinationSpace(values=values(4, 20, 20, 3, 8)), 2)
     for number, axis in enumerate(AXES):
         counted = Counter(row[number] for row in rows)
         assert max(counted.values()) <= 1.6 * len(rows) / len(counted) + 1, (axis, counted)
 
 
 def test_rows_stand_in_the_order_that_was_asked_for() -> None:
-    space = Space(values={axis: tuple(reversed(found)) for axis, found in values(3, 2, 2, 1, 2).items()})
+    space = CombinationSpace(values={axis: tuple(reversed(found)) for axis, found in values(3, 2, 2, 1, 2).items()})
     rows, _ = pairwise.cover(space, 2)
     assert [row[0] for row in rows] == sorted((row[0] for row in rows), reverse=True)
 
@@ -159,5 +167,5 @@ def test_what_is_named_is_exactly_what_cannot_be_had(bad: set[tuple[str, ...]]) 
     every = product(*ENVIRONMENT.values())
     found = narrowed({row: "no" if row in bad else "" for row in every}, tuple(ENVIRONMENT))
     rules = left_out(found, UNAVAILABLE)
-    space = Space(values={**ENVIRONMENT, "codex": ("any",)}, rules=rules)
+    space = CombinationSpace(values={**ENVIRONMENT, "codex": ("any",)}, rules=rules)
     assert {row[:-1] for row in space.rows() if space.why_not(row)[1]} == bad

@@ -7,7 +7,7 @@ import pytest
 from pytest_codexsandbox.matrix.generator_cells import writers
 from pytest_codexsandbox.matrix.request_channels import UNTOLD, is_told
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.generator import Declaration, Row, Wish
+from pytest_codexsandbox.model.generator import DecisionRow, Declaration, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 
 HERE = EnvironmentSpec(id="here", backend="local", distro="debian-12")
@@ -84,13 +84,13 @@ def test_the_row_of_one_that_is_told_nothing_keeps_the_policy_and_leads_to_no_su
     def cell(name: str) -> Cell:
         return Cell(environment=HERE, subject=SubjectSpec(label="0.163.0", generator=name))
 
-    assert known.row(cell("gen.sh"), Wish()) is UNTOLD
+    assert known.row(cell("gen.sh"), Intent()) is UNTOLD
     assert known.wishes(cell("gen.sh")) == {}
-    assert known.row(cell("asked"), Wish()) is None
+    assert known.row(cell("asked"), Intent()) is None
     assert known.wishes(cell("asked"))
     declared = tmp_path / "mine.toml"
     declared.write_text('run = "./gen.sh"\n[[semantics]]\nexpect = { sandbox = "read-only" }\n')
     known = writers(["./mine.toml"], beside=None, base=tmp_path)
-    row = known.row(cell("mine"), Wish())
-    assert isinstance(row, Row)
+    row = known.row(cell("mine"), Intent())
+    assert isinstance(row, DecisionRow)
     assert row.expect.sandbox == "read-only", "the author's own row decides"

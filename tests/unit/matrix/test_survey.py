@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.scenario_index import promises
 
 HEAD = "from pytest_codexsandbox.api import promise\n"
@@ -54,7 +54,7 @@ def test_a_file_that_was_changed_is_read_again(tmp_path: Path) -> None:
 def test_the_same_promise_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None:
     first = scenario(tmp_path, "a/test_first.py", "a.one")
     second = scenario(tmp_path, "b/test_second.py", "a.one")
-    with pytest.raises(WrongInput, match=r"two scenarios promise a\.one") as caught:
+    with pytest.raises(InputError, match=r"two scenarios promise a\.one") as caught:
         promises(tmp_path)
     assert str(first) in caught.value.where
     assert str(second) in caught.value.where
@@ -62,14 +62,14 @@ def test_the_same_promise_in_two_files_is_an_error_that_names_both(tmp_path: Pat
 
 def test_a_syntax_error_is_placed_in_its_file_and_line(tmp_path: Path) -> None:
     file = scenario(tmp_path, "a/test_broken.py", extra="def half(:\n")
-    with pytest.raises(WrongInput, match="syntax error") as caught:
+    with pytest.raises(InputError, match="syntax error") as caught:
         promises(tmp_path)
     assert caught.value.where.startswith(f"{file}:2:")
 
 
 def test_an_error_while_importing_is_placed_too(tmp_path: Path) -> None:
     file = scenario(tmp_path, "a/test_failing.py", extra="\n\n1 / 0\n")
-    with pytest.raises(WrongInput, match="cannot be imported") as caught:
+    with pytest.raises(InputError, match="cannot be imported") as caught:
         promises(tmp_path)
     assert caught.value.where == f"{file}:4"
     assert "ZeroDivisionError" in caught.value.why
@@ -77,18 +77,18 @@ def test_an_error_while_importing_is_placed_too(tmp_path: Path) -> None:
 
 def test_a_scenario_that_ends_the_interpreter_does_not(tmp_path: Path) -> None:
     scenario(tmp_path, "a/test_leaving.py", extra="raise SystemExit(0)\n")
-    with pytest.raises(WrongInput, match="cannot be imported"):
+    with pytest.raises(InputError, match="cannot be imported"):
         promises(tmp_path)
 
 
 def test_a_wrong_promise_id_is_placed_in_the_scenario(tmp_path: Path) -> None:
     file = scenario(tmp_path, "a/test_wrong.py", "Not An Id")
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         promises(tmp_path)
     assert caught.value.where.startswith(str(file))
     assert "not a promise id" in caught.value.why
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(WrongInput, match="no folder"):
+    with pytest.raises(InputError, match="no folder"):
         promises(tmp_path / "none")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import expectation_files, generator_files, load
 from pytest_codexsandbox.matrix.axis_files import Catalogue
 
@@ -22,7 +22,7 @@ GOOD = 'releases = ["0.163.0"]\nenvironments = ["local"]\n'
 def test_of_a_matrix_file(tmp_path: Path, text: str, nearest: str, place: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         load.load(str(file))
     assert caught.value.why.startswith(f"did you mean {nearest!r}? known: ")
     assert place in caught.value.where
@@ -31,7 +31,7 @@ def test_of_a_matrix_file(tmp_path: Path, text: str, nearest: str, place: str) -
 def test_of_a_profile(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
     (tmp_path / "profiles" / "mine.toml").write_text("secomp = 'unconfined'\n")
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         Catalogue(beside=tmp_path).profile("mine")
     assert "did you mean 'seccomp'?" in caught.value.why
 
@@ -40,7 +40,7 @@ def test_of_a_profile(tmp_path: Path) -> None:
 def test_of_a_declaration(tmp_path: Path, text: str, nearest: str) -> None:
     file = tmp_path / "tool.toml"
     file.write_text(text)
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         generator_files.load(file)
     assert f"did you mean {nearest!r}?" in caught.value.why
 
@@ -48,6 +48,6 @@ def test_of_a_declaration(tmp_path: Path, text: str, nearest: str) -> None:
 def test_of_an_expectation(tmp_path: Path) -> None:
     file = tmp_path / "known.toml"
     file.write_text("[[deviation]]\nid = 'x'\nowners = 'me'\n")
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         expectation_files.load((file,))
     assert "did you mean 'owner'?" in caught.value.why

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.releases.artefact import Artefact
 from pytest_codexsandbox.releases.platform_tag import PLATFORMS
 from pytest_codexsandbox.system.download import Hash
@@ -135,9 +135,9 @@ def registry() -> Iterator[Registry]:
             thread.join()
 
 
-def said(stdout: str | bytes = "", *, code: int = 0, stderr: str = "") -> Finished:
+def said(stdout: str | bytes = "", *, code: int = 0, stderr: str = "") -> CommandResult:
     out = stdout if isinstance(stdout, bytes) else stdout.encode()
-    return Finished(ended="exit", exit=code, stdout=out, stderr=stderr.encode(), stdout_total=len(out))
+    return CommandResult(ended="exit", exit=code, stdout=out, stderr=stderr.encode(), stdout_total=len(out))
 
 
 class Machine:
@@ -155,7 +155,7 @@ class Machine:
         self.npm, self.pypi = dict(npm or {}), dict(pypi or {})
         self.commands: list[Command] = []
 
-    def __call__(self, command: Command) -> Finished:
+    def __call__(self, command: Command) -> CommandResult:
         self.commands.append(command)
         if command.argv[0] == "npm":
             return self._npm(command.argv[-2].rpartition("@")[2])
@@ -166,7 +166,7 @@ class Machine:
     def started(self, program: str) -> int:
         return sum(1 for command in self.commands if command.argv[0] == program)
 
-    def codex(self, words: tuple[str, ...], script: str) -> Finished:
+    def codex(self, words: tuple[str, ...], script: str) -> CommandResult:
         """A modern Codex of the version that its script says."""
         if words == ("--version",):
             return said("codex-cli " + script.rpartition(" ")[2])
@@ -174,12 +174,12 @@ class Machine:
             return said(code=1, stderr="Error: default_permissions refers to unknown built-in profile")
         return said(self.HELP.get(words, "Codex CLI\n\nUsage: codex [OPTIONS] [PROMPT]\n"))
 
-    def _npm(self, version: str) -> Finished:
+    def _npm(self, version: str) -> CommandResult:
         if version in self.npm:
             return said(json.dumps(self.npm[version]))
         return said(json.dumps({"error": {"code": "E404", "summary": "No match found"}}), code=1)
 
-    def _pip(self, version: str) -> Finished:
+    def _pip(self, version: str) -> CommandResult:
         if version in self.pypi:
             return said(json.dumps({"install": [{"download_info": self.pypi[version]}]}))
         return said(code=1, stderr=f"ERROR: No matching distribution found for =={version}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.releases.user_binaries import candidate, examine
 from tests.unit.releases.makers import TRIPLE, X86
 
@@ -51,7 +51,7 @@ def test_a_file_that_is_really_called_so_wins_over_the_grammar(tmp_path: Path) -
     [("My Label=./codex", "label"), ("./codex@next", "release"), ("mine=", "no path"), ("", "no path")],
 )
 def test_words_that_mean_nothing_are_refused_with_the_form(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(WrongInput, match=words):
+    with pytest.raises(InputError, match=words):
         candidate(text, base=tmp_path)
 
 
@@ -76,7 +76,7 @@ def test_a_program_for_this_machine_is_taken_links_followed(tmp_path: Path) -> N
     ids=["other machine", "not executable", "macOS", "Windows", "text", "empty"],
 )
 def test_what_cannot_run_here_is_refused_with_the_reason(tmp_path: Path, content: bytes, mode: int, why: str) -> None:
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         examine(program(tmp_path / "codex", content, mode), X86)
     assert why in caught.value.why
     assert caught.value.where == str(tmp_path / "codex")
@@ -87,7 +87,7 @@ def test_a_path_that_leads_to_no_file_is_refused(tmp_path: Path, name: str) -> N
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to("loop")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(WrongInput, match="not a Codex"):
+    with pytest.raises(InputError, match="not a Codex"):
         examine(str(tmp_path / name), X86)
 
 
@@ -109,6 +109,6 @@ def test_behind_npms_launcher_the_program_itself_is_found(tmp_path: Path, place:
 
 
 def test_npms_launcher_without_a_program_is_said_to_be_one(tmp_path: Path) -> None:
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         examine(program(tmp_path / "codex/bin/codex.js", b"#!/usr/bin/env node\n"), X86)
     assert "npm's launcher" in caught.value.why

@@ -7,12 +7,12 @@ import pytest
 
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands import capabilities
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import capability_snapshot, known_releases
 from pytest_codexsandbox.releases.locks import let_go, use_lock
-from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import resolve as real_resolve
 from pytest_codexsandbox.releases.store import Store
 from tests.unit.releases.makers import Machine, Registry, age, codex_of, dist, tgz
@@ -25,7 +25,7 @@ def warm(server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Mach
     run = Machine(npm=npm)
     for release in ("0.136.0", "0.145.0"):
         spec = SubjectSpec(label=release, release=release)
-        real_resolve(spec, cache=cache, progress=Silent(), run=run)
+        real_resolve(spec, cache=cache, progress=NoDownloadProgress(), run=run)
     for number, entry in enumerate(Store(cache).entries()):
         let_go(entry)
         age(use_lock(entry), 1_700_000_000 + number)
@@ -145,7 +145,7 @@ def test_update_adds_to_the_golden_data_and_a_second_time_changes_nothing(
 
 
 def test_golden_data_of_an_installed_wheel_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(WrongInput, match="in a checkout"):
+    with pytest.raises(InputError, match="in a checkout"):
         capability_snapshot.write(tmp_path / "shipped/matrix/codex/capabilities.toml", {})
     assert list(tmp_path.iterdir()) == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.system import download
 from pytest_codexsandbox.system.download import Hash, NotReached, NotThere
 from tests.unit.releases.makers import Registry, sha512
@@ -98,12 +98,12 @@ def test_a_server_that_stalls_is_left_after_the_patience_and_named(server: Regis
 
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
-    [(404, NotThere, "does not have it"), (401, NotHad, "wants a login"), (503, NotReached, "HTTP 503")],
+    [(404, NotThere, "does not have it"), (401, Unavailable, "wants a login"), (503, NotReached, "HTTP 503")],
 )
 def test_each_refusal_of_a_registry_has_its_own_words(
     server: Registry, status: int, kind: type[Exception], words: str
 ) -> None:
-    with pytest.raises(NotHad, match=words) as caught:
+    with pytest.raises(Unavailable, match=words) as caught:
         get(server.put("/it", b"", status=status))
     assert type(caught.value) is kind
 
@@ -114,7 +114,7 @@ def test_nobody_listening_is_the_networks_fault(server: Registry) -> None:
 
 
 def test_an_answer_that_is_not_json_is_said_to_be_none(server: Registry) -> None:
-    with pytest.raises(NotHad, match="not JSON"):
+    with pytest.raises(Unavailable, match="not JSON"):
         download.read_json(server.put("/it", b"<html>"))
 
 
@@ -142,7 +142,7 @@ def test_a_file_of_the_users_own_is_read_and_a_missing_one_named(tmp_path: Path)
 
 
 def test_other_addresses_than_http_are_refused() -> None:
-    with pytest.raises(NotHad, match="http and https"):
+    with pytest.raises(Unavailable, match="http and https"):
         get("ftp://127.0.0.1/it")
 
 

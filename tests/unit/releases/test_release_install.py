@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+import pytest_codexsandbox.releases.install
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.releases import install as module
 from pytest_codexsandbox.releases import unpack
 from pytest_codexsandbox.releases.artefact import Artefact
 from pytest_codexsandbox.releases.cache_entry import Entry
-from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system import download
 from pytest_codexsandbox.system.download import Hash, NotReached
@@ -23,7 +23,7 @@ from tests.unit.releases.makers import CODEX, MODERN, TRIPLE, X86, Registry, cha
 Usage = namedtuple("Usage", "total used free")
 
 
-class Heard(Silent):
+class Heard(NoDownloadProgress):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -31,10 +31,12 @@ class Heard(Silent):
         self.lines.append(line)
 
 
-def install(artefact: Artefact, cache: Path, progress: Silent | None = None) -> Entry:
+def install(artefact: Artefact, cache: Path, progress: NoDownloadProgress | None = None) -> Entry:
     store = Store(cache)
     with store.building(artefact.release, X86.arch) as staging:
-        return module.install(artefact, store, staging, X86, progress or Silent())
+        return pytest_codexsandbox.releases.install.install(
+            artefact, store, staging, X86, progress or NoDownloadProgress()
+        )
 
 
 def nothing_is_left(cache: Path) -> bool:
@@ -112,7 +114,7 @@ def test_a_network_that_stays_dead_is_one_error_after_a_few_tries(server: Regist
     broken = changed(server.tarball("0.136.0", b"", status=503))
     with pytest.raises(NotReached, match="HTTP 503"):
         install(broken, cache)
-    assert len(server.asked) == module.TRIES
+    assert len(server.asked) == pytest_codexsandbox.releases.install.TRIES
     assert nothing_is_left(cache)
 
 

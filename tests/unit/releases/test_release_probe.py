@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, WrongInput
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.errors import CodexSandboxError, InputError
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.releases.binary_cache import digest_of, probed
 from pytest_codexsandbox.releases.capability_probe import has_bwrap, probe
 from tests.unit.releases.makers import Machine, said
@@ -49,9 +49,9 @@ def test_no_command_is_asked_for_help_that_could_start_a_sandbox(binary: str, ca
 @pytest.mark.parametrize(
     ("done", "why"),
     [
-        (Finished(ended="timeout", error="too long", seconds=6.1), "did not end within 6 s"),
-        (Finished(ended="signal", signal=11), "died by signal 11"),
-        (Finished(ended="not-started", error="Exec format error"), "Exec format error"),
+        (CommandResult(ended="timeout", error="too long", seconds=6.1), "did not end within 6 s"),
+        (CommandResult(ended="signal", signal=11), "died by signal 11"),
+        (CommandResult(ended="not-started", error="Exec format error"), "Exec format error"),
         (said("hello", code=3), "ended with 3"),
         (said(b"\xff\xfe\0garbage"), "garbage"),
         (said(""), "printed ''"),
@@ -59,8 +59,8 @@ def test_no_command_is_asked_for_help_that_could_start_a_sandbox(binary: str, ca
     ],
     ids=["hangs", "dies by signal", "does not start", "fails", "garbage", "silent", "says more"],
 )
-def test_a_program_that_is_no_codex_is_one_clear_error(binary: str, cache: Path, done: Finished, why: str) -> None:
-    with pytest.raises(WrongInput, match="does not behave like Codex") as caught:
+def test_a_program_that_is_no_codex_is_one_clear_error(binary: str, cache: Path, done: CommandResult, why: str) -> None:
+    with pytest.raises(InputError, match="does not behave like Codex") as caught:
         probe(binary, run=lambda command: done, home=cache)
     assert why in caught.value.why
     assert caught.value.where == binary
@@ -68,16 +68,16 @@ def test_a_program_that_is_no_codex_is_one_clear_error(binary: str, cache: Path,
 
 
 def test_a_program_that_hangs_only_later_is_named_with_the_question(binary: str, cache: Path) -> None:
-    def run(command: Command) -> Finished:
-        return Machine()(command) if command.argv[1:] == ("--version",) else Finished(ended="timeout")
+    def run(command: Command) -> CommandResult:
+        return Machine()(command) if command.argv[1:] == ("--version",) else CommandResult(ended="timeout")
 
-    with pytest.raises(WrongInput) as caught:
+    with pytest.raises(InputError) as caught:
         probe(binary, run=run, home=cache)
     assert "codex sandbox --help" in caught.value.why
 
 
 def test_a_codex_without_a_sandbox_command_has_none(binary: str, cache: Path) -> None:
-    def run(command: Command) -> Finished:
+    def run(command: Command) -> CommandResult:
         return said("codex-cli 0.1.0" if command.argv[1] == "--version" else "Usage: codex [OPTIONS] [PROMPT]\n")
 
     found = probe(binary, run=run, home=cache)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.releases import npm, npmrc, pypi
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
 from pytest_codexsandbox.system.download import NotReached, NotThere
@@ -17,7 +17,7 @@ from tests.unit.releases.makers import X86, Machine, Registry, said, sha512
 DIST = {"tarball": "https://registry/it.tgz", "integrity": sha512(b"it")}
 
 
-def answers(done: Finished) -> Any:
+def answers(done: CommandResult) -> Any:
     return lambda command: done
 
 
@@ -36,19 +36,19 @@ def test_npm_without_such_a_release_says_so() -> None:
 @pytest.mark.parametrize(
     ("done", "kind", "words"),
     [
-        (Finished(ended="timeout"), NotReached, "did not answer"),
+        (CommandResult(ended="timeout"), NotReached, "did not answer"),
         (said('{"error": {"code": "ENOTFOUND", "summary": "getaddrinfo"}}', code=1), NotReached, "could not be asked"),
-        (said('{"error": {"code": "E401", "summary": "who are you"}}', code=1), NotHad, "login"),
+        (said('{"error": {"code": "E401", "summary": "who are you"}}', code=1), Unavailable, "login"),
         (said("not json", code=1), NotReached, "could not be asked"),
         (said("", code=1, stderr="node: not found"), NotReached, "could not be asked"),
-        (Finished(ended="not-started", error="no such file"), NotReached, "could not be asked"),
-        (said(json.dumps({"tarball": "https://registry/it.tgz"})), NotHad, "no hash"),
-        (said(json.dumps({"integrity": sha512(b"it")})), NotHad, "no address"),
+        (CommandResult(ended="not-started", error="no such file"), NotReached, "could not be asked"),
+        (said(json.dumps({"tarball": "https://registry/it.tgz"})), Unavailable, "no hash"),
+        (said(json.dumps({"integrity": sha512(b"it")})), Unavailable, "no address"),
     ],
     ids=["hangs", "no network", "login", "not json", "silent", "not started", "no hash", "no address"],
 )
-def test_each_failure_of_npm_has_its_own_error(done: Finished, kind: type[NotHad], words: str) -> None:
-    with pytest.raises(NotHad, match=words) as caught:
+def test_each_failure_of_npm_has_its_own_error(done: CommandResult, kind: type[Unavailable], words: str) -> None:
+    with pytest.raises(Unavailable, match=words) as caught:
         npm.find("0.136.0", X86, run=answers(done))
     assert type(caught.value) is kind
 
@@ -56,7 +56,7 @@ def test_each_failure_of_npm_has_its_own_error(done: Finished, kind: type[NotHad
 def test_an_absence_is_not_taken_from_what_npm_once_kept() -> None:
     """With a dead network npm answers from its cache, which does not know what was published since."""
 
-    def run(command: Command) -> Finished:
+    def run(command: Command) -> CommandResult:
         kept = command.env.get("npm_config_cache", "")
         if kept.startswith(tempfile.gettempdir()) and Path(kept).is_dir():
             return said('{"error": {"code": "EAI_AGAIN", "summary": "getaddrinfo"}}', code=1)
@@ -69,12 +69,12 @@ def test_an_absence_is_not_taken_from_what_npm_once_kept() -> None:
 def test_a_registry_without_the_package_says_nothing_about_its_releases(server: Registry) -> None:
     summary = "404 Not Found - GET https://mirror/@openai%2fcodex - no"
     done = said(json.dumps({"error": {"code": "E404", "summary": summary}}), code=1)
-    with pytest.raises(NotHad, match="has no @openai/codex at all") as caught:
+    with pytest.raises(Unavailable, match="has no @openai/codex at all") as caught:
         npm.find("0.136.0", X86, run=answers(done))
-    assert type(caught.value) is NotHad
-    with pytest.raises(NotHad, match="has no @openai/codex at all") as caught:
+    assert type(caught.value) is Unavailable
+    with pytest.raises(Unavailable, match="has no @openai/codex at all") as caught:
         npm.find("0.136.0", X86, run=Machine(), npm=lambda: "", registry=lambda: Configured(url=server.address))
-    assert type(caught.value) is NotHad
+    assert type(caught.value) is Unavailable
 
 
 def test_an_empty_answer_of_an_old_npm_means_that_there_is_none() -> None:
@@ -143,7 +143,7 @@ def test_a_token_goes_to_its_own_place_only(rc: tuple[Path, Path]) -> None:
 
 
 # ---- pip
-def report(**info: Any) -> Finished:
+def report(**info: Any) -> CommandResult:
     return said(json.dumps({"install": [{"download_info": info}]}))
 
 
@@ -151,7 +151,7 @@ def test_pip_is_asked_without_installing_and_in_the_users_own_configuration(monk
     monkeypatch.setenv("PIP_INDEX_URL", "https://mirror/simple")
     asked: list[Command] = []
 
-    def run(command: Command) -> Finished:
+    def run(command: Command) -> CommandResult:
         asked.append(command)
         return report(url="https://mirror/it.whl", archive_info={"hashes": {"sha256": "ab"}})
 
@@ -170,19 +170,19 @@ def test_an_old_pips_way_of_saying_the_hash_is_understood() -> None:
 @pytest.mark.parametrize(
     ("done", "kind", "words"),
     [
-        (Finished(ended="timeout"), NotReached, "did not answer"),
+        (CommandResult(ended="timeout"), NotReached, "did not answer"),
         (said(code=1, stderr="ERROR: No matching distribution found"), NotThere, "PyPI has no"),
         (said(code=1, stderr="Max retries exceeded\nERROR: No matching"), NotReached, "could not reach"),
-        (said(code=1, stderr="UnicodeDecodeError: 'utf-8' codec"), NotHad, "could not get it"),
-        (said(code=1, stderr="ERROR: Could not install it because of HTTP error 404"), NotHad, "could not get it"),
-        (Finished(ended="not-started", error="no such file"), NotHad, "could not get it"),
-        (said("{"), NotHad, "not understood"),
-        (said('{"install": []}'), NotHad, "not understood"),
+        (said(code=1, stderr="UnicodeDecodeError: 'utf-8' codec"), Unavailable, "could not get it"),
+        (said(code=1, stderr="ERROR: Could not install it because of HTTP error 404"), Unavailable, "could not get it"),
+        (CommandResult(ended="not-started", error="no such file"), Unavailable, "could not get it"),
+        (said("{"), Unavailable, "not understood"),
+        (said('{"install": []}'), Unavailable, "not understood"),
     ],
     ids=["hangs", "none", "no network", "garbage", "no file", "not started", "not json", "empty report"],
 )
-def test_each_failure_of_pip_has_its_own_error(done: Finished, kind: type[NotHad], words: str) -> None:
-    with pytest.raises(NotHad, match=words) as caught:
+def test_each_failure_of_pip_has_its_own_error(done: CommandResult, kind: type[Unavailable], words: str) -> None:
+    with pytest.raises(Unavailable, match=words) as caught:
         pypi.find("0.136.0", X86, run=answers(done))
     assert type(caught.value) is kind
 
@@ -191,22 +191,22 @@ def test_each_failure_of_pip_has_its_own_error(done: Finished, kind: type[NotHad
     ("status", "kind", "words"),
     [
         ("404 Client Error: Not Found", NotThere, "PyPI has no"),
-        ("403 Client Error: Forbidden", NotHad, "wants a login"),
+        ("403 Client Error: Forbidden", Unavailable, "wants a login"),
         ("HTTPConnectionPool(): (Caused by ResponseError('too many 503'))", NotReached, "could not read its index"),
     ],
     ids=["none", "login", "out of order"],
 )
-def test_an_index_that_pip_could_not_read_is_no_absence(status: str, kind: type[NotHad], words: str) -> None:
+def test_an_index_that_pip_could_not_read_is_no_absence(status: str, kind: type[Unavailable], words: str) -> None:
     """pip says of all three that nothing matches; why, it writes into its log."""
 
-    def run(command: Command) -> Finished:
+    def run(command: Command) -> CommandResult:
         log = Path(command.argv[command.argv.index("--log") + 1])
         log.write_text(
             f"2026 Could not fetch URL https://me:hunter2@mirror/simple/it/: {status} for url: x - skipping\n"
         )
         return said(code=1, stderr="ERROR: No matching distribution found")
 
-    with pytest.raises(NotHad, match=words) as caught:
+    with pytest.raises(Unavailable, match=words) as caught:
         pypi.find("0.136.0", X86, run=run)
     assert type(caught.value) is kind
     assert "hunter2" not in str(caught.value)
@@ -221,26 +221,26 @@ def test_a_wheel_whose_hash_pip_found_wrong_is_neither_absent_nor_tried_elsewher
     )
     with pytest.raises(CodexSandboxError, match="not the ones that the registry announced") as caught:
         pypi.find("0.136.0", X86, run=answers(said(code=1, stderr=told)))
-    assert not isinstance(caught.value, NotHad)
+    assert not isinstance(caught.value, Unavailable)
     assert caught.value.where == "https://mirror/it.whl"
     assert caught.value.why == f"expected sha256:{'a' * 64}, got sha256:{'b' * 64}"
 
 
 def test_of_all_that_pip_says_the_error_is_told_and_not_the_hint_at_the_end() -> None:
     told = "error: incomplete-download\n\n× Download failed, not enough bytes\n╰─> https://x\nhint: Use more retries"
-    with pytest.raises(NotHad) as caught:
+    with pytest.raises(Unavailable) as caught:
         pypi.find("0.136.0", X86, run=answers(said(code=1, stderr=told)))
     assert caught.value.why == "× Download failed, not enough bytes"
 
 
 def test_a_python_without_pip_says_so() -> None:
-    with pytest.raises(NotHad, match="no pip"):
+    with pytest.raises(Unavailable, match="no pip"):
         pypi.find("0.136.0", X86, run=Machine(), pip=tuple)
 
 
 def test_a_login_in_what_pip_says_is_not_repeated() -> None:
     done = said(code=1, stderr="ERROR: cannot read https://me:hunter2@mirror/simple")
-    with pytest.raises(NotHad) as caught:
+    with pytest.raises(Unavailable) as caught:
         pypi.find("0.136.0", X86, run=answers(done))
     assert "hunter2" not in str(caught.value)
     assert "https://mirror/simple" in caught.value.why

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, InputError, Unavailable
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.releases import binary_cache, installed_package, known_releases, npm, pypi
 from pytest_codexsandbox.releases.locks import let_go
-from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system.download import NotReached
@@ -36,7 +36,7 @@ def spec(release: str, source: str = "") -> SubjectSpec:
 
 
 def get(release: str, cache: Path, run: Machine, **words: bool) -> ResolvedSubject:
-    return resolve(spec(release), cache=cache, progress=Silent(), run=run, **words)
+    return resolve(spec(release), cache=cache, progress=NoDownloadProgress(), run=run, **words)
 
 
 def on_npm(server: Registry, release: str) -> Machine:
@@ -54,7 +54,7 @@ def install_codex(monkeypatch: pytest.MonkeyPatch, folder: Path, release: str) -
     binary.write_text(f"#!/bin/sh\necho codex-cli {release}")
     binary.chmod(0o755)
     monkeypatch.setattr(
-        installed_package, "find", lambda: installed_package.Installed(release=release, binary=str(binary))
+        installed_package, "find", lambda: installed_package.InstalledPackage(release=release, binary=str(binary))
     )
 
 
@@ -115,19 +115,19 @@ def test_the_cached_one_comes_before_the_installed_unless_that_one_was_asked_for
     get("0.163.0", cache, run)
     install_codex(monkeypatch, tmp_path / "site", "0.163.0")
     assert get("0.163.0", cache, run).source == "npm"
-    asked = resolve(spec("0.163.0", "installed"), cache=cache, progress=Silent(), run=run)
+    asked = resolve(spec("0.163.0", "installed"), cache=cache, progress=NoDownloadProgress(), run=run)
     assert asked.source == "installed"
 
 
 def test_offline_names_what_is_cached(server: Registry, cache: Path) -> None:
     get("0.136.0", cache, on_npm(server, "0.136.0"))
-    with pytest.raises(NotHad, match=r"0\.137\.0 is not in the cache") as caught:
+    with pytest.raises(Unavailable, match=r"0\.137\.0 is not in the cache") as caught:
         get("0.137.0", cache, Machine(), offline=True)
     assert caught.value.why == "cached: 0.136.0"
 
 
 def test_a_release_that_does_not_exist_is_said_not_to(cache: Path) -> None:
-    with pytest.raises(NotHad, match=r"there is no Codex 9\.9\.9"):
+    with pytest.raises(Unavailable, match=r"there is no Codex 9\.9\.9"):
         get("9.9.9", cache, Machine())
     assert leftovers(cache) == []
 
@@ -135,7 +135,7 @@ def test_a_release_that_does_not_exist_is_said_not_to(cache: Path) -> None:
 def test_a_release_whose_archive_is_missing_does_exist(server: Registry, cache: Path) -> None:
     run = on_npm(server, "9.9.9")
     server.put("/codex-9.9.9.tgz", b"", status=404)
-    with pytest.raises(NotHad, match=r"Codex 9\.9\.9 cannot be had") as caught:
+    with pytest.raises(Unavailable, match=r"Codex 9\.9\.9 cannot be had") as caught:
         get("9.9.9", cache, run)
     assert f"the registry does not have it ({server.address}/codex-9.9.9.tgz): HTTP 404" in caught.value.why
 
@@ -144,7 +144,7 @@ def test_a_limit_that_is_none_is_said_before_the_download(
     server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CODEXSANDBOX_CACHE_LIMIT", "lots")
-    with pytest.raises(WrongInput, match="not a size"):
+    with pytest.raises(InputError, match="not a size"):
         get("0.136.0", cache, on_npm(server, "0.136.0"))
     assert server.asked == []
 
@@ -169,19 +169,19 @@ def test_a_wheel_that_is_not_the_announced_one_ends_the_search(server: Registry,
 def test_without_npm_and_registry_the_three_ways_out_are_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(npm, "command", lambda: "")
     monkeypatch.setattr(pypi, "command", tuple)
-    with pytest.raises(NotHad, match=r"0\.114\.0 cannot be had") as caught:
+    with pytest.raises(Unavailable, match=r"0\.114\.0 cannot be had") as caught:
         get("0.114.0", cache, Machine())
     assert caught.value.next_step == "install npm, set npm_config_registry, or use --codex-bin"
 
 
 def test_a_dead_network_is_told_and_not_taken_for_absence(cache: Path) -> None:
-    def run(command: Command) -> Finished:
+    def run(command: Command) -> CommandResult:
         if command.argv[0] == "npm":
             return said('{"error": {"code": "ECONNREFUSED", "summary": "connect ECONNREFUSED"}}', code=1)
         return said(code=1, stderr="NewConnectionError: refused\nERROR: No matching distribution")
 
     with pytest.raises(NotReached, match=r"Codex 0\.140\.0 cannot be had") as caught:
-        resolve(spec("0.140.0"), cache=cache, progress=Silent(), run=run)
+        resolve(spec("0.140.0"), cache=cache, progress=NoDownloadProgress(), run=run)
     assert "ECONNREFUSED" in caught.value.why
 
 
@@ -204,7 +204,7 @@ def test_a_binary_that_was_changed_in_the_cache_is_fetched_anew(server: Registry
     first = get("0.136.0", cache, run)
     right = Path(first.binary).read_bytes()
     Path(first.binary).write_bytes(right[::-1])
-    with pytest.raises(NotHad, match="not in the cache"):
+    with pytest.raises(Unavailable, match="not in the cache"):
         get("0.136.0", cache, run, offline=True)
     assert Path(get("0.136.0", cache, run).binary).read_bytes() == right
 
@@ -245,7 +245,7 @@ def test_a_path_is_used_as_it_is_and_compared_with_nothing(cache: Path, tmp_path
     binary.write_text("#!/bin/sh\necho codex-cli 0.0.0")
     binary.chmod(0o755)
     mine = SubjectSpec(label="mine", path=str(binary), as_version="0.170.0", source="path")
-    found = resolve(mine, cache=cache, progress=Silent(), run=Machine())
+    found = resolve(mine, cache=cache, progress=NoDownloadProgress(), run=Machine())
     assert (found.binary, found.version, found.source) == (str(binary), "0.0.0", "path")
     assert (found.spec.as_version, found.disagreement) == ("0.170.0", "")
 
@@ -259,13 +259,13 @@ def test_a_script_that_starts_another_codex_today_is_asked_again(
     script.chmod(0o755)
     mine = SubjectSpec(label="mine", path=str(script), source="path")
     machine = Machine()
-    assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.118.0"
+    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=machine).version == "0.118.0"
     count = len(machine.commands)
-    assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.118.0"
+    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=machine).version == "0.118.0"
     assert len(machine.commands) == count  # not twice by one process
     monkeypatch.setattr(binary_cache, "_asked", {})  # another process
     monkeypatch.setattr(machine, "codex", lambda words, text: Machine.codex(machine, words, "codex 0.169.0"))
-    assert resolve(mine, cache=cache, progress=Silent(), run=machine).version == "0.169.0"
+    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=machine).version == "0.169.0"
 
 
 def test_a_build_that_is_replaced_while_it_is_asked_is_told_of_under_no_digest(cache: Path, tmp_path: Path) -> None:
@@ -275,20 +275,22 @@ def test_a_build_that_is_replaced_while_it_is_asked_is_told_of_under_no_digest(c
     build.chmod(0o755)
 
     class Rebuilding(Machine):
-        def __call__(self, command: Command) -> Finished:
+        def __call__(self, command: Command) -> CommandResult:
             build.write_bytes(elf.replace(b"0.117.0", b"0.118.0"))
             return super().__call__(command)
 
     mine = SubjectSpec(label="mine", path=str(build), source="path")
-    with pytest.raises(MachineFault, match="replaced while it was asked"):
-        resolve(mine, cache=cache, progress=Silent(), run=Rebuilding())
-    assert resolve(mine, cache=cache, progress=Silent(), run=Machine()).version == "0.118.0"
+    with pytest.raises(HarnessError, match="replaced while it was asked"):
+        resolve(mine, cache=cache, progress=NoDownloadProgress(), run=Rebuilding())
+    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=Machine()).version == "0.118.0"
     build.write_bytes(elf)
-    assert resolve(mine, cache=cache, progress=Silent(), run=Machine()).version == "0.117.0", "nothing was noted"
+    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=Machine()).version == "0.117.0", (
+        "nothing was noted"
+    )
 
 
 def test_a_name_that_is_no_release_is_refused_before_anything_happens(cache: Path) -> None:
-    with pytest.raises(WrongInput, match="not the name of a Codex release"):
+    with pytest.raises(InputError, match="not the name of a Codex release"):
         get("latest", cache, Machine())
     assert not cache.exists()
 

@@ -9,7 +9,7 @@ from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import disk_space, locks
 from pytest_codexsandbox.releases.cache_entry import Entry, Origin
-from pytest_codexsandbox.releases.cache_files import File, sha256_of
+from pytest_codexsandbox.releases.cache_files import PackageFile, sha256_of
 from pytest_codexsandbox.releases.store import Store, entries, in_use, prune
 from tests.unit.releases.makers import age, leftovers
 
@@ -20,7 +20,7 @@ def put(store: Store, release: str, content: bytes, *, used: float = 0) -> Entry
         place = staging / "0"
         (place / "bin").mkdir(parents=True)
         (place / "bin/codex").write_bytes(content)
-        file = File(path="bin/codex", size=len(content), mode=0o755, sha256=sha256_of(place / "bin/codex"))
+        file = PackageFile(path="bin/codex", size=len(content), mode=0o755, sha256=sha256_of(place / "bin/codex"))
         origin = Origin(release=release, arch="x86_64", source="npm", url="http://registry/it.tgz")
         entry = store.put(place, binary="bin/codex", files=(file,), origin=origin)
     locks.let_go(entry)

@@ -6,14 +6,19 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox import registry
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.releases import download_estimate, installed_package, known_releases, npm, pypi
 from pytest_codexsandbox.releases.cache_limits import limit_from, parse_size
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
 from pytest_codexsandbox.releases.platform_tag import here
-from pytest_codexsandbox.releases.progress import Bar, Lines, Silent, progress_on
+from pytest_codexsandbox.releases.progress import (
+    DownloadBarProgress,
+    DownloadLineProgress,
+    NoDownloadProgress,
+    progress_on,
+)
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.version_names import order, release_name, wheel_version
 from tests.unit.releases.makers import X86, Machine, Registry, codex_of, dist, tgz
@@ -34,7 +39,7 @@ def test_one_release_has_one_name(text: str, ours: str, wheel: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "latest", "0.163", "v0.163.0", "0.163.0/../x", "1", "0.163.0 "])
 def test_what_is_no_release_is_refused(text: str) -> None:
-    with pytest.raises(WrongInput, match="not the name of a Codex release"):
+    with pytest.raises(InputError, match="not the name of a Codex release"):
         release_name(text)
 
 
@@ -50,7 +55,7 @@ def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "many", "-1GB", "5 GiB", "1e9"])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(WrongInput, match="not a size"):
+    with pytest.raises(InputError, match="not a size"):
         parse_size(text)
 
 
@@ -63,9 +68,9 @@ def test_the_limit_is_the_variables_else_ten_gigabytes(monkeypatch: pytest.Monke
 def test_machines_are_known_by_every_name_and_others_are_told_what_to_do() -> None:
     assert here("linux", "x86_64").npm == "linux-x64"
     assert here("linux", "arm64").triple == "aarch64-unknown-linux-musl"
-    with pytest.raises(NotHad, match="needs Linux"):
+    with pytest.raises(Unavailable, match="needs Linux"):
         here("darwin", "arm64")
-    with pytest.raises(NotHad, match="no Codex is published"):
+    with pytest.raises(Unavailable, match="no Codex is published"):
         here("linux", "riscv64")
 
 
@@ -82,7 +87,7 @@ def test_a_machine_that_nobody_publishes_for_may_have_a_build_of_its_own(
     assert download_estimate.forecast(own, cache) == download_estimate.Forecast(source="path", cached=True)
     assert "no Codex is published" in download_estimate.forecast(spec("0.136.0"), cache).why_not
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    with pytest.raises(WrongInput, match="not a Codex that can run here"):
+    with pytest.raises(InputError, match="not a Codex that can run here"):
         download_estimate.forecast(own, cache)
     monkeypatch.setattr("sys.platform", "darwin")
     assert "needs Linux" in download_estimate.forecast(own, cache).why_not
@@ -94,7 +99,7 @@ def test_a_user_without_a_home_is_told_to_name_a_cache(monkeypatch: pytest.Monke
 
     monkeypatch.delenv("CODEXSANDBOX_CACHE", raising=False)
     monkeypatch.setattr(registry, "user_cache_path", no_home)
-    with pytest.raises(WrongInput, match="where a cache may be") as caught:
+    with pytest.raises(InputError, match="where a cache may be") as caught:
         registry.cache_folder()
     assert caught.value.next_step == "CODEXSANDBOX_CACHE=DIR"
 
@@ -120,12 +125,12 @@ def test_a_terminal_gets_a_bar_and_silence_is_silent(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TERM", "xterm")
     screen = Screen()
     progress = progress_on(screen)
-    assert isinstance(progress, Bar)
+    assert isinstance(progress, DownloadBarProgress)
     with progress.download("Codex 0.136.0", 100) as arrived:
         arrived(100)
     assert "Codex 0.136.0" in screen.getvalue()
-    assert isinstance(progress_on(io.StringIO()), Lines)
-    with Silent().download("it", 0) as arrived:
+    assert isinstance(progress_on(io.StringIO()), DownloadLineProgress)
+    with NoDownloadProgress().download("it", 0) as arrived:
         arrived(1)
 
 
@@ -159,7 +164,7 @@ def test_a_release_that_data_does_not_know_is_asked_for(server: Registry, cache:
     assert download_estimate.forecast(spec("9.9.9"), cache, run=Machine()).why_not.startswith(
         "there is no Codex 9.9.9; "
     )
-    dead = download_estimate.forecast(spec("9.9.9"), cache, run=lambda command: Finished(ended="timeout"))
+    dead = download_estimate.forecast(spec("9.9.9"), cache, run=lambda command: CommandResult(ended="timeout"))
     assert dead.why_not.startswith("whether there is a Codex 9.9.9 is not known; pip did not answer")
 
 
@@ -178,22 +183,22 @@ def test_what_is_here_costs_nothing(
     server: Registry, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Machine(npm={"0.114.0-linux-x64": dist(server.tarball("0.114.0", tgz(codex_of("0.114.0"))))})
-    resolve(spec("0.114.0"), cache=cache, progress=Silent(), run=run)
+    resolve(spec("0.114.0"), cache=cache, progress=NoDownloadProgress(), run=run)
     assert download_estimate.forecast(spec("0.114.0"), cache) == download_estimate.Forecast(source="cache", cached=True)
     monkeypatch.setattr(
-        installed_package, "find", lambda: installed_package.Installed(release="0.163.0", binary="/codex")
+        installed_package, "find", lambda: installed_package.InstalledPackage(release="0.163.0", binary="/codex")
     )
     assert download_estimate.forecast(spec("0.163.0"), cache) == download_estimate.Forecast(
         source="installed", cached=True
     )
     mine = SubjectSpec(label="mine", path=str(tmp_path / "none"), source="path")
-    with pytest.raises(WrongInput, match="not a Codex"):
+    with pytest.raises(InputError, match="not a Codex"):
         download_estimate.forecast(mine, cache)
 
 
 @pytest.mark.usefixtures("_forecasts")
 def test_a_name_that_is_no_release_is_refused_in_the_forecast(cache: Path) -> None:
-    with pytest.raises(WrongInput, match="not the name"):
+    with pytest.raises(InputError, match="not the name"):
         download_estimate.forecast(spec("latest"), cache)
 
 

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from pytest_codexsandbox.diagnosis.explain import with_alone
+from pytest_codexsandbox.diagnosis.explain import with_bare_tools
 from pytest_codexsandbox.model.journal_lines import CellRow, EnvironmentLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -22,7 +22,7 @@ BARE = {  # profile → the words of bwrap, of bwrap with a network of its own, 
 }
 
 
-def as_written() -> Journal:
+def as_written() -> ReadJournal:
     """Six environments: in one no sandbox starts, as is known; in one only with the network on; in one for a reason
     that nobody knows; two are alike; of one nobody asked."""
     cells = [_cell_of(profile) for profile in BARE]
@@ -76,6 +76,6 @@ def _tried_in(line: EnvironmentLine) -> EnvironmentLine:
     return msgspec.structs.replace(line, facts=line.facts | {"bare": bare} | ({"answers": answers} if answers else {}))
 
 
-def by_itself() -> Journal:
+def by_itself() -> ReadJournal:
     """As reports get it: with what the words mean."""
-    return with_alone(as_written())
+    return with_bare_tools(as_written())

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from pytest_codexsandbox.model.generator import Claim, Wish
+from pytest_codexsandbox.model.generator import Claim, Intent
 from pytest_codexsandbox.model.journal_lines import CaseRow, CellRow, ClaimLine, GeneratorRow, PromiseRow, StoryLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
-from pytest_codexsandbox.model.story_log import ToldFile, ToldRun
+from pytest_codexsandbox.model.story_log import LoggedFile, LoggedRun
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 from tests.unit.reports import journals
 
@@ -82,16 +82,16 @@ def found(
 
 
 def told(generator: str, case: CaseRow, *, confined: str = "bubblewrap /usr/bin/bwrap") -> StoryLine:
-    before = ToldFile(kind="file", size=20, sha256="a" * 64, mode=0o644, text="# the user's own words\n")
+    before = LoggedFile(kind="file", size=20, sha256="a" * 64, mode=0o644, text="# the user's own words\n")
     after = msgspec.structs.replace(before, text=f"{before.text}sandbox_mode = 'workspace-write'\n", sha256="b" * 64)
     changed = {"@CODEX_HOME@/config.toml": after}
     runs = (
-        ToldRun(ended="exit", code=0, seconds=0.014, changed=changed),
-        *(ToldRun(ended="exit", code=0, seconds=0.01),) * 2,
+        LoggedRun(ended="exit", code=0, seconds=0.014, changed=changed),
+        *(LoggedRun(ended="exit", code=0, seconds=0.01),) * 2,
     )
     return StoryLine(
         id=f"story-{generator}-{case.id}", cell=cell(generator).id, generator=generator, case=case.id,
-        wish=Wish(roots=("@ROOT0@",), network=True), before={"@CODEX_HOME@/config.toml": before}, runs=runs,
+        wish=Intent(roots=("@ROOT0@",), network=True), before={"@CODEX_HOME@/config.toml": before}, runs=runs,
         confined=confined,
     )  # fmt: skip
 
@@ -108,7 +108,7 @@ def journal(
     records: Iterable[Record], generators: Sequence[GeneratorRow], *, cases: Sequence[CaseRow] = CASES,
     confined: str = "bubblewrap /usr/bin/bwrap", ended: bool = True, planned: Sequence[Key] | None = None,
     labels: Sequence[str] = ("0.163.0",),
-) -> Journal:  # fmt: skip
+) -> ReadJournal:  # fmt: skip
     records = tuple(msgspec.structs.replace(one, calls=()) for one in records)  # this journal keeps no calls
     names = dict.fromkeys(one.key.promise for one in records)
     promises = [_row(name) for name in names]
@@ -162,19 +162,19 @@ def wrong(key: Key) -> Record:
     return usual(key)
 
 
-def good() -> Journal:
+def good() -> ReadJournal:
     return journal(map(usual, keys("good")), [GOOD])
 
 
-def bad() -> Journal:
+def bad() -> ReadJournal:
     return journal(map(wrong, keys("mytool")), [BAD])
 
 
-def both() -> Journal:
+def both() -> ReadJournal:
     return journal([*map(usual, keys("good")), *map(wrong, keys("mytool"))], [GOOD, BAD])
 
 
-def hostile() -> Journal:
+def hostile() -> ReadJournal:
     """What a generator writes, says and is called is an attack."""
     evil = CaseRow(id="01-placement-0", group="placement", why=journals.HOSTILE)
     row = GeneratorRow(name="evil", spec=f"cmd:{journals.HOSTILE}", version=journals.HOSTILE)
@@ -187,7 +187,7 @@ def hostile() -> Journal:
     made = journal(records, [row], cases=[evil])
     run = msgspec.structs.replace(
         made.stories[0].runs[0], stdout=journals.HOSTILE, stderr=journals.HOSTILE, argv=("-c", journals.HOSTILE),
-        changed={journals.HOSTILE: ToldFile(kind="file", text=journals.HOSTILE)},
+        changed={journals.HOSTILE: LoggedFile(kind="file", text=journals.HOSTILE)},
     )  # fmt: skip
     claim = Claim(loads=False, error=journals.HOSTILE, roots=(journals.HOSTILE,), warnings=(journals.HOSTILE,))
     return msgspec.structs.replace(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from pytest_codexsandbox.model.act import DoneAct
+from pytest_codexsandbox.model.act import ActResult
 from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.journal_lines import (
     CallLine,
@@ -18,9 +18,9 @@ from pytest_codexsandbox.model.journal_lines import (
     RunLine,
     SubjectLine,
 )
-from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.model.observation import Link, Observation, Reading
-from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
+from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.model.observation import Link, Observation, ProcReading
+from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 
@@ -94,7 +94,7 @@ def call(cell_id: str, policy: str, **words: object) -> CallLine:
         "cwd": "/var/lib/agent/w1/workspace", "env": {"HOME": "/var/lib/agent/w1/home", "PATH": "/usr/bin:/bin"},
         "ended": "exit", "code": 0, "seconds": 0.04, "stdout_sha256": "0" * 64, "stdout_total": 10, "stdout": "",
         "stderr": "", "ready": True, "finished": True,
-        "rows": {"filesystem.outside-refused/write": DoneAct(act="filesystem.outside-refused/write", ok=False)},
+        "rows": {"filesystem.outside-refused/write": ActResult(act="filesystem.outside-refused/write", ok=False)},
         "readings": (reading(),),
     } | words  # fmt: skip
     return CallLine(
@@ -104,8 +104,8 @@ def call(cell_id: str, policy: str, **words: object) -> CallLine:
     )  # fmt: skip
 
 
-def reading() -> Reading:
-    return Reading(
+def reading() -> ProcReading:
+    return ProcReading(
         pid=4242, namespaces={"net": "net:[2]", "mnt": "mnt:[2]", "user": "user:[2]"}, seccomp=2, filters=1,
         no_new_privs=1, cap_eff="0", cap_bnd="0", uid_map="0 1000 1", stdout_is_ours=True,
         chain=(
@@ -153,11 +153,11 @@ def journal(
     reasons: tuple[str, ...] = (),
     exit: int = 0,
     calls: Iterable[CallLine] | None = None,
-    not_planned: tuple[PlannedNothing, ...] = (),
+    not_planned: tuple[NotPlanned, ...] = (),
     promises: Sequence[PromiseRow] | None = None,
     torn: str = "",
     coverage: Coverage | None = None,
-) -> Journal:
+) -> ReadJournal:
     cells = (cell(),) if cells is None else cells
     records = tuple(records)
     keys = tuple(dict.fromkeys(one.key for one in records)) if keys is None else tuple(keys)
@@ -165,7 +165,7 @@ def journal(
     if calls is None:
         calls = [call(*pair) for pair in dict.fromkeys((key.cell, key.policy) for key in keys)]
     specs = dict.fromkeys(one.environment for one in cells)
-    made = Journal(
+    made = ReadJournal(
         run=RunLine(
             id="r1", started="2026-11-18T09:41:00Z", product="codexsandbox 1.0", preset="local",
             invocation=("pytest", "--codex-matrix"), boot_id="b", pid=1,
@@ -186,7 +186,7 @@ def journal(
     return msgspec.structs.replace(made, end=end)
 
 
-def lines_of(made: Journal) -> list[Line]:
+def lines_of(made: ReadJournal) -> list[Line]:
     """The lines that a run would have written, in its order."""
     end: list[Line] = [made.end] if made.end else []
     return [
@@ -201,11 +201,11 @@ def usual(key: Key) -> Record:
     return record(key)
 
 
-def green() -> Journal:
+def green() -> ReadJournal:
     return journal(usual(key) for key in keys_of([cell()]))
 
 
-def red() -> Journal:
+def red() -> ReadJournal:
     """Every direction, an expected and a stale one, n/a, and a broken one."""
     return journal(
         (_red(key) for key in keys_of([cell()])),
@@ -241,7 +241,7 @@ def _red(key: Key) -> Record:
     return usual(key)
 
 
-def blocked() -> Journal:
+def blocked() -> ReadJournal:
     """Two cells; in one the sandbox does not start."""
     cells = [cell(), cell("0.130.0", "debian-13~host~docker-default")]
     cause = Diagnosis(
@@ -262,7 +262,7 @@ def blocked() -> Journal:
     return journal(map(state, keys_of(cells)), cells=cells, exit=1, reasons=("1 some violated",))
 
 
-def no_sandbox() -> Journal:
+def no_sandbox() -> ReadJournal:
     """A Codex that runs everything without any sandbox: a leak at the start, and nothing else could be measured."""
 
     def state(key: Key) -> Record:
@@ -279,18 +279,18 @@ def no_sandbox() -> Journal:
     return journal(map(state, keys_of([cell()])), exit=1, reasons=("1 5 violated (5 leak)",))
 
 
-def incomplete() -> Journal:
+def incomplete() -> ReadJournal:
     keys = keys_of([cell()])
     return journal(map(usual, keys[:30]), keys=keys, ended=False, torn="line 34 stops in the middle: truncated")
 
 
-def several_attempts() -> Journal:
+def several_attempts() -> ReadJournal:
     keys = keys_of([cell()], policies=POLICIES[:2])
     again = violation(keys[2])
     return journal([*map(usual, keys), msgspec.structs.replace(again, attempt=2)], exit=1, reasons=("1 some violated",))
 
 
-def releases() -> Journal:
+def releases() -> ReadJournal:
     """8 releases and 6 policies; the oldest two behave otherwise, and differently from each other."""
     labels = ("0.40.0", "0.114.0", "0.118.0", "0.128.0", "0.136.0", "0.145.0", "0.155.0", "0.169.0")
     cells = [cell(label) for label in labels]
@@ -305,13 +305,13 @@ def releases() -> Journal:
     return journal(map(state, keys_of(cells)), cells=cells, exit=1, reasons=("1 some violated",))
 
 
-def alike() -> Journal:
+def alike() -> ReadJournal:
     """Three releases that nothing tells apart."""
     cells = [cell(label) for label in ("0.136.0", "0.155.0", "0.163.0")]
     return journal(map(usual, keys_of(cells)), cells=cells)
 
 
-def hundred_cells() -> Journal:
+def hundred_cells() -> ReadJournal:
     """100 cells that hardly fold: each has another promise that is not held."""
     cells = [cell("0.163.0", f"distro-{number:03}~host~docker-default") for number in range(100)]
     order = {one.id: number for number, one in enumerate(cells)}
@@ -324,7 +324,7 @@ def hundred_cells() -> Journal:
     return journal(map(state, keys), cells=cells, exit=1, reasons=("1 some violated",))
 
 
-def hostile() -> Journal:
+def hostile() -> ReadJournal:
     """Every text that a subject, a scenario or a machine can choose is an attack, or endless."""
     long = "w" * 10_000
     one = cell()
@@ -342,7 +342,7 @@ def hostile() -> Journal:
         for policy in POLICIES[:2]
     ]
     promises = [row(promise, title=HOSTILE) for promise in PROMISES[:4]]
-    nothing = (PlannedNothing(what=HOSTILE, why=HOSTILE),)
+    nothing = (NotPlanned(what=HOSTILE, why=HOSTILE),)
     return journal(records, calls=calls, promises=promises, not_planned=nothing, exit=1, reasons=(f"1 {HOSTILE}",))
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_codexsandbox.model.bare_tools import Alone, Tried
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.bare_tools import BareToolResults, ToolAttempt
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import html, json_report, markdown
-from pytest_codexsandbox.reports.bare_tools import Row, View, headings, numbered, token, view
+from pytest_codexsandbox.reports.bare_tools import BareToolRow, View, headings, numbered, token, view
 from tests.unit.reports import journals
 from tests.unit.reports.by_itself import as_written, by_itself
 from tests.unit.reports.test_terminal import screen
@@ -20,13 +20,13 @@ MOON = "bwrap: the moon is full"
 FOLDER = Path("runs/1")
 
 
-def seen(made: Journal) -> View:
+def seen(made: ReadJournal) -> View:
     found = view(made, made.states())
     assert found is not None
     return found
 
 
-def row(found: View, name: str) -> Row:
+def row(found: View, name: str) -> BareToolRow:
     return next(row for row in found.rows if name in row.names)
 
 
@@ -104,9 +104,9 @@ def test_a_screen_tells_of_those_that_fail_and_with_v_of_all() -> None:
 
 
 def test_a_green_run_tells_nothing_without_v() -> None:
-    tried = (Tried(name="bwrap", command="bwrap true", said="ok"),)
+    tried = (ToolAttempt(name="bwrap", command="bwrap true", said="ok"),)
     spec = journals.cell().environment
-    made = msgspec.structs.replace(journals.green(), alone={spec: Alone(tried=tried)})
+    made = msgspec.structs.replace(journals.green(), alone={spec: BareToolResults(tried=tried)})
     assert not block(screen(made))
     assert "By themselves" not in markdown.render(made, FOLDER)
     assert block(screen(made, verbosity=1))
@@ -164,7 +164,9 @@ def test_releases_that_differ_in_one_environment_are_both_told() -> None:
     records = [journals.violation(keys[0], "denied"), journals.usual(keys[1])]
     made = msgspec.structs.replace(
         journals.journal(records, cells=cells),
-        alone={cells[0].environment: Alone(tried=(Tried(name="bwrap", command="bwrap true", said="ok"),))},
+        alone={
+            cells[0].environment: BareToolResults(tried=(ToolAttempt(name="bwrap", command="bwrap true", said="ok"),))
+        },
     )
     (only,) = seen(made).rows
     assert [[field.sign for field in side] for side in only.codex] == [["F", "P"]]
@@ -183,8 +185,8 @@ def test_what_was_measured_stands_in_its_column_and_not_in_a_cause_that_others_s
         journals.violation(key, "denied", diagnosis=Diagnosis(fingerprint="f", quote="no", cause=f"A cause. {told}"))
         for key, told in zip(keys, asked.values(), strict=True)
     ]
-    tried = (Tried(name="bwrap", command="bwrap true", said="ok"),)
-    alone = {spec: Alone(tried=tried, asked=told) for spec, told in asked.items()}
+    tried = (ToolAttempt(name="bwrap", command="bwrap true", said="ok"),)
+    alone = {spec: BareToolResults(tried=tried, asked=told) for spec, told in asked.items()}
     found = seen(msgspec.structs.replace(journals.journal(records, cells=cells), alone=alone))
     assert [note.cause for note in numbered(found.rows)] == ["A cause."]
     assert [row.asked for row in found.rows] == ["refuses Landlock (ENOSYS).", "refuses its uid_map (EPERM)."]

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.model.journal_lines import CellRow
-from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.model.plan_key import PlannedNothing
+from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.model.plan_key import NotPlanned
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import coverage_text, html, json_report, markdown
-from pytest_codexsandbox.reports.cell_groups import Alike
+from pytest_codexsandbox.reports.cell_groups import CellGroups
 from pytest_codexsandbox.reports.grid import common, names_of
 from pytest_codexsandbox.reports.terminal import render
 from tests.unit.reports import journals
@@ -40,18 +40,18 @@ def plain(text: str) -> str:
     ],
 )  # fmt: skip
 def test_what_cells_have_in_common_is_said_in_the_fewest_axes(ids: list[str], words: str) -> None:
-    assert Alike(CELLS).told(ids) == words
+    assert CellGroups(CELLS).told(ids) == words
 
 
 def test_what_has_no_short_description_is_counted_among_what_has_the_same_values() -> None:
     some = [cell.id for number, cell in enumerate(CELLS) if number * number % 11 in (3, 4)]
-    assert Alike(CELLS).told(some) == f"{len(some)} of 84 cells"
-    assert Alike(CELLS).told(some, rest=True) == f"the other {len(some)} cells"
+    assert CellGroups(CELLS).told(some) == f"{len(some)} of 84 cells"
+    assert CellGroups(CELLS).told(some, rest=True) == f"the other {len(some)} cells"
 
 
 def test_a_run_with_one_axis_names_its_cells() -> None:
-    assert not Alike(journals.releases().plan.cells).speaks
-    assert Alike(CELLS).speaks
+    assert not CellGroups(journals.releases().plan.cells).speaks
+    assert CellGroups(CELLS).speaks
 
 
 def test_what_all_have_in_common_is_no_part_of_a_name() -> None:
@@ -82,7 +82,7 @@ def test_ids_are_compared_and_never_parsed() -> None:
 
 
 # ---- pairs
-def broken_in(made: Journal, cell: str) -> Journal:
+def broken_in(made: ReadJournal, cell: str) -> ReadJournal:
     return msgspec.structs.replace(made, records=tuple(one for one in made.records if one.key.cell != cell))
 
 
@@ -121,7 +121,7 @@ def test_a_cell_whose_sandbox_was_another_than_asked_for_shows_no_pair() -> None
     assert coverage_text.counted(made, made.states())[1] < coverage_text.counted(whole, whole.states())[1]
 
 
-def all_known(made: Journal) -> Journal:
+def all_known(made: ReadJournal) -> ReadJournal:
     """The same run by somebody who knows where no sandbox starts."""
     known = tuple(
         msgspec.structs.replace(one, verdict=Verdict.EXPECTED, deviation="no-sandbox-there")
@@ -192,7 +192,7 @@ def test_no_reason_is_dropped_without_a_word() -> None:
 
 def test_what_an_option_kept_out_comes_before_what_no_promise_asks() -> None:
     made = pairs()
-    nothing = (PlannedNothing(what="read-only", why="not among the policies"), *made.plan.not_planned)
+    nothing = (NotPlanned(what="read-only", why="not among the policies"), *made.plan.not_planned)
     wide = msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, not_planned=nothing))
     assert coverage_text.left_out(wide, 1)[0].startswith("not planned, no room in --codex-budget 10m: ")
 

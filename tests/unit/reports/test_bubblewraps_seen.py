@@ -5,7 +5,7 @@ import pytest
 
 from pytest_codexsandbox.model.bwrap_used import BwrapUsed
 from pytest_codexsandbox.model.journal_lines import CallLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Link
 from pytest_codexsandbox.reports import headlines
 from tests.unit.reports import journals
@@ -21,7 +21,7 @@ def call(policy: str, **words: object) -> CallLine:
     return msgspec.structs.replace(journals.call(journals.cell().id, policy), **words)
 
 
-def made(*calls: CallLine, bwrap: dict[str, str]) -> Journal:
+def made(*calls: CallLine, bwrap: dict[str, str]) -> ReadJournal:
     environment = journals.environment()
     there = msgspec.structs.replace(environment, facts={**environment.facts, "bwrap": bwrap})
     keys = journals.keys_of([journals.cell()], policies=POLICIES)

@@ -1,6 +1,6 @@
 """One fault of a generator's file is one cause; what Codex makes of it is counted below."""
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.reports import by_generator, json_report
@@ -15,7 +15,7 @@ SAYS, DOES, LOADS = "effective.says-what-was-asked", "effective.does-what-was-as
 GROUP = CASES[:12]
 
 
-def journal(*promises: tuple[str, Direction]) -> Journal:
+def journal(*promises: tuple[str, Direction]) -> ReadJournal:
     wanted = dict(promises)
     keys = [key for key in generating.keys("mytool") if key.promise not in wanted]
     records = [usual(key) for key in keys]
@@ -27,7 +27,7 @@ def journal(*promises: tuple[str, Direction]) -> Journal:
     return generating.journal(records, [BAD])
 
 
-def causes(made: Journal) -> list[Cause]:
+def causes(made: ReadJournal) -> list[Cause]:
     return loud(made.states())
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.model.journal_lines import CallLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -21,7 +21,7 @@ from tests.unit.reports import journals, wide
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 
 
-def terminal_text(journal: Journal, folder: Path | None) -> str:
+def terminal_text(journal: ReadJournal, folder: Path | None) -> str:
     return terminal.render(journal, width=100, color=False, ascii=True)
 
 

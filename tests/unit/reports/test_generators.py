@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.model.generator import Launch
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.generator import CodexLaunch
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.story_log import ToldRun
+from pytest_codexsandbox.model.story_log import LoggedRun
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import by_generator, causes, html, json_report, markdown
 from pytest_codexsandbox.reports.generator_tally import measured, paste
@@ -24,11 +24,11 @@ from tests.unit.reports.test_page import ELEMENTS, Page
 from tests.unit.reports.test_terminal import GOLDEN, screen
 
 
-def readme(made: Journal, place: int = 0) -> str:
+def readme(made: ReadJournal, place: int = 0) -> str:
     return line(by_generator.blocks(made)[place].summary)
 
 
-def changed(promise: str, verdict: Verdict, **words: object) -> Journal:
+def changed(promise: str, verdict: Verdict, **words: object) -> ReadJournal:
     """A good run in which the first case of one promise came out otherwise."""
 
     def state(key: Key) -> Record:
@@ -129,9 +129,9 @@ def test_if_the_harness_cannot_be_believed_that_comes_first() -> None:
     assert shown.index("E trust.") < shown.index("F leak:")
 
 
-def declining(made: Journal, *cases: str) -> Journal:
+def declining(made: ReadJournal, *cases: str) -> ReadJournal:
     """Its first run declined there, and so did the rest."""
-    no = ToldRun(ended="exit", code=3, seconds=0.01, stderr="no")
+    no = LoggedRun(ended="exit", code=3, seconds=0.01, stderr="no")
     stories = [
         msgspec.structs.replace(one, runs=(no,) * 3) if one.case in cases else one for one in made.stories
     ]  # fmt: skip
@@ -334,8 +334,12 @@ def test_the_page_counts_by_group_and_shows_the_diff_the_claim_and_the_runs() ->
 
 
 def test_a_run_tells_each_call_of_codex_once() -> None:
-    calls = (Launch(argv=("exec", "do the work")), Launch(argv=("exec", "do the work")), Launch(argv=("--version",)))
-    run = ToldRun(ended="exit", code=0, seconds=0.01, launches=calls)
+    calls = (
+        CodexLaunch(argv=("exec", "do the work")),
+        CodexLaunch(argv=("exec", "do the work")),
+        CodexLaunch(argv=("--version",)),
+    )
+    run = LoggedRun(ended="exit", code=0, seconds=0.01, launches=calls)
     (line,) = ran(msgspec.structs.replace(generating.good().stories[0], runs=(run,)))
     assert line == "run 1: exit 0, 10 ms; changed nothing; ran codex exec 'do the work', codex --version"
 

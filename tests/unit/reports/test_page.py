@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
 from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.html import render
@@ -53,7 +53,7 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def page(made: Journal) -> Page:
+def page(made: ReadJournal) -> Page:
     return Page(render(made, FOLDER))
 
 

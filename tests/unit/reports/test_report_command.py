@@ -22,7 +22,7 @@ def _our_own_screen(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(tmp_path: Path) -> Path:
     """The folder of a red run."""
     first, *rest = journals.lines_of(journals.red())
-    writer = store.Journal.open(tmp_path / "run", first)  # type: ignore[arg-type]
+    writer = store.JournalWriter.open(tmp_path / "run", first)  # type: ignore[arg-type]
     for line in rest:
         writer.write(line)
     writer.close()
@@ -109,7 +109,7 @@ def test_help_ends_in_lines_to_paste(command: str, capsys: pytest.CaptureFixture
 def generated(tmp_path: Path) -> Path:
     made = generating.both()
     run, plan, *rest = journals.lines_of(made)
-    writer = store.Journal.open(tmp_path / "generated", run)  # type: ignore[arg-type]
+    writer = store.JournalWriter.open(tmp_path / "generated", run)  # type: ignore[arg-type]
     for line in (plan, *made.stories, *made.claims, *rest):
         writer.write(line)
     writer.close()

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.model.journal_lines import EnvironmentLine
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import junit
@@ -20,7 +20,7 @@ from tests.unit.reports import journals
 FULL = "danger-full-access"
 
 
-def document(journal: Journal, *, passed: bool = True, more: str = "") -> bytes:
+def document(journal: ReadJournal, *, passed: bool = True, more: str = "") -> bytes:
     """Return what pytest writes where every test passed, or none has a result element."""
     suite = ElementTree.Element("testsuite", name="pytest", errors="0", failures="0", skipped="0", tests="0")
     for key, record in journal.states().items() if passed else ():

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.model.journal_lines import CellRow
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.reports import headlines, html, json_report, markdown
-from pytest_codexsandbox.reports.cell_groups import Alike
+from pytest_codexsandbox.reports.cell_groups import CellGroups
 from pytest_codexsandbox.reports.grid import grid, names_of
 from tests.unit.reports import journals, wide
 from tests.unit.reports.test_terminal import screen
@@ -21,7 +21,7 @@ NATURAL = journals.cell("0.163.0", "debian-12~docker-default~root")
 MADE = msgspec.structs.replace(journals.cell("0.163.0", "debian-12~odd~root"), synthetic=True)  # nothing in its name
 
 
-def journal(*cells: CellRow, red: bool = False) -> Journal:
+def journal(*cells: CellRow, red: bool = False) -> ReadJournal:
     def state(key: Key) -> Record:
         broken = red and key.promise == "filesystem.outside-refused"
         return journals.violation(key) if broken else journals.record(key)
@@ -30,7 +30,7 @@ def journal(*cells: CellRow, red: bool = False) -> Journal:
     return journals.journal(map(state, keys), cells=cells, keys=keys, exit=int(red))
 
 
-REPORTS: dict[str, Callable[[Journal], str]] = {
+REPORTS: dict[str, Callable[[ReadJournal], str]] = {
     "terminal": lambda found: screen(found, width=80),
     "html": lambda found: html.render(found, None),
     "markdown": lambda found: markdown.render(found, None),
@@ -61,8 +61,8 @@ def test_a_name_that_was_made_short_still_says_it() -> None:
 def test_a_description_of_cells_that_are_all_made_says_it() -> None:
     cells = [wide.contained(number) for number in range(84)]
     made = [msgspec.structs.replace(cell, synthetic=True) for cell in cells]
-    assert Alike(cells).told([cell.id for cell in cells]) == "all 84 cells"
-    assert Alike(made).told([cell.id for cell in made]) == "all 84 cells (synthetic)"
+    assert CellGroups(cells).told([cell.id for cell in cells]) == "all 84 cells"
+    assert CellGroups(made).told([cell.id for cell in made]) == "all 84 cells (synthetic)"
 
 
 def test_it_does_not_stand_for_what_a_kernel_did_nor_the_other_way_round() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_codexsandbox.diagnosis.judge import ANOTHER
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY, BwrapUsed
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
@@ -28,7 +28,7 @@ QUIETLY = settings(
 )
 
 
-def screen(made: Journal, *, width: int = 80, color: bool = False, ascii: bool = False, verbosity: int = 0) -> str:
+def screen(made: ReadJournal, *, width: int = 80, color: bool = False, ascii: bool = False, verbosity: int = 0) -> str:
     folder = Path(".codexsandbox/2026-11-18T09-41-00")
     return render(made, width=width, color=color, ascii=ascii, verbosity=verbosity, folder=folder)
 
@@ -227,7 +227,7 @@ VERDICTS = st.sampled_from(list(Verdict))
 
 
 @st.composite
-def any_journal(draw: st.DrawFn) -> Journal:
+def any_journal(draw: st.DrawFn) -> ReadJournal:
     cells = [journals.cell(f"0.{number}.0") for number in range(draw(st.integers(1, 4)))]
     promises = draw(st.lists(st.sampled_from(journals.PROMISES), unique=True, min_size=1))
     policies = draw(st.lists(st.sampled_from(journals.POLICIES), unique=True, min_size=1))
@@ -245,7 +245,7 @@ def _any_record(draw: st.DrawFn, key: Key) -> Record:
 
 @QUIETLY
 @given(any_journal())
-def test_the_counts_always_add_up_to_what_was_planned(made: Journal) -> None:
+def test_the_counts_always_add_up_to_what_was_planned(made: ReadJournal) -> None:
     equation = " ".join(headlines.counts(made, made.states())).partition(" · ")[0]
     planned, terms = equation.split(" planned = ")
     assert int(planned) == len(made.plan.keys)
@@ -254,7 +254,7 @@ def test_the_counts_always_add_up_to_what_was_planned(made: Journal) -> None:
 
 @QUIETLY
 @given(any_journal(), st.booleans())
-def test_every_planned_key_is_in_exactly_one_sign(made: Journal, every: bool) -> None:
+def test_every_planned_key_is_in_exactly_one_sign(made: ReadJournal, every: bool) -> None:
     states = made.states()
     matrix = grid(made, states)
     by_cell = {cell.id: group for group in matrix.groups for cell in group.cells}
@@ -275,7 +275,7 @@ def test_every_planned_key_is_in_exactly_one_sign(made: Journal, every: bool) ->
 
 @QUIETLY
 @given(any_journal(), st.sampled_from([40, 60, 80, 140]))
-def test_any_journal_can_be_shown_at_any_width(made: Journal, width: int) -> None:
+def test_any_journal_can_be_shown_at_any_width(made: ReadJournal, width: int) -> None:
     text = screen(made, width=width)
     for verdict in {record.verdict for record in made.states().values()}:
         assert SIGNS[verdict] in text
@@ -283,7 +283,7 @@ def test_any_journal_can_be_shown_at_any_width(made: Journal, width: int) -> Non
 
 @QUIETLY
 @given(any_journal())
-def test_labels_of_a_topic_are_never_alike(made: Journal) -> None:
+def test_labels_of_a_topic_are_never_alike(made: ReadJournal) -> None:
     matrix = grid(made)
     columns = [(group.first, side) for group in matrix.groups for side in matrix.sides]
     for rows in matrix.topics().values():
@@ -296,7 +296,7 @@ def test_labels_of_a_topic_are_never_alike(made: Journal) -> None:
 DOORS = ("sandbox", "app-server", "exec")
 
 
-def at_doors(cells: int, doors: tuple[str, ...]) -> Journal:
+def at_doors(cells: int, doors: tuple[str, ...]) -> ReadJournal:
     """One door after the other, all of them green but the last in the second cell."""
     made = [journals.cell(f"0.{number}.0") for number in range(cells)]
     records = [

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.diagnosis.match import match
-from pytest_codexsandbox.model.ledger import Journal
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.reports import html, markdown
@@ -16,7 +16,7 @@ from tests.unit.reports.journals import cell, journal, keys_of, usual, violation
 WAYS = tuple(f"way-{number} (proved in place-{number}). Price: price-{number}" for number in range(5))
 
 
-def made() -> Journal:
+def made() -> ReadJournal:
     cause = Diagnosis(fingerprint="some-cause", cause="A cause.", remedy="do something", ways=WAYS)
 
     def state(key: Key) -> Record:

@@ -2,8 +2,8 @@
 
 from pytest_codexsandbox.model.coverage import Coverage, Uncoverable
 from pytest_codexsandbox.model.journal_lines import CellRow
-from pytest_codexsandbox.model.ledger import Journal
-from pytest_codexsandbox.model.plan_key import Key, PlannedNothing
+from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.reports import journals
@@ -22,7 +22,7 @@ WIDE = {
 }  # fmt: skip
 
 
-def pairs() -> Journal:
+def pairs() -> ReadJournal:
     """84 cells of containers, picked by pairs; what is red has to do with a profile, a bubblewrap, a user."""
     cells = [contained(number) for number in range(84)]
     axes = {one.id: one.axes for one in cells}
@@ -49,8 +49,8 @@ def pairs() -> Journal:
         ),
     )  # fmt: skip
     missing = (
-        PlannedNothing(what="fedora-43", why="no registry answered", kind="unavailable"),
-        PlannedNothing(what=f"{cells[0].id}0", why="no room in --codex-budget 10m", kind="budget"),
+        NotPlanned(what="fedora-43", why="no registry answered", kind="unavailable"),
+        NotPlanned(what=f"{cells[0].id}0", why="no room in --codex-budget 10m", kind="budget"),
     )
     keys = keys_of(cells, policies=("read-only", "workspace-write", "danger-full-access"))
     return journal(

@@ -5,22 +5,22 @@ import pytest
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.harness.trial_runner import run_promise
 from pytest_codexsandbox.matrix.scenario_index import promises
-from pytest_codexsandbox.model.act import Act, DoneAct, Look
+from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import ROOTS
-from pytest_codexsandbox.model.sandbox_state import Started
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.model.sandbox_state import SandboxState
+from pytest_codexsandbox.registry import data_folder
 from tests.unit.diagnosis.makers import observation
 
 PROMISE, FUNCTION = next(
-    pair for pair in promises(shipped("scenarios")) if pair[0].id == "sqlite.sibling-database-refused"
+    pair for pair in promises(data_folder("scenarios")) if pair[0].id == "sqlite.sibling-database-refused"
 )
-REFUSED = DoneAct(act="", ok=False, errno="SQLITE_READONLY", detail="attempt to write a readonly database")
+REFUSED = ActResult(act="", ok=False, errno="SQLITE_READONLY", detail="attempt to write a readonly database")
 
 
-def rows(text: str) -> Look:
-    return Look(path="#rows", kind="file", size=len(text), sha256=text, text=text)
+def rows(text: str) -> PathState:
+    return PathState(path="#rows", kind="file", size=len(text), sha256=text, text=text)
 
 
 def side(*, works: bool, failing: tuple[str, ...] = ()) -> Observation:
@@ -31,7 +31,7 @@ def side(*, works: bool, failing: tuple[str, ...] = ()) -> Observation:
 
     acts: dict[str, Act] = dict(PROMISE.acts)
     return observation(
-        rows={f"{PROMISE.id}/{name}": DoneAct(act=name, ok=True) if did(name) else REFUSED for name in acts},
+        rows={f"{PROMISE.id}/{name}": ActResult(act=name, ok=True) if did(name) else REFUSED for name in acts},
         before={f"{PROMISE.id}/{name}|{look}": rows("laid") for name, act in acts.items() for look in act.looks},
         after={
             f"{PROMISE.id}/{name}|{look}": rows("inserted" if did(name) else "laid")
@@ -43,7 +43,7 @@ def side(*, works: bool, failing: tuple[str, ...] = ()) -> Observation:
 
 def judged(inside: Observation, outside: Observation) -> tuple[str, str]:
     key = Key(cell="here", door="sandbox", policy=ROOTS, promise=PROMISE.id)
-    trial = RealTrial(key, PROMISE, seen=(inside,), control=(outside,), started=Started(state="on", why="it was"))
+    trial = RealTrial(key, PROMISE, seen=(inside,), control=(outside,), started=SandboxState(state="on", why="it was"))
     found = run_promise(trial, FUNCTION)
     return found.verdict.value, found.direction
 

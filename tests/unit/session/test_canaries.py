@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness import canaries
 from pytest_codexsandbox.harness.canaries import ATTEMPTS, Canaries
-from pytest_codexsandbox.harness.observation_cache import Bench
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
@@ -29,13 +29,13 @@ class World:
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, **attempts: list[Attempt]) -> None:
         self.count, self.asked = 0, list[str]()
         self._attempts = {name.replace("_", "-"): iter(found) for name, found in attempts.items()}
-        patch.setattr(canaries, "rehearse", self._rehearse)
+        patch.setattr(canaries, "run_promises", self._rehearse)
         start, other = promise("start.is-on"), promise("filesystem.x")
         bench = SimpleNamespace(
             options=SimpleNamespace(folder=folder), ends=lambda spec: self.count,
-            planned=lambda policy, group: (start, other), seen=self._seen,
+            planned=lambda policy, group: (start, other), observations=self._seen,
         )  # fmt: skip
-        self.canaries = Canaries(cast("Bench", bench), ((start, print), (other, print)))
+        self.canaries = Canaries(cast("ObservationCache", bench), ((start, print), (other, print)))
 
     def _seen(self, *_: Any) -> tuple[Observation, ...]:
         return (cast("Observation", SimpleNamespace(nonce="n", id="call")),)
@@ -73,7 +73,7 @@ def test_it_is_not_asked_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not held
     assert "attempt 1: its container died; attempt 2: its container died" in saw
     assert world.asked.count("good") == ATTEMPTS == 3
-    with pytest.raises(MachineFault, match="misjudged"):
+    with pytest.raises(HarnessError, match="misjudged"):
         world.canaries.need(CELL, DOOR)
 
 
@@ -94,7 +94,7 @@ def test_what_an_attempt_judged_before_it_was_lost_counts(tmp_path: Path, monkey
         keys = {name: Key(cell="c", door=DOOR, policy="read-only", promise=name) for name in "ab"}
         return {keys[name]: Record(key=keys[name], verdict=one) for name, one in next(rehearsals).items()}
 
-    monkeypatch.setattr(canaries, "rehearse", rehearse)
+    monkeypatch.setattr(canaries, "run_promises", rehearse)
     subject = cast("Any", SimpleNamespace(spec=SimpleNamespace(label="good")))
     assert "the good canary was failed: a: violates" in str(
         world.canaries._passed(subject, CELL, DOOR, "workspace-write")

@@ -3,45 +3,47 @@
 import msgspec
 import pytest
 
-from pytest_codexsandbox.harness.generators.kept_settings import with_kept
-from pytest_codexsandbox.model.generator import Claim, Expect, Mode, Part
+from pytest_codexsandbox.harness.generators.kept_settings import with_user_settings
+from pytest_codexsandbox.model.generator import Claim, ExpectedPolicy, Mode, Part
 
-ASKED = Expect(sandbox="workspace-write", network=False, roots=(), keeps=("roots", "network"))
+ASKED = ExpectedPolicy(sandbox="workspace-write", network=False, roots=(), keeps=("roots", "network"))
 READS = Claim(loads=True, sandbox="read-only", network=False, approval="on-request", profile=":read-only")
 WRITES = Claim(loads=True, sandbox="workspace-write", network=True, roots=("@OUTSIDE@/cache",), approval="never")
 
 
-def kept(asked: Expect, before: Claim, there: Claim | None = None) -> tuple[Expect, str]:
+def kept(asked: ExpectedPolicy, before: Claim, there: Claim | None = None) -> tuple[ExpectedPolicy, str]:
     def in_mode(mode: Mode) -> Claim:
         assert there is not None, "nobody has to ask"
         assert mode == asked.sandbox
         return there
 
-    return with_kept(asked, before, in_mode)
+    return with_user_settings(asked, before, in_mode)
 
 
 def test_a_file_that_grants_and_names_no_mode_is_asked_in_the_mode_that_shall_be() -> None:
-    asked = Expect(sandbox="workspace-write", network=True, roots=("@OUTSIDE@/cache",))
+    asked = ExpectedPolicy(sandbox="workspace-write", network=True, roots=("@OUTSIDE@/cache",))
     assert kept(ASKED, READS, WRITES) == (asked, "")
     assert kept(ASKED, WRITES) == (asked, ""), "in that mode it is already"
 
 
 @pytest.mark.parametrize(("part", "value"), [("roots", ("@OUTSIDE@/cache",)), ("network", True), ("approval", "never")])
 def test_what_is_not_kept_is_what_was_asked(part: Part, value: object) -> None:
-    asked = Expect(sandbox="workspace-write", network=False, roots=("@ROOT0@",), approval="untrusted", keeps=(part,))
+    asked = ExpectedPolicy(
+        sandbox="workspace-write", network=False, roots=("@ROOT0@",), approval="untrusted", keeps=(part,)
+    )
     found, why = kept(asked, WRITES)
     assert (found, why) == (msgspec.structs.replace(asked, keeps=False, **{part: value}), "")
 
 
 def test_a_mode_that_is_kept_is_the_users_and_in_another_one_roots_and_network_wait() -> None:
-    asked = Expect(sandbox="workspace-write", network=True, roots=("@ROOT0@",), keeps=("sandbox",))
-    assert kept(asked, READS) == (Expect(sandbox="read-only", network=False, roots=()), "")
+    asked = ExpectedPolicy(sandbox="workspace-write", network=True, roots=("@ROOT0@",), keeps=("sandbox",))
+    assert kept(asked, READS) == (ExpectedPolicy(sandbox="read-only", network=False, roots=()), "")
     assert kept(asked, WRITES) == (msgspec.structs.replace(asked, keeps=False), "")
 
 
 def test_all_that_is_kept_is_what_was_in_force() -> None:
-    assert kept(Expect(sandbox="workspace-write", keeps=True), READS) == (
-        Expect(sandbox="read-only", network=False, roots=(), approval="on-request"), "",
+    assert kept(ExpectedPolicy(sandbox="workspace-write", keeps=True), READS) == (
+        ExpectedPolicy(sandbox="read-only", network=False, roots=(), approval="on-request"), "",
     )  # fmt: skip
 
 
@@ -56,6 +58,6 @@ def test_all_that_is_kept_is_what_was_in_force() -> None:
 )
 def test_what_codex_cannot_be_asked_is_left_open_and_said(before: Claim, there: Claim | None, why: str) -> None:
     found, told = kept(ASKED, before, there)
-    assert found == Expect(sandbox="workspace-write", network=None, roots=None)
+    assert found == ExpectedPolicy(sandbox="workspace-write", network=None, roots=None)
     assert why in told
     assert "roots and network" in told

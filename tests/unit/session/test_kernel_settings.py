@@ -7,21 +7,21 @@ import pytest
 from pytest_codexsandbox.diagnosis.judge import judge
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.matrix.scenario_index import promises
-from pytest_codexsandbox.model.act import DoneAct
+from pytest_codexsandbox.model.act import ActResult
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.sandbox_state import Started
+from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 from tests.unit.diagnosis.makers import observation
 
 ID = "process.kernel-settings-out-of-reach"
-ON = Started(state="on", why="own user namespace")
+ON = SandboxState(state="on", why="own user namespace")
 
 
 @pytest.fixture(scope="module")
 def asked() -> tuple[Promise, Callable[..., object]]:
-    return next(pair for pair in promises(shipped("scenarios")) if pair[0].id == ID)
+    return next(pair for pair in promises(data_folder("scenarios")) if pair[0].id == ID)
 
 
 def judged(asked: tuple[Promise, Callable[..., object]], inside: dict[str, str], outside: dict[str, str]) -> RealTrial:
@@ -30,7 +30,9 @@ def judged(asked: tuple[Promise, Callable[..., object]], inside: dict[str, str],
     seen, control = (
         observation(
             rows={
-                f"{ID}/{act}": DoneAct(act=f"{ID}/{act}", ok=not said.get(act, "ENOENT"), errno=said.get(act, "ENOENT"))
+                f"{ID}/{act}": ActResult(
+                    act=f"{ID}/{act}", ok=not said.get(act, "ENOENT"), errno=said.get(act, "ENOENT")
+                )
                 for act in promise.acts
             }
         )

@@ -5,41 +5,41 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.case_run import Workshop, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.checks.findings import skipped
 from pytest_codexsandbox.harness.generators import control_generators
 from pytest_codexsandbox.harness.generators.control_generators import CAUGHT, findings
-from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Outcome, Story, Wish
+from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration, Finding, GeneratorRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 from tests.fakes.machine import run_folder
 
 
 @pytest.fixture(scope="module")
-def stories() -> dict[str, Story]:
+def stories() -> dict[str, CaseRun]:
     """Told once, by generators of ours."""
-    found: dict[str, Story] = {}
+    found: dict[str, CaseRun] = {}
 
-    def tell(generator: Generator, case: Case, wish: Wish) -> Story:
-        found[generator.name] = shop.tell(generator, case, wish, version="")
+    def tell(generator: Generator, case: Case, wish: Intent) -> CaseRun:
+        found[generator.name] = shop.run_case(generator, case, wish, version="")
         return found[generator.name]
 
     with run_folder() as folder, workshop(Path(folder)) as shop:
-        assert isinstance(shop, Workshop)
+        assert isinstance(shop, CaseRunner)
         assert all(one.held and one.control_held for one in findings(tell))
     return found
 
 
-def wrong(stories: dict[str, Story]) -> list[str]:
+def wrong(stories: dict[str, CaseRun]) -> list[str]:
     found = findings(lambda generator, case, wish: stories[generator.name])
     assert all(one.held is one.control_held for one in found)
     return [f"{one.claim}: {one.saw}" for one in found if not one.held]
 
 
 def test_a_check_that_sees_nothing_any_more_is_found(
-    stories: dict[str, Story], monkeypatch: pytest.MonkeyPatch
+    stories: dict[str, CaseRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def blind(story: Story, declaration: Declaration) -> tuple[Finding, ...]:
+    def blind(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
         return (Finding(claim="c", saw="fine", held=True, control="c", control_held=True),)
 
     assert wrong(stories) == []
@@ -49,7 +49,7 @@ def test_a_check_that_sees_nothing_any_more_is_found(
 
 
 def test_a_check_that_is_no_longer_made_of_the_exemplary_one_is_found(
-    stories: dict[str, Story], monkeypatch: pytest.MonkeyPatch
+    stories: dict[str, CaseRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would pass whatever it did."""
     monkeypatch.setattr(
@@ -60,14 +60,14 @@ def test_a_check_that_is_no_longer_made_of_the_exemplary_one_is_found(
     assert "the exemplary generator passes: generator.does-not-grow was not asked" in wrong(stories)
 
 
-def test_one_that_never_ran_is_no_proof(stories: dict[str, Story]) -> None:
-    idle = Outcome(ended="not-started", error="no such program")
+def test_one_that_never_ran_is_no_proof(stories: dict[str, CaseRun]) -> None:
+    idle = GeneratorRun(ended="not-started", error="no such program")
     none = {name: msgspec.structs.replace(story, runs=(idle,)) for name, story in stories.items()}
     assert len(wrong(none)) == 1 + len(CAUGHT)
 
 
 def test_bad_ones_that_nobody_looks_at_are_not_caught(
-    stories: dict[str, Story], monkeypatch: pytest.MonkeyPatch
+    stories: dict[str, CaseRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control_generators, "CHECKS", {"generator.parses": CHECKS["generator.parses"]})
     monkeypatch.setattr(control_generators, "ASKED", ())

@@ -6,9 +6,17 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.diagnosis.remedies import At, Proof, Remedy
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.harness.environment_pool import IN_A_ROW
-from pytest_codexsandbox.harness.remedy_proof import Outcome, Place, Records, Starts, became, place_of, prove
+from pytest_codexsandbox.harness.remedy_proof import (
+    ProofEnvironment,
+    ProofResult,
+    Records,
+    Starts,
+    became,
+    place_of,
+    prove,
+)
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.diagnosis.makers import record, row
@@ -35,19 +43,19 @@ def remedy(**words: Any) -> Remedy:
 class Script:
     """Places that say what they were told to say, and remember who asked."""
 
-    def __init__(self, **said: Record | NotHad) -> None:
+    def __init__(self, **said: Record | Unavailable) -> None:
         self.said = {name.replace("_", "-"): one for name, one in said.items()}
-        self.asked: list[tuple[Place, tuple[str, ...]]] = []
+        self.asked: list[tuple[ProofEnvironment, tuple[str, ...]]] = []
 
-    def __call__(self, place: Place, policies: Sequence[str]) -> Records:
+    def __call__(self, place: ProofEnvironment, policies: Sequence[str]) -> Records:
         self.asked.append((place, tuple(policies)))
         said = self.said[place.profile]
-        if isinstance(said, NotHad):
+        if isinstance(said, Unavailable):
             raise said
         return dict.fromkeys(policies, said)
 
 
-def proved(before: Record | NotHad, after: Record | NotHad, **words: Any) -> Outcome:
+def proved(before: Record | Unavailable, after: Record | Unavailable, **words: Any) -> ProofResult:
     one = remedy(**words)
     script = Script(docker_default=before, seccomp_unconfined=after)
     return prove(one, one.proofs[0], Starts(script, one.proofs))
@@ -88,10 +96,13 @@ def test_what_still_fails_is_named() -> None:
         (red(control_held=False), "before: violates"),
         (BROKEN, "before: broken: the engine is gone; why no such file"),
         (record(Verdict.NOT_APPLICABLE, reason="no such door"), "before: n/a: no such door"),
-        (NotHad("bubblewrap 0.12.0 cannot be had", why="no compiler"), "bubblewrap 0.12.0 cannot be had; no compiler"),
+        (
+            Unavailable("bubblewrap 0.12.0 cannot be had", why="no compiler"),
+            "bubblewrap 0.12.0 cannot be had; no compiler",
+        ),
     ],
 )
-def test_where_nothing_fails_for_this_cause_no_remedy_is_proved(before: Record | NotHad, why: str) -> None:
+def test_where_nothing_fails_for_this_cause_no_remedy_is_proved(before: Record | Unavailable, why: str) -> None:
     """Green afterwards proves nothing then, and nobody goes there."""
     one = remedy()
     script = Script(docker_default=before, seccomp_unconfined=GREEN)
@@ -112,10 +123,10 @@ def test_where_nothing_fails_for_this_cause_no_remedy_is_proved(before: Record |
         record(Verdict.EXPECTED, evidence=(row(held=False),)),
         red(control_held=False),
         record(Verdict.VIOLATES, direction="wrong-claim", evidence=(row(held=False),)),
-        NotHad("it cannot be had here"),
+        Unavailable("it cannot be had here"),
     ],
 )
-def test_what_could_not_be_measured_afterwards_is_never_as_recorded(after: Record | NotHad, recorded: Any) -> None:
+def test_what_could_not_be_measured_afterwards_is_never_as_recorded(after: Record | Unavailable, recorded: Any) -> None:
     outcome = proved(red(), after, turns=recorded)
     assert (outcome.state, outcome.found) == ("not told", "")
     assert outcome.why

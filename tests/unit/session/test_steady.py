@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.guest import facts
 from pytest_codexsandbox.harness.machine_state_guard import Steady
 from pytest_codexsandbox.model.cell import SubjectSpec
@@ -53,14 +53,14 @@ def test_after_a_change_nothing_is_measured_there_any_more() -> None:
     steady, place = Steady(), Place(ONE)
     steady.opened(place)  # type: ignore[arg-type]
     place.now = OTHER
-    with pytest.raises(MachineFault, match="changed while the run went on") as caught:
+    with pytest.raises(HarnessError, match="changed while the run went on") as caught:
         steady.look(place)  # type: ignore[arg-type]
     assert caught.value.why == "bwrap was /b 1, and is none"
     assert caught.value.where == HERE.id
     place.now = ONE  # put back: what was measured meanwhile is not known
-    with pytest.raises(MachineFault):
+    with pytest.raises(HarnessError):
         steady.look(place)  # type: ignore[arg-type]
-    with pytest.raises(MachineFault):
+    with pytest.raises(HarnessError):
         steady.need(HERE.id)
     told = steady.news(HERE.id)
     assert (told["bwrap_of_calls"], told["changed"]) == ({}, ["bwrap was /b 1, and is none"])
@@ -71,7 +71,7 @@ def test_one_that_is_started_anew_must_be_what_the_first_was() -> None:
     steady = Steady()
     steady.opened(Place(ONE))  # type: ignore[arg-type]
     steady.opened(Place(OTHER))  # type: ignore[arg-type]
-    with pytest.raises(MachineFault):
+    with pytest.raises(HarnessError):
         steady.need(HERE.id)
 
 
@@ -106,7 +106,7 @@ def test_sandboxes_of_one_codex_are_set_up_by_one_program() -> None:
     steady.set_up("here", codex, "exec", [own])
     steady.set_up("there", codex, "sandbox", [own])
     steady.set_up("here", msgspec.structs.replace(codex, generator="g"), "sandbox", [own])
-    with pytest.raises(MachineFault) as caught:
+    with pytest.raises(HarnessError) as caught:
         steady.set_up("here", codex, "sandbox", [own])
     told = "sandboxes of Codex 0.163.0 at the door sandbox were set up by bwrap /usr/bin/bwrap (sha256 aaaaaaa"
     assert caught.value.why.startswith(told)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.harness.binary_guard import Unchanged
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.harness.binary_guard import BinaryGuard
 from pytest_codexsandbox.model.observation import Link, Observation
 from tests.unit.diagnosis.makers import observation, reading
 
@@ -23,13 +23,13 @@ def binary(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def unchanged(tmp_path: Path, binary: Path) -> Unchanged:
-    made = Unchanged(tmp_path / "cache")
+def unchanged(tmp_path: Path, binary: Path) -> BinaryGuard:
+    made = BinaryGuard(tmp_path / "cache")
     made.remember(str(binary))
     return made
 
 
-def test_one_that_nobody_touched_is_the_same(unchanged: Unchanged, binary: Path) -> None:
+def test_one_that_nobody_touched_is_the_same(unchanged: BinaryGuard, binary: Path) -> None:
     binary.touch()
     unchanged.need(str(binary))
     unchanged.need("/of/a/subject/that/is/no/file")
@@ -37,23 +37,23 @@ def test_one_that_nobody_touched_is_the_same(unchanged: Unchanged, binary: Path)
 
 @pytest.mark.parametrize(("change", "told"), [("written", "now"), ("gone", "gone")])
 def test_one_that_was_replaced_says_nothing_any_more(
-    unchanged: Unchanged, binary: Path, change: str, told: str
+    unchanged: BinaryGuard, binary: Path, change: str, told: str
 ) -> None:
     binary.unlink()
     if change == "written":
         binary.write_text("#!/bin/sh\nexec /opt/old/codex")
-    with pytest.raises(MachineFault, match="was replaced while the run went on") as caught:
+    with pytest.raises(HarnessError, match="was replaced while the run went on") as caught:
         unchanged.need(str(binary))
     assert caught.value.why.endswith(told)
 
 
-def test_a_script_starts_one_program_from_the_first_call_to_the_last(unchanged: Unchanged, binary: Path) -> None:
+def test_a_script_starts_one_program_from_the_first_call_to_the_last(unchanged: BinaryGuard, binary: Path) -> None:
     for _ in range(2):
         unchanged.need_started("here", str(binary), seen("/opt/now/codex", 7))
     unchanged.need_started("there", str(binary), seen("/brought/codex", 9))
-    with pytest.raises(MachineFault, match="starts another program") as caught:
+    with pytest.raises(HarnessError, match="starts another program") as caught:
         unchanged.need_started("here", str(binary), seen("/opt/old/codex", 8))
     assert caught.value.why == "/opt/old/codex, in earlier calls /opt/now/codex"
-    with pytest.raises(MachineFault) as caught:
+    with pytest.raises(HarnessError) as caught:
         unchanged.need_started("here", str(binary), seen("/opt/now/codex", 8))
     assert caught.value.why == "a new file at /opt/now/codex"

@@ -5,15 +5,15 @@ import pytest
 from pytest_codexsandbox.diagnosis.judge import judge
 from pytest_codexsandbox.harness.user_command import compared, failed_by_itself
 from pytest_codexsandbox.matrix.expectations import as_seen
-from pytest_codexsandbox.model.act import Look
+from pytest_codexsandbox.model.act import PathState
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.diagnosis.makers import observation, promise, record, row, started
 
 KEY = "user/run|@OUTSIDE@/x"
-MISSING = Look(path="@OUTSIDE@/x", kind="missing")
+MISSING = PathState(path="@OUTSIDE@/x", kind="missing")
 DENIED = "PermissionError: [Errno 1] Operation not permitted"
-MADE = Look(path="@OUTSIDE@/x", kind="file", size=1, sha256="x")
+MADE = PathState(path="@OUTSIDE@/x", kind="file", size=1, sha256="x")
 
 
 def ended(code: int, *, made: bool = False, how: str = "exit", error: str = "", stderr: str = "") -> Observation:

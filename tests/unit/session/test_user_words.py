@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness.user_arguments import check_look, check_run, policies_of
 from pytest_codexsandbox.model.act import Given
 
@@ -56,7 +56,7 @@ def test_right_words_pass(argv: tuple[str, ...], words: dict[str, Any]) -> None:
 def test_a_wrong_word_is_named_with_what_to_type(
     argv: tuple[Any, ...], words: dict[str, Any], what: str, typed: str
 ) -> None:
-    with pytest.raises(WrongInput) as raised:
+    with pytest.raises(InputError) as raised:
         check(*argv, **words)
     assert what in raised.value.what
     assert "codex_sandbox.run()" in raised.value.what
@@ -65,10 +65,10 @@ def test_a_wrong_word_is_named_with_what_to_type(
 
 def test_a_path_that_was_not_looked_at_is_no_missing_file() -> None:
     check_look("@WORKSPACE@/x", ["@WORKSPACE@/x"])
-    with pytest.raises(WrongInput, match="was not looked at") as raised:
+    with pytest.raises(InputError, match="was not looked at") as raised:
         check_look("@WORKSPACE@/made", ["@WORKSPACE@/mad"])
     assert raised.value.next_step == "look(seen, '@WORKSPACE@/mad')"
-    with pytest.raises(WrongInput) as raised:
+    with pytest.raises(InputError) as raised:
         check_look("@WORKSPACE@/made", [])
     assert raised.value.next_step == "codex_sandbox.run(…, looks=['@WORKSPACE@/made'])"
 
@@ -94,7 +94,7 @@ def test_the_marker_names_policies() -> None:
 def test_a_wrong_marker_is_named_with_what_to_type(
     args: tuple[Any, ...], kwargs: dict[str, Any], what: str, typed: str
 ) -> None:
-    with pytest.raises(WrongInput) as raised:
+    with pytest.raises(InputError) as raised:
         policies_of(args, kwargs, test="test_x.py::test_y")
     assert what in raised.value.what
     assert raised.value.where == "test_x.py::test_y"

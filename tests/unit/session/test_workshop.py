@@ -7,26 +7,26 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import MachineFault
-from pytest_codexsandbox.generators.managed_block import Unaskable
-from pytest_codexsandbox.harness.generators.case_cache import RealWorkshop, Told
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
+from pytest_codexsandbox.harness.generators.case_cache import CaseCache, CheckOutcome
 from pytest_codexsandbox.harness.generators.enforcement_key import chooses_a_profile, deciding
-from pytest_codexsandbox.matrix.generator_cells import Writers
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import (
     CONFIG,
     Case,
+    CaseRun,
     Claim,
+    CodexLaunch,
+    DecisionRow,
     Declaration,
-    Expect,
+    ExpectedPolicy,
     Files,
     Finding,
-    Launch,
+    GeneratorRun,
+    Intent,
     Mode,
-    Outcome,
-    Row,
-    Story,
-    Wish,
 )
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.model.journal_lines import Line
@@ -44,9 +44,11 @@ def cell(generator: str = "g") -> Cell:
     )
 
 
-def told(case: str = "one", *, after: Files | None = None, before: Files | None = None, **words: Any) -> Story:
-    run = Outcome(ended="exit", files=after or {CONFIG: state(b"a = 1\n")}, **words)
-    return Story(generator="g", case=Case(id=case, why="w"), wish=Wish(), before=before or {}, runs=(run,), world=WORLD)
+def told(case: str = "one", *, after: Files | None = None, before: Files | None = None, **words: Any) -> CaseRun:
+    run = GeneratorRun(ended="exit", files=after or {CONFIG: state(b"a = 1\n")}, **words)
+    return CaseRun(
+        generator="g", case=Case(id=case, why="w"), wish=Intent(), before=before or {}, runs=(run,), world=WORLD
+    )
 
 
 def claim_of(text: str) -> Claim:
@@ -55,12 +57,12 @@ def claim_of(text: str) -> Claim:
     return Claim(loads=bool(mode), sandbox=mode, error="" if mode else "torn")
 
 
-class Shop(RealWorkshop):
+class Shop(CaseCache):
     """One that hears the given stories and claims, and counts what is measured."""
 
     def __init__(
         self,
-        stories: dict[tuple[str, str], Story],
+        stories: dict[tuple[str, str], CaseRun],
         claims: dict[str, Claim],
         known: tuple[Finding, ...] = (KNOWN,),
         declared: Declaration = ANY,
@@ -72,7 +74,7 @@ class Shop(RealWorkshop):
         self.asked_before: list[Files] = []
         spec = Spec(scheme="cmd", text="x")
         generators = {name: Generator(name=name, spec=spec, declaration=declared) for name in ("g", "h")}
-        writers = Writers(generators=generators, asked=("g", "h"), cases=CASES, others=())
+        writers = GeneratorSet(generators=generators, asked=("g", "h"), cases=CASES, others=())
         bench = SimpleNamespace(
             subject=lambda spec: SimpleNamespace(capabilities=SimpleNamespace(app_server=True, version="0.163.0"))
         )
@@ -82,16 +84,16 @@ class Shop(RealWorkshop):
             text=lambda cell, config: claim_of(config.decode()),
         )  # fmt: skip
         super().__init__(
-            bench, writers, teller=teller, asking=asking, known=lambda cell: Told(findings=known, by=""),  # type: ignore[arg-type]
+            bench, writers, teller=teller, asking=asking, known=lambda cell: CheckOutcome(findings=known, by=""),  # type: ignore[arg-type]
             emit=self.lines.append,
         )  # fmt: skip
         self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
 
-    def _was(self, cell: Cell, story: Story, mode: Mode = "") -> Claim:
+    def _was(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
         self.asked_before.append(story.before)
         return self.was[mode]
 
-    def _measure(self, cell: Cell, story: Story, expect: object) -> Any:
+    def _measure(self, cell: Cell, story: CaseRun, expect: object) -> Any:
         self.measured.append(story.case.id)
         return SimpleNamespace(findings=(), by="call", seen=())
 
@@ -188,7 +190,7 @@ def test_what_codex_does_with_such_words_is_measured_once_for_what_is_the_same_b
 
 
 def test_a_start_elsewhere_is_told_beside_what_codex_says_and_does() -> None:
-    away = {("g", "one"): told(launches=(Launch(argv=("exec", "hi"), cwd="/"),))}
+    away = {("g", "one"): told(launches=(CodexLaunch(argv=("exec", "hi"), cwd="/"),))}
     shop = Shop(away, {"one": CLAIM})
     for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
         assert [one.reason for one in found.findings if not one.held] == ["started-elsewhere"]
@@ -196,7 +198,7 @@ def test_a_start_elsewhere_is_told_beside_what_codex_says_and_does() -> None:
 
 def test_nothing_is_measured_of_such_words_where_it_declined_or_was_to() -> None:
     declined = {("g", "one"): told(argv=ADDED, code=3, refused=True)}
-    to_decline = Declaration(semantics=(Row(expect=Expect(refuses=True)),))
+    to_decline = Declaration(semantics=(DecisionRow(expect=ExpectedPolicy(refuses=True)),))
     for shop in (Shop(declined, {}), Shop({("g", "one"): told(argv=ADDED)}, {}, declared=to_decline)):
         assert [bool(one.skipped) for one in shop.enforces(cell(), "one")[0].findings] == [True]
         assert shop.measured == []
@@ -219,7 +221,7 @@ def test_nothing_is_believed_where_a_known_generator_was_misjudged_or_none_was_a
         lambda: shop.writer(cell(), "workspace-write"),
     )  # fmt: skip
     for ask in asked:
-        with pytest.raises(MachineFault, match="misjudged here") as fault:
+        with pytest.raises(HarnessError, match="misjudged here") as fault:
             ask()
         assert fault.value.why == ("a known one is caught: it was not seen" if known else "none was asked")
     assert shop.standing(cell()).findings == known, "its own promise says what was wrong"
@@ -227,28 +229,28 @@ def test_nothing_is_believed_where_a_known_generator_was_misjudged_or_none_was_a
 
 def test_a_row_that_decides_nothing_for_this_codex_is_not_told_as_if_it_had() -> None:
     """The plan did not know which Codex it is."""
-    old, every = Row(when={"version": "<0.150"}, expect=Expect(sandbox="read-only")), Row()
+    old, every = DecisionRow(when={"version": "<0.150"}, expect=ExpectedPolicy(sandbox="read-only")), DecisionRow()
     stories = {("g", "row-02"): told("row-02")}
     shop = Shop(stories, {"row-02": CLAIM}, declared=Declaration(semantics=(old, every)))
-    with pytest.raises(Unaskable, match=r"the row speaks of Codex <0\.150, and this is 0\.163\.0"):
+    with pytest.raises(CaseNotApplicable, match=r"the row speaks of Codex <0\.150, and this is 0\.163\.0"):
         shop.claims(cell(), "row-01")
     assert all(one.held for one in shop.claims(cell(), "row-02").findings)
 
 
 def test_the_version_that_the_generator_is_told_chooses_its_row() -> None:
-    new = Row(when={"version": ">=0.150"}, expect=Expect(sandbox="read-only"))
+    new = DecisionRow(when={"version": ">=0.150"}, expect=ExpectedPolicy(sandbox="read-only"))
     shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=Declaration(semantics=(new,)))
     assert [one.held for one in shop.claims(cell(), "one").findings] == [False]
-    with pytest.raises(MachineFault, match="leads to another policy") as fault:
+    with pytest.raises(HarnessError, match="leads to another policy") as fault:
         shop.writer(cell(), "workspace-write")
     assert fault.value.next_step == "--codex-bin PATH@0.163.0"
 
 
 def test_of_a_platform_that_nothing_is_said_of_no_policy_is_asked_and_nothing_is_called_red() -> None:
-    elsewhere = msgspec.structs.replace(told(), wish=Wish(platform="darwin"))
+    elsewhere = msgspec.structs.replace(told(), wish=Intent(platform="darwin"))
     (found,) = Shop({("g", "one"): elsewhere}, {"one": CLAIM}).claims(cell(), "one").findings
     assert found.skipped == "its declaration is silent about darwin"
-    named = Declaration(semantics=(Row(when={"platform": "darwin"}),))
+    named = Declaration(semantics=(DecisionRow(when={"platform": "darwin"}),))
     assert all(
         one.held
         for one in Shop({("g", "one"): elsewhere}, {"one": CLAIM}, declared=named).claims(cell(), "one").findings
@@ -267,7 +269,7 @@ def test_of_who_declined_by_any_exit_code_no_policy_is_asked_unless_it_wrote() -
 
 
 # ---- parts that a generator keeps
-KEEPS = Declaration(run="cmd:x", semantics=(Row(expect=Expect(keeps=("roots", "network"))),))
+KEEPS = Declaration(run="cmd:x", semantics=(DecisionRow(expect=ExpectedPolicy(keeps=("roots", "network"))),))
 READS = Claim(loads=True, sandbox="read-only", network=False)
 GRANTED = msgspec.structs.replace(CLAIM, network=True, roots=("@OUTSIDE@/cache",))
 
@@ -294,12 +296,12 @@ def test_what_could_not_be_asked_is_never_green_and_what_is_red_stays_red() -> N
     ((_, why),) = kept(GRANTED, was={"": own})
     assert "the user's permissions 'mine' say nothing of roots and network in workspace-write" in why
     assert kept(READS, was={"": own}) == [("denied", "another-mode")]
-    away = {"launches": (Launch(argv=("exec", "hi"), cwd="/"),)}
+    away = {"launches": (CodexLaunch(argv=("exec", "hi"), cwd="/"),)}
     assert kept(GRANTED, was={"": own}, **away) == [("leak", "started-elsewhere")]
 
 
 def test_who_repaired_a_file_that_did_not_load_has_kept_no_policy() -> None:
-    every = Declaration(run="cmd:x", semantics=(Row(expect=Expect(keeps=True)),))
+    every = Declaration(run="cmd:x", semantics=(DecisionRow(expect=ExpectedPolicy(keeps=True)),))
     shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=every, was={"": Claim(loads=False, error="torn")})
     for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
         assert ["nothing was in force" in one.skipped for one in found.findings] == [True]

@@ -8,11 +8,11 @@ import pytest
 
 from pytest_codexsandbox.guest import escape_attempts
 from pytest_codexsandbox.harness.generators import factory
-from pytest_codexsandbox.harness.generators.case_cache import Told
-from pytest_codexsandbox.harness.generators.trial import RealWriting
-from pytest_codexsandbox.harness.trial_runner import judged
+from pytest_codexsandbox.harness.generators.case_cache import CheckOutcome
+from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
+from pytest_codexsandbox.harness.trial_runner import judge_trial
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
-from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.generator import Finding
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
@@ -32,11 +32,11 @@ TRUST = Promise(
 
 def standing(*found: Finding, unconfined: bool) -> Any:
     key = Key(cell=CELL.id, door="generator", policy=AS_ASKED, promise=TRUST.id)
-    told = Told(findings=found, by="known", unconfined=unconfined)
+    told = CheckOutcome(findings=found, by="known", unconfined=unconfined)
     shop: Any = SimpleNamespace(standing=lambda cell: told)
-    writing = RealWriting(key, TRUST, cell=CELL, workshop=shop)
+    writing = RealGeneratorTrial(key, TRUST, cell=CELL, workshop=shop)
     writing.standing_evidence()
-    return judged(writing, outcome="passed", message="")
+    return judge_trial(writing, outcome="passed", message="")
 
 
 def test_known_generators_alone_make_no_green_where_nothing_confines() -> None:
@@ -54,7 +54,7 @@ def test_that_nothing_confines_excuses_no_misjudgement(unconfined: bool) -> None
 
 def container(said: bytes, *, ended: Any = "exit") -> Any:
     return SimpleNamespace(
-        guest=("/python", "/guest"), run=lambda command: Finished(ended=ended, exit=0, stdout=said)
+        guest=("/python", "/guest"), run=lambda command: CommandResult(ended=ended, exit=0, stdout=said)
     )  # fmt: skip
 
 

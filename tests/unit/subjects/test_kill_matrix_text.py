@@ -7,7 +7,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.selftest import FAKES
-from pytest_codexsandbox.selftest.kill_rules import Fault, Killing, faults
+from pytest_codexsandbox.selftest.kill_rules import Fault, KillResult, faults
 
 IDS = tuple(dict.fromkeys(name for fake in FAKES for name in fake.caught_by))
 
@@ -21,13 +21,13 @@ def record(id: str, verdict: Verdict, reason: str = "because") -> tuple[Key, Rec
     return key, Record(key=key, verdict=verdict, reason=reason)
 
 
-def every_pair(verdict: Verdict) -> Killing:
+def every_pair(verdict: Verdict) -> KillResult:
     """All subjects, each caught by those that must catch it, and said to be `verdict` by all others."""
     records = {
         fake.name: dict(record(id, Verdict.VIOLATES if id in fake.caught_by else verdict) for id in IDS)
         for fake in FAKES
     }
-    return Killing(fakes=FAKES, promises=tuple(map(promise, IDS)), records=records)
+    return KillResult(fakes=FAKES, promises=tuple(map(promise, IDS)), records=records)
 
 
 def test_nothing_is_wider_than_a_terminal() -> None:
@@ -50,7 +50,7 @@ def test_the_whole_matrix_has_every_subject_and_every_promise() -> None:
 
 
 def test_a_promise_that_catches_nothing_is_shouted() -> None:
-    killing = Killing(
+    killing = KillResult(
         fakes=FAKES[:1], promises=(promise("a.b"), promise("a.c")),
         records={"good": dict([record("a.b", Verdict.CONFORMS), record("a.c", Verdict.NOT_APPLICABLE, "needs more")])},
     )  # fmt: skip

@@ -9,7 +9,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.selftest.fake import Fake
-from pytest_codexsandbox.selftest.kill_rules import Killing, faults, is_wanted, not_asked
+from pytest_codexsandbox.selftest.kill_rules import KillResult, faults, is_wanted, not_asked
 
 GOOD = Fake(name="good", wrong="", kind="good")
 LEAK = Fake(name="leak", wrong="leaks", caught_by=("network.off",))
@@ -34,12 +34,12 @@ def records(**verdicts: Verdict) -> dict[Key, Record]:
     return made
 
 
-def killing(**by_name: dict[Key, Record]) -> Killing:
+def killing(**by_name: dict[Key, Record]) -> KillResult:
     fakes = tuple(fake for fake in (GOOD, LEAK, DUMB) if fake.name in by_name)
-    return Killing(fakes=fakes, promises=(promise("network.off"),), records=by_name)
+    return KillResult(fakes=fakes, promises=(promise("network.off"),), records=by_name)
 
 
-def kinds(made: Killing, *, whole: bool = False) -> list[str]:
+def kinds(made: KillResult, *, whole: bool = False) -> list[str]:
     return [fault.kind for fault in faults(made, whole=whole)]
 
 
@@ -70,7 +70,7 @@ def test_a_mutant_that_nobody_was_asked_about_survives() -> None:
 
 def test_a_mutant_without_a_promise_that_must_catch_it_survives() -> None:
     stray = Fake(name="stray", wrong="is nobody's business")
-    assert kinds(Killing(fakes=(stray,), promises=(), records={"stray": records(network_off=Verdict.VIOLATES)})) == [
+    assert kinds(KillResult(fakes=(stray,), promises=(), records={"stray": records(network_off=Verdict.VIOLATES)})) == [
         "survivor"
     ]
 

@@ -13,7 +13,7 @@ def _our_own_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CODEXSANDBOX_CACHE_LIMIT", raising=False)
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(pypi, "command", lambda: ("/usr/bin/pip",))
-    monkeypatch.setattr(package, "shipped", lambda name: tmp_path / "data" / name)
+    monkeypatch.setattr(package, "data_folder", lambda name: tmp_path / "data" / name)
 
 
 @pytest.fixture

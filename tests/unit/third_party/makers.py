@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.generator import Declaration
-from pytest_codexsandbox.releases.progress import Silent
+from pytest_codexsandbox.releases.progress import NoDownloadProgress
 
 TOOL = Declaration(
     name="tool",
@@ -18,7 +18,7 @@ TOOL = Declaration(
 WHEEL = Declaration(name="wheel", run='launch:python -c "import tool"', install={"pypi": "some-tool==2.0"})
 
 
-class Heard(Silent):
+class Heard(NoDownloadProgress):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -34,7 +34,7 @@ class Npm:
         self.bins = {"tool": "dist/tool.js"} if bins is None else bins
         self.then = then
 
-    def __call__(self, command: Command) -> Finished:
+    def __call__(self, command: Command) -> CommandResult:
         self.asked.append(command)
         home = Path(command.cwd) / "node_modules/@some/tool"
         (home / "dist").mkdir(parents=True)
@@ -43,7 +43,7 @@ class Npm:
         Path(command.env["npm_config_cache"]).mkdir(parents=True)
         (Path(command.env["npm_config_cache"]) / "kept").write_text("npm's own")
         self.then(Path(command.cwd))
-        return Finished(ended="exit")
+        return CommandResult(ended="exit")
 
 
 class Pip:
@@ -52,7 +52,7 @@ class Pip:
     def __init__(self) -> None:
         self.asked: list[Command] = []
 
-    def __call__(self, command: Command) -> Finished:
+    def __call__(self, command: Command) -> CommandResult:
         self.asked.append(command)
         if "install" in command.argv:
             place = Path(command.argv[command.argv.index("--target") + 1])
@@ -64,7 +64,7 @@ class Pip:
             (place / "bin/of-another").write_text("#!/usr/bin/python3\n")
             (info / "METADATA").write_text("Metadata-Version: 2.1\nName: some-tool\nVersion: 2.0\n")
             (info / "entry_points.txt").write_text("[console_scripts]\nsome-tool = tool:main\n")
-        return Finished(ended="exit")
+        return CommandResult(ended="exit")
 
 
 class Fails:
@@ -73,9 +73,9 @@ class Fails:
     def __init__(self, **how: object) -> None:
         self.how = how
 
-    def __call__(self, command: Command) -> Finished:
+    def __call__(self, command: Command) -> CommandResult:
         (Path(command.cwd) / "half").write_text("half")
-        return Finished(**{"ended": "exit", "exit": 1, **self.how})  # type: ignore[arg-type]
+        return CommandResult(**{"ended": "exit", "exit": 1, **self.how})  # type: ignore[arg-type]
 
 
 def npm_error(code: str, summary: str) -> bytes:

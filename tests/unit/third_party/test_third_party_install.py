@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, NotHad, WrongInput
+from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.generators.third_party import file_hashes
 from pytest_codexsandbox.generators.third_party.download_estimate import forecast_of
-from pytest_codexsandbox.generators.third_party.install import Installed, install, ready
+from pytest_codexsandbox.generators.third_party.install import InstalledTool, install, ready
 from pytest_codexsandbox.generators.third_party.package import package_of
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.releases.locks import let_go
 from pytest_codexsandbox.releases.store import Store
@@ -20,7 +20,7 @@ from pytest_codexsandbox.system.download import NotReached, NotThere
 from tests.unit.third_party.makers import TOOL, WHEEL, Fails, Heard, Npm, Pip, everything_below, npm_error
 
 
-def never(command: Command) -> Finished:
+def never(command: Command) -> CommandResult:
     raise AssertionError(f"started {command.argv}")
 
 
@@ -93,7 +93,9 @@ def test_without_a_lock_npm_resolves(cache: Path) -> None:
 
 
 def test_where_nothing_is_installed_nothing_starts(cache: Path) -> None:
-    assert install(Declaration(name="codex", run="cmd:codex features enable goals"), cache, run=never) == Installed()
+    assert (
+        install(Declaration(name="codex", run="cmd:codex features enable goals"), cache, run=never) == InstalledTool()
+    )
     assert not cache.exists()
 
 
@@ -116,7 +118,7 @@ def test_many_at_once_bring_it_once(cache: Path) -> None:
 
 
 def test_offline_it_must_be_here_already(cache: Path) -> None:
-    with pytest.raises(NotHad, match="nothing may be downloaded"):
+    with pytest.raises(Unavailable, match="nothing may be downloaded"):
         install(TOOL, cache, run=never, offline=True)
 
 
@@ -157,10 +159,10 @@ def test_what_was_brought_by_other_versions_is_brought_anew(cache: Path) -> None
         ("ENOTFOUND", "request to https://r failed, getaddrinfo", NotReached, "cannot be had"),
         ("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:9", NotReached, "cannot be had"),
         ("E503", "503 Service Unavailable", NotReached, "cannot be had"),
-        ("E401", "401 Unauthorized", NotHad, "cannot be had"),
+        ("E401", "401 Unauthorized", Unavailable, "cannot be had"),
         ("EINTEGRITY", "sha512-a integrity checksum failed", CodexSandboxError, "not the ones that the registry"),
         ("ENOSPC", "no space left on device", CodexSandboxError, "not enough room"),
-        ("EBADENGINE", "Unsupported engine", NotHad, "cannot be had"),
+        ("EBADENGINE", "Unsupported engine", Unavailable, "cannot be had"),
     ],
 )
 def test_what_npm_says_becomes_one_error_and_nothing_is_left(
@@ -188,15 +190,15 @@ def test_what_npm_says_becomes_one_error_and_nothing_is_left(
 def test_an_installer_that_fails_in_any_way_leaves_nothing(
     cache: Path, declaration: Declaration, how: dict[str, object]
 ) -> None:
-    with pytest.raises(NotHad):
+    with pytest.raises(Unavailable):
         install(declaration, cache, run=Fails(**how))
     assert everything_below(cache) == []
-    with pytest.raises(NotHad):
+    with pytest.raises(Unavailable):
         install(declaration, cache, run=never, offline=True)
 
 
 def test_after_a_failure_the_next_try_succeeds(cache: Path) -> None:
-    with pytest.raises(NotHad):
+    with pytest.raises(Unavailable):
         install(TOOL, cache, run=Fails(stdout=npm_error("ENOTFOUND", "no network")))
     assert install(TOOL, cache, run=Npm()).folder
 
@@ -240,7 +242,7 @@ def test_a_disk_without_room_is_seen_before_anything_starts(cache: Path) -> None
 
 def test_without_npm_it_says_so(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(NotHad, match="npm cannot be found"):
+    with pytest.raises(Unavailable, match="npm cannot be found"):
         install(TOOL, cache, run=never)
 
 
@@ -250,14 +252,14 @@ class Node:
     def __init__(self, said: bytes) -> None:
         self.said = said
 
-    def __call__(self, command: Command) -> Finished:
+    def __call__(self, command: Command) -> CommandResult:
         assert command.argv == ("/usr/bin/node", "--version")
-        return Finished(ended="exit", stdout=self.said)
+        return CommandResult(ended="exit", stdout=self.said)
 
 
 @pytest.mark.parametrize("said", [b"v18.19.0\n", b"", b"no version"])
 def test_a_node_that_a_tool_cannot_run_with_is_told_before_anything_is_brought(cache: Path, said: bytes) -> None:
-    with pytest.raises(NotHad, match=r"tool needs Node\.js >=20"):
+    with pytest.raises(Unavailable, match=r"tool needs Node\.js >=20"):
         install(msgspec.structs.replace(TOOL, node=">=20"), cache, run=Node(said))
     assert not cache.exists()
 
@@ -269,13 +271,13 @@ def test_a_node_that_it_runs_with_is_no_hindrance(cache: Path) -> None:
 
 
 def test_a_range_that_is_none_is_a_wrong_declaration(cache: Path) -> None:
-    with pytest.raises(WrongInput, match="no range of versions"):
+    with pytest.raises(InputError, match="no range of versions"):
         install(msgspec.structs.replace(TOOL, node="new"), cache, run=never)
 
 
 def test_a_wrong_limit_is_said_before_the_download(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEXSANDBOX_CACHE_LIMIT", "much")
-    with pytest.raises(WrongInput, match="not a size"):
+    with pytest.raises(InputError, match="not a size"):
         install(TOOL, cache, run=never)
 
 
@@ -308,7 +310,7 @@ def test_the_first_word_is_replaced_by_what_was_brought(cache: Path) -> None:
 
 
 def test_a_folder_with_a_space_stays_one_word() -> None:
-    found = Installed(folder="/c d", commands={"tool": ("/usr/bin/node", "/c d/tool.js")})
+    found = InstalledTool(folder="/c d", commands={"tool": ("/usr/bin/node", "/c d/tool.js")})
     assert ready(TOOL, found).run == "cmd:/usr/bin/node '/c d/tool.js' add demo --to @CONFIG@"
 
 
@@ -320,19 +322,19 @@ def test_a_launch_stays_a_launch_and_its_own_words_go_before_ours(cache: Path) -
 
 
 def test_a_command_without_a_scheme_is_a_command() -> None:
-    found = Installed(folder="/c", commands={"tool": ("/usr/bin/node", "/c/tool.js")})
+    found = InstalledTool(folder="/c", commands={"tool": ("/usr/bin/node", "/c/tool.js")})
     assert ready(msgspec.structs.replace(TOOL, run="tool"), found).run == "cmd:/usr/bin/node /c/tool.js"
 
 
 def test_a_program_that_it_has_not_is_told_with_those_that_it_has(cache: Path) -> None:
     found = install(TOOL, cache, run=Npm())
-    with pytest.raises(WrongInput, match="no program of what tool installs") as told:
+    with pytest.raises(InputError, match="no program of what tool installs") as told:
         ready(msgspec.structs.replace(TOOL, run="cmd:other x"), found)
     assert "tool" in told.value.why
 
 
 def test_where_nothing_was_brought_a_declaration_is_as_it_was() -> None:
-    assert ready(TOOL, Installed()) is TOOL
+    assert ready(TOOL, InstalledTool()) is TOOL
 
 
 # ---- planned

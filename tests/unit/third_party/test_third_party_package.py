@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
 from pytest_codexsandbox.model.generator import Declaration
 
@@ -31,14 +31,14 @@ def test_where_nothing_is_installed_there_is_no_package() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_package_at_one_version_is_refused(text: str) -> None:
-    with pytest.raises(WrongInput, match="no package at one version") as told:
+    with pytest.raises(InputError, match="no package at one version") as told:
         of(npm=text)
     assert "mine" in told.value.where
 
 
 @pytest.mark.parametrize("install", [{"cargo": "x==1"}, {"npm": "x==1", "pypi": "x==1"}])
 def test_it_comes_from_one_registry_that_is_known(install: dict[str, str]) -> None:
-    with pytest.raises(WrongInput, match="from npm or from PyPI"):
+    with pytest.raises(InputError, match="from npm or from PyPI"):
         of(**install)
 
 

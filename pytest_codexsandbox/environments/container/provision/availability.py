@@ -13,17 +13,17 @@ import msgspec
 
 from pytest_codexsandbox.environments.container.provision import availability_questions, bootstrap, image_request
 from pytest_codexsandbox.environments.container.provision.availability_questions import Question
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
-from pytest_codexsandbox.environments.container.provision.lockfile import Answer, Failure, Locked, LockFile
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
+from pytest_codexsandbox.environments.container.provision.lockfile import Failure, Locked, LockFile, SourceAnswer
 from pytest_codexsandbox.model.container import ImageSpec
-from pytest_codexsandbox.registry import shipped
+from pytest_codexsandbox.registry import data_folder
 
 BELIEVED: Final = 24 * 3600.0  # seconds: after that a failed try says nothing about today
 _A_NO: Final = 3600.0  # asking is cheap, and networks come back
 _A_YES: Final = 600.0  # and what nobody said
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class EngineAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """By engines that were asked. `engines`: those that would make images; () where none answered."""
 
     engines: tuple[str, ...] = ()
@@ -31,31 +31,31 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     arch: str = ""
 
 
-class Foresight:
+class ImageAvailability:
     """As things stand at its making. `seen`: None where no engine was asked."""
 
-    def __init__(self, cache: Path, *, now: float = 0.0, seen: Seen | None = None) -> None:
-        self._cache, self._now, self._seen = cache, now or time.time(), seen or Seen()
+    def __init__(self, cache: Path, *, now: float = 0.0, seen: EngineAnswers | None = None) -> None:
+        self._cache, self._now, self._seen = cache, now or time.time(), seen or EngineAnswers()
         self._engines = self._seen.engines or (() if seen else (_usual_engine(),))
         self._locked: Locked = LockFile(cache).read()
         self._answers = {key: one for key, one in self._locked.answers.items() if self._is_fresh(one)}
-        self._told: dict[Wanted, str] = {}
+        self._told: dict[ImageRequest, str] = {}
 
-    def why_not(self, want: Wanted) -> str:
+    def why_not(self, want: ImageRequest) -> str:
         """ "" where it is there, or may be had when it is tried."""
         if want not in self._told:
             self._told[want] = self._why_not(want)
         return self._told[want]
 
-    def answered(self, question: Question) -> Answer | None:
+    def answered(self, question: Question) -> SourceAnswer | None:
         return self._answers.get(question.key)
 
-    def learn(self, answers: Mapping[str, Answer]) -> None:
+    def learn(self, answers: Mapping[str, SourceAnswer]) -> None:
         """What was said since."""
         self._answers.update(answers)
         self._told.clear()
 
-    def questions(self, want: Wanted) -> Iterator[Question]:
+    def questions(self, want: ImageRequest) -> Iterator[Question]:
         """Whose answers decide whether it can be had: none where that is known already."""
         if self._known(want) is None:
             image = want.image
@@ -64,7 +64,7 @@ class Foresight:
             if image.suite and self._lack(image) is None and (asked := availability_questions.of_archive(image)):
                 yield asked
 
-    def is_settled(self, want: Wanted) -> bool:
+    def is_settled(self, want: ImageRequest) -> bool:
         """Whoever answers, and however: it is there, or it is known why it is not."""
         return self._known(want) is not None
 
@@ -80,7 +80,7 @@ class Foresight:
         )
 
     # ---- inside
-    def _why_not(self, want: Wanted) -> str:
+    def _why_not(self, want: ImageRequest) -> str:
         known = self._known(want)
         if known is not None:
             return known
@@ -96,7 +96,7 @@ class Foresight:
         told = [pulled or "", str(lack or ""), self._words(refused) if refused else ""]
         return "; ".join(filter(None, told)) + (_again(image, "NAME") if pulled or refused else "")
 
-    def _known(self, want: Wanted) -> str | None:
+    def _known(self, want: ImageRequest) -> str | None:
         """Without asking anybody; None where it hangs on somebody's answer."""
         image = want.image
         if not image.reference:
@@ -111,7 +111,7 @@ class Foresight:
             return "" if begun or self._is_kept(image) else None
         return None if self._engines and not self._is_there(want, "ready") else ""
 
-    def _is_there(self, want: Wanted, how: str) -> bool:
+    def _is_there(self, want: ImageRequest, how: str) -> bool:
         if self._seen.engines:
             return self._seen.standing.get(want.what) == how
         if how == "begun":
@@ -129,24 +129,24 @@ class Foresight:
         found = [self._no(image, engine) for engine in self._engines]
         return self._words(found[0]) if found and found[0] and all(found) else ""
 
-    def _no(self, image: ImageSpec, engine: str) -> Answer | None:
+    def _no(self, image: ImageSpec, engine: str) -> SourceAnswer | None:
         keys = (availability_questions.of_registry(image, engine).key, availability_questions.image_key(image, engine))
         return next((one for key in keys if (one := self._answers.get(key)) and not one.ok), None)
 
-    def _words(self, no: Answer) -> str:
+    def _words(self, no: SourceAnswer) -> str:
         return f"{no.short} when asked {self.ago(no.when)}"
 
     def _is_believed(self, failed: Failure, image: ImageSpec) -> bool:
         """Where nobody can be told how to try it again, a run does so soon."""
         return 0 <= self._now - failed.when < (BELIEVED if _again(image, "") else _A_YES)
 
-    def _is_fresh(self, one: Answer) -> bool:
+    def _is_fresh(self, one: SourceAnswer) -> bool:
         return 0 <= self._now - one.when < (_A_YES if one.ok or one.hung else _A_NO)
 
 
 def _again(image: ImageSpec, name: str) -> str:
     """What a person can do to try it: our command knows the distributions that are shipped."""
-    if image.reference or not (shipped("matrix") / "distros" / f"{image.name}.toml").is_file():
+    if image.reference or not (data_folder("matrix") / "distros" / f"{image.name}.toml").is_file():
         return f" (docker pull {image.pull})" if image.pull else ""
     return f" (try again: codexsandbox images build {name})"
 

@@ -16,15 +16,15 @@ from pytest_codexsandbox.environments.bubblewrap import bwrap_provider, source_a
 from pytest_codexsandbox.environments.container.engine import Engine, default_host
 from pytest_codexsandbox.environments.container.images import Images, Standing
 from pytest_codexsandbox.environments.container.provision import availability_questions, registry_ping
-from pytest_codexsandbox.environments.container.provision.availability import BELIEVED, Foresight, Seen
+from pytest_codexsandbox.environments.container.provision.availability import BELIEVED, EngineAnswers, ImageAvailability
 from pytest_codexsandbox.environments.container.provision.availability_questions import Question
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
-from pytest_codexsandbox.environments.container.provision.lockfile import Answer, LockFile
-from pytest_codexsandbox.environments.container.provision.parallel_deadline import within
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
+from pytest_codexsandbox.environments.container.provision.lockfile import LockFile, SourceAnswer
+from pytest_codexsandbox.environments.container.provision.parallel_deadline import ask_all
 from pytest_codexsandbox.environments.container.provision.registry_ping import Heard
-from pytest_codexsandbox.errors import CodexSandboxError, Hangs, MachineFault
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, NotResponding
 from pytest_codexsandbox.model.container import BwrapSpec
-from pytest_codexsandbox.model.plan_queries import Asked
+from pytest_codexsandbox.model.plan_queries import PlanQuery
 
 LIMIT: Final = 5.0  # seconds, for all of it
 NEAR: Final = 2.0  # seconds in which an engine of this machine says that it is there
@@ -34,7 +34,7 @@ _DEAF: Final = "the container engine does not answer"
 _ANEW: Final = "restart it, or name another: DOCKER_HOST=unix:///run/podman/podman.sock"
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class EngineAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """By an engine."""
 
     standing: dict[str, Standing]
@@ -42,24 +42,24 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     userns: bool | None = None  # None: nobody wanted to know
 
 
-class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
-    foresight: Foresight
-    engines: dict[str, Told]  # those that answered
+class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
+    foresight: ImageAvailability
+    engines: dict[str, EngineAnswer]  # those that answered
     no_sources: dict[str, str] = {}  # bubblewrap → why it cannot be built
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[PlanQuery, ...] = ()
 
 
 def inquire(
-    wants: Sequence[Wanted], bwraps: Iterable[BwrapSpec], cache: Path, hosts: Sequence[str] = (), *,
+    wants: Sequence[ImageRequest], bwraps: Iterable[BwrapSpec], cache: Path, hosts: Sequence[str] = (), *,
     userns: bool = False, limit: float = LIMIT,
-) -> Inquiry:  # fmt: skip
+) -> QueryResult:  # fmt: skip
     """`hosts`: engines that were named; `userns`: whether it is of interest that they have it."""
     begun, home = time.monotonic(), default_host()
     named = tuple(dict.fromkeys((home, *hosts)))
     patience = limit * _ENGINES
-    looked = within({host: partial(_look, host, wants, cache, patience, userns) for host in named}, patience)
-    engines = {host: told for host in named if isinstance(told := looked.get(host), Told)}
-    foresight = Foresight(cache, seen=_seen(engines, home))
+    looked = ask_all({host: partial(_look, host, wants, cache, patience, userns) for host in named}, patience)
+    engines = {host: told for host in named if isinstance(told := looked.get(host), EngineAnswer)}
+    foresight = ImageAvailability(cache, seen=_seen(engines, home))
     sources = {spec.name: one for spec in bwraps if (one := _of_sources(spec, cache))}
     open_ = _once([*(one for want in wants for one in foresight.questions(want)), *sources.values()])
     unknown = [one for one in open_ if foresight.answered(one) is None]
@@ -69,7 +69,7 @@ def inquire(
     if kept := _answers(heard, [one for one in unknown if one.kept or heard[one.key].hung]):
         with suppress(CodexSandboxError):  # who cannot write the cache asks again
             LockFile(cache).keep_answers(kept, believed=BELIEVED)
-    return Inquiry(
+    return QueryResult(
         foresight=foresight, engines=engines,
         no_sources={name: f"{why} ({_NAME_ONE})" for name, one in sources.items() if (why := foresight.words(one))},
         asked=(
@@ -90,8 +90,8 @@ def silent_engines(hosts: Sequence[str], *, limit: float = LIMIT) -> dict[str, C
         heard = _greeted(group, patience)
         for host in group:
             answer = heard.get(host)
-            if answer is None or isinstance(answer, Hangs):  # its own time limit may come just before ours
-                found[host] = MachineFault(_DEAF, where=host, why=f"no answer within {patience:.0f} s", next_step=_ANEW)
+            if answer is None or isinstance(answer, NotResponding):  # its own time limit may come just before ours
+                found[host] = HarnessError(_DEAF, where=host, why=f"no answer within {patience:.0f} s", next_step=_ANEW)
             elif isinstance(answer, CodexSandboxError):
                 found[host] = answer
     return found
@@ -99,9 +99,9 @@ def silent_engines(hosts: Sequence[str], *, limit: float = LIMIT) -> dict[str, C
 
 def _greeted(hosts: Sequence[str], patience: float) -> dict[str, bool | Exception]:
     """Asks a silent engine a second time: a machine with much other work may miss the first limit."""
-    heard = within({host: partial(_greet, host, patience) for host in hosts}, patience)
-    deaf = [host for host in hosts if isinstance(heard.get(host, Hangs("")), Hangs)]
-    return heard | within({host: partial(_greet, host, patience) for host in deaf}, patience)
+    heard = ask_all({host: partial(_greet, host, patience) for host in hosts}, patience)
+    deaf = [host for host in hosts if isinstance(heard.get(host, NotResponding("")), NotResponding)]
+    return heard | ask_all({host: partial(_greet, host, patience) for host in deaf}, patience)
 
 
 def _greet(host: str, patience: float) -> bool:
@@ -109,36 +109,36 @@ def _greet(host: str, patience: float) -> bool:
         return True
 
 
-def _look(host: str, wants: Sequence[Wanted], cache: Path, patience: float, userns: bool) -> Told:
+def _look(host: str, wants: Sequence[ImageRequest], cache: Path, patience: float, userns: bool) -> EngineAnswer:
     with Engine(host, timeout=max(1, round(patience))) as engine:
         images = Images(engine, cache)
         standing = {want.what: images.stands(want) for want in wants}
         arch = "" if all(how == "ready" for how in standing.values()) else images.arch()
-        return Told(standing=standing, arch=arch, userns=engine.has("userns") if userns else None)
+        return EngineAnswer(standing=standing, arch=arch, userns=engine.has("userns") if userns else None)
 
 
-def _seen(engines: Mapping[str, Told], home: str) -> Seen:
+def _seen(engines: Mapping[str, EngineAnswer], home: str) -> EngineAnswers:
     """Images are made by the usual engine; where it does not answer, by each of the others."""
     makers = {home: engines[home]} if home in engines else dict(engines)
     best: dict[str, str] = {}
     for told in makers.values():
         best |= {what: how for what, how in told.standing.items() if best.get(what) != "ready"}
-    return Seen(engines=tuple(makers), standing=best, arch=next((told.arch for told in makers.values()), ""))
+    return EngineAnswers(engines=tuple(makers), standing=best, arch=next((told.arch for told in makers.values()), ""))
 
 
-def _of_engine(host: str, told: Told | Exception | None, patience: float) -> Asked:
-    if isinstance(told, Told):
+def _of_engine(host: str, told: EngineAnswer | Exception | None, patience: float) -> PlanQuery:
+    if isinstance(told, EngineAnswer):
         ready = tuple(what for what, how in told.standing.items() if how == "ready")
-        return Asked(kind="engine", name="", where=host, answer="yes", has=ready)
+        return PlanQuery(kind="engine", name="", where=host, answer="yes", has=ready)
     why = f"no answer within {patience:.0f} s" if told is None else getattr(told, "why", "") or str(told)
-    return Asked(kind="engine", name="", where=host, answer="unknown", why=why)
+    return PlanQuery(kind="engine", name="", where=host, answer="unknown", why=why)
 
 
-def _nobody(wants: Iterable[Wanted], foresight: Foresight) -> Iterator[Asked]:
+def _nobody(wants: Iterable[ImageRequest], foresight: ImageAvailability) -> Iterator[PlanQuery]:
     """Registries that an engine would have been asked about."""
     pulled = [want.image for want in wants if want.image.pull and not foresight.is_settled(want)]
     for host in dict.fromkeys(registry_ping.host_of(image.pull) for image in pulled):
-        yield Asked(kind="registry", name=host, answer="unknown", why="no engine answered that would ask it")
+        yield PlanQuery(kind="registry", name=host, answer="unknown", why="no engine answered that would ask it")
 
 
 # ---- the others
@@ -156,7 +156,7 @@ def _once(found: Iterable[Question]) -> list[Question]:
 
 def _heard(asked: Sequence[Question], limit: float) -> dict[str, Heard]:
     limit = max(1.0, limit)
-    found = within({one.key: partial(one.asked, limit) for one in asked}, limit)
+    found = ask_all({one.key: partial(one.asked, limit) for one in asked}, limit)
     return {one.key: _said(one, found.get(one.key), limit) for one in asked}
 
 
@@ -171,27 +171,29 @@ def _said(question: Question, heard: Heard | Exception | None, limit: float) -> 
     return Heard(answer="no", short=question.silence, why=silence, hung=True)
 
 
-def _answers(heard: Mapping[str, Heard], asked: Iterable[Question]) -> dict[str, Answer]:
+def _answers(heard: Mapping[str, Heard], asked: Iterable[Question]) -> dict[str, SourceAnswer]:
     """As they are kept. A registry that has not the one image answers all the same."""
-    found: dict[str, Answer] = {}
+    found: dict[str, SourceAnswer] = {}
     for one in asked:
         said = heard[one.key]
         if said.answer == "unknown":
             continue
-        answer = Answer(ok=said.answer == "yes", when=time.time(), short=said.short, why=said.why, hung=said.hung)
+        answer = SourceAnswer(ok=said.answer == "yes", when=time.time(), short=said.short, why=said.why, hung=said.hung)
         if said.alone and one.of_image:
             found[one.of_image] = answer
-            answer = Answer(ok=True, when=answer.when)
+            answer = SourceAnswer(ok=True, when=answer.when)
         found[one.key] = answer
     return found
 
 
-def _asked(question: Question, foresight: Foresight, heard: Heard | None) -> Asked:
+def _asked(question: Question, foresight: ImageAvailability, heard: Heard | None) -> PlanQuery:
     if heard is not None:
-        return Asked(kind=question.kind, name=question.name, where=question.where, answer=heard.answer, why=heard.why)
+        return PlanQuery(
+            kind=question.kind, name=question.name, where=question.where, answer=heard.answer, why=heard.why
+        )
     answer = foresight.answered(question)
     assert answer is not None  # else it had been asked
-    return Asked(
+    return PlanQuery(
         kind=question.kind, name=question.name, where=question.where, why=answer.why,
         answer="yes" if answer.ok else "no", when=foresight.ago(answer.when),
     )  # fmt: skip

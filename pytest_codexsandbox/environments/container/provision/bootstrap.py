@@ -23,9 +23,9 @@ from pytest_codexsandbox.environments.container.provision import image_request, 
 from pytest_codexsandbox.environments.container.provision.build_errors import of_bootstrap
 from pytest_codexsandbox.environments.container.provision.cache_errors import keeping
 from pytest_codexsandbox.environments.container.provision.keyrings import Lack
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.guest import process_tree
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.system import process
 
@@ -44,7 +44,7 @@ _HOOK: Final = (
     'if [ -f "$f" ]; then sed -i "s/ *\\[signed-by=[^]]*\\]//" "$f"; fi; done'
 )
 _MERGED: Final = "/usr/share/mmdebstrap/hooks/merged-usr"  # the tool's own
-Run = Callable[[Command], Finished]
+Run = Callable[[Command], CommandResult]
 
 
 def lacking(image: ImageSpec, cache: Path, *, arch: str = "") -> Lack | None:
@@ -75,7 +75,7 @@ def have(
 ) -> tuple[Path, str]:
     """The archive and its digest, made where it is not there yet. Whoever calls holds the lock of this base."""
     if lack := lacking(image, cache, arch=arch):
-        raise NotHad(f"{image.name} cannot be bootstrapped", why=lack.why, next_step=lack.remedy)
+        raise Unavailable(f"{image.name} cannot be bootstrapped", why=lack.why, next_step=lack.remedy)
     kept = None if again else archive(image, cache)
     if kept is not None:
         return kept

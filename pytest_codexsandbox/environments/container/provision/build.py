@@ -11,10 +11,10 @@ from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.build_errors import of_build
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.progress import Watch
 from pytest_codexsandbox.environments.container.provision.pull import bounded, patient
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 
 SILENCE: Final = 600  # seconds without a word: a large package unpacks without one
 _ID: Final = re.compile(r"sha256:[0-9a-f]{64}")
@@ -22,7 +22,7 @@ _SAID: Final = 1 << 16
 _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
-def build(engine: Engine, want: Wanted, base: str, *, watch: Watch, afresh: bool = False) -> str:
+def build(engine: Engine, want: ImageRequest, base: str, *, watch: Watch, afresh: bool = False) -> str:
     """Its id."""
     said, image = "", ""
     marks = {
@@ -50,13 +50,13 @@ def give(engine: Engine, archive: Path, tag: str, *, what: str, watch: Watch) ->
     repository, _, name = tag.rpartition(":")
     changes = [f"LABEL {key}={value}" for key, value in labels.kept("image").items()]
     with archive.open("rb") as file, patient(engine, SILENCE), engine.asked(f"take {archive.name}"):
-        reading = _Reading(file, archive.stat().st_size, what, watch)
+        reading = _CountingReader(file, archive.stat().st_size, what, watch)
         said = engine.api.import_image_from_stream(reading, repository=repository, tag=name, changes=changes)
     if engine.podman:
         _name(engine, str(said), repository, name)
     image = engine.image_id(tag)
     if not image:
-        raise MachineFault("the container engine did not take the image", where=what, why=str(said)[-300:])
+        raise HarnessError("the container engine did not take the image", where=what, why=str(said)[-300:])
     return image
 
 
@@ -69,7 +69,7 @@ def _name(engine: Engine, said: str, repository: str, name: str) -> None:
             engine.api.remove_image(f"{repository}:latest", noprune=True)
 
 
-class _Reading:
+class _CountingReader:
     """Counts what the engine has taken."""
 
     def __init__(self, file: BinaryIO, total: int, what: str, watch: Watch) -> None:
@@ -94,7 +94,7 @@ def _context(dockerfile: str) -> io.BytesIO:
     return packed
 
 
-def _progress(line: str, want: Wanted, watch: Watch) -> None:
+def _progress(line: str, want: ImageRequest, watch: Watch) -> None:
     if line.startswith("Step "):
         done, _, total = line.split()[1].partition("/")
         if done.isdigit() and total.isdigit():

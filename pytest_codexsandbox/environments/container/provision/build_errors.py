@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault, NotHad
-from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
+from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.container import ImageSpec
 
 _NO_ROOM: Final = re.compile(r"no space left on device|not enough free space|disk quota exceeded|enospc", re.I)
@@ -44,15 +44,15 @@ _FRAME: Final = re.compile(r"mmdebstrap failed to run|setup failed: E:|apt-get .
 PRUNE: Final = "codexsandbox images prune --all, or set CODEXSANDBOX_CACHE to a folder on another disk"
 
 
-def of_bootstrap(image: ImageSpec, done: Finished, staging: Path, *, limit: float) -> CodexSandboxError:
+def of_bootstrap(image: ImageSpec, done: CommandResult, staging: Path, *, limit: float) -> CodexSandboxError:
     said = done.stderr.decode("utf-8", "replace")
     what = f"{image.name} cannot be bootstrapped from its archive"
     why = tail(said, marks=_MARKS)
     marked = "\n".join(line for line in said.splitlines() if line.startswith(_MARKS)) or said
     if done.ended == "timeout" or done.exit in (124, 137):
-        return NotHad(what, why=f"not done after {limit / 60:.0f} minutes: {tail(said)}", next_step=_PROXY)
+        return Unavailable(what, why=f"not done after {limit / 60:.0f} minutes: {tail(said)}", next_step=_PROXY)
     if done.ended != "exit":
-        return MachineFault(what, why=done.error or f"mmdebstrap was ended by signal {done.signal}: {why}")
+        return HarnessError(what, why=done.error or f"mmdebstrap was ended by signal {done.signal}: {why}")
     for form, cause, next_step in (
         (_NO_ROOM, f"the disk is full at {staging.parent}", PRUNE),
         (_NO_SUITE, f"its archive has no suite {image.suite} at the address that was asked", _mirror_hint(image)),
@@ -67,8 +67,8 @@ def of_bootstrap(image: ImageSpec, done: Finished, staging: Path, *, limit: floa
         (_TOO_OLD, "the tools of this machine are too old for this suite", "use a newer mmdebstrap, apt and dpkg"),
     ):
         if form.search(said if form is _NO_ROOM else marked):
-            return NotHad(what, why=f"{cause}: {why}", next_step=next_step)
-    return NotHad(what, why=f"mmdebstrap ended with {done.exit}: {why or 'it said nothing'}")
+            return Unavailable(what, why=f"{cause}: {why}", next_step=next_step)
+    return Unavailable(what, why=f"mmdebstrap ended with {done.exit}: {why or 'it said nothing'}")
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,12 +95,12 @@ def refusal(said: str) -> Refusal | None:
     return None
 
 
-def of_pull(reference: str, said: str) -> NotHad:
+def of_pull(reference: str, said: str) -> Unavailable:
     what = f"{reference} cannot be pulled"
     known = refusal(said)
     if known is None:
-        return NotHad(what, why=f"the engine could not pull it: {said}")
-    return NotHad(what, why=f"{known.cause}: {said}", next_step=known.next_step)
+        return Unavailable(what, why=f"the engine could not pull it: {said}")
+    return Unavailable(what, why=f"{known.cause}: {said}", next_step=known.next_step)
 
 
 def of_build(what: str, said: str, failed: str) -> CodexSandboxError:
@@ -118,11 +118,13 @@ def of_build(what: str, said: str, failed: str) -> CodexSandboxError:
         ),
     ):
         if form.search(said) or form.search(failed):
-            return NotHad(head, why=f"{cause}: {why}", next_step=next_step)
-    return NotHad(head, why=f"a command failed: {why}; {failed}" if failed not in why else f"a command failed: {why}")
+            return Unavailable(head, why=f"{cause}: {why}", next_step=next_step)
+    return Unavailable(
+        head, why=f"a command failed: {why}; {failed}" if failed not in why else f"a command failed: {why}"
+    )
 
 
-def short(problem: NotHad) -> str:
+def short(problem: Unavailable) -> str:
     """The cause alone: what a tool said, with addresses and lookups, is for whoever tries."""
     return problem.why.partition(": ")[0] or problem.what
 

@@ -10,7 +10,7 @@ from filelock import FileLock, Timeout
 
 from pytest_codexsandbox.environments.container.provision.cache_errors import keeping
 from pytest_codexsandbox.environments.container.provision.progress import Watch
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 
 PATIENCE: Final = 3600.0
 _FOLDER: Final = Path("images", "turns")
@@ -47,7 +47,7 @@ def _acquire(lock: FileLock, what: str, watch: Watch, patience: float) -> None:
     try:
         lock.acquire(timeout=patience)
     except Timeout:
-        raise MachineFault(
+        raise HarnessError(
             f"waited {patience / 60:.0f} minutes for another process that makes the image {what}",
             where=lock.lock_file, why=f"process {_who(Path(lock.lock_file))}", next_step="end it, then run again",
         ) from None  # fmt: skip

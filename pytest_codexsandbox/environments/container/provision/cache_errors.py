@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pytest_codexsandbox.errors import NotHad
+from pytest_codexsandbox.errors import Unavailable
 
 
 @contextmanager
 def keeping(folder: Path) -> Iterator[None]:
-    """The folder is there; what keeps the block from using it is NotHad."""
+    """The folder is there; what keeps the block from using it is Unavailable."""
     try:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         yield
     except OSError as problem:
-        raise NotHad(
+        raise Unavailable(
             "images cannot be kept here", where=str(folder), why=problem.strerror or str(problem),
             next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
         ) from problem  # fmt: skip

@@ -12,12 +12,12 @@ from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import bootstrap, build_turns, image_request
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import HarnessError, Unavailable
 
 _BASE: Final = f"{image_request.REPOSITORY}/base-"
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class InventoryImage(msgspec.Struct, frozen=True, kw_only=True):
     """`name`: of the distribution. What is derived from an image of ours has its name and its digest too."""
 
     id: str
@@ -32,13 +32,13 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
         return self.tag or self.id[:19]
 
 
-class Gone(msgspec.Struct, frozen=True, kw_only=True):
+class RemovedImage(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     size: int
     why_not: str = ""  # it stays
 
 
-def held(engine: Engine) -> tuple[Held, ...]:
+def held(engine: Engine) -> tuple[InventoryImage, ...]:
     with engine.asked("list its images"):
         labelled = engine.api.images(filters={"label": f"{labels.KIND}=image"})
         bases = engine.api.images(filters={"reference": f"{_BASE}*"})
@@ -46,7 +46,7 @@ def held(engine: Engine) -> tuple[Held, ...]:
     return tuple(found.values())
 
 
-def _held(image: dict[str, Any]) -> Iterator[Held]:
+def _held(image: dict[str, Any]) -> Iterator[InventoryImage]:
     marks = image.get("Labels") or {}
     ours = marks.get(labels.KIND) == "image"
     for tag in image.get("RepoTags") or [""]:
@@ -56,15 +56,17 @@ def _held(image: dict[str, Any]) -> Iterator[Held]:
             continue  # a registry's own name for what we have named too
         digest = "" if is_base else str(marks.get(image_request.DIGEST, ""))
         name = plain.removeprefix(_BASE).partition(":")[0] if is_base else str(marks.get(image_request.NAME, ""))
-        yield Held(
+        yield InventoryImage(
             id=str(image["Id"]), tag=plain, name=name, digest=digest, size=int(image.get("Size", 0)), is_base=is_base
         )
 
 
-def prune(engine: Engine, cache: Path, is_wanted: Callable[[Held], bool], *, dry_run: bool = False) -> Iterator[Gone]:
+def prune(
+    engine: Engine, cache: Path, is_wanted: Callable[[InventoryImage], bool], *, dry_run: bool = False
+) -> Iterator[RemovedImage]:
     """Images first, then what they stand on. `dry_run`: only tell what would go."""
     if busy := build_turns.held(cache):
-        raise NotHad(
+        raise Unavailable(
             "images are being made at the moment", why=f"{len(busy)} of them", next_step="wait for that, or end it"
         )
     away = [one for one in held(engine) if not is_wanted(one)]
@@ -72,12 +74,14 @@ def prune(engine: Engine, cache: Path, is_wanted: Callable[[Held], bool], *, dry
     for one in sorted(away, key=lambda one: (one.is_base, bool(one.name))):
         why = "" if dry_run else _remove(engine, one)
         removed |= set() if why or dry_run else {one.id}
-        yield Gone(what=one.what, size=one.size, why_not=why)
+        yield RemovedImage(what=one.what, size=one.size, why_not=why)
     if removed:
         LockFile(cache).forget(removed)
 
 
-def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool], *, dry_run: bool = False) -> Iterator[Gone]:
+def prune_archives(
+    cache: Path, is_wanted: Callable[[str, str], bool], *, dry_run: bool = False
+) -> Iterator[RemovedImage]:
     """`is_wanted` is asked with the distribution's name and the digest of what a base is made of."""
     folder = cache / bootstrap.FOLDER
     for told in sorted(folder.glob("*.json")):
@@ -91,19 +95,19 @@ def prune_archives(cache: Path, is_wanted: Callable[[str, str], bool], *, dry_ru
             if not dry_run:
                 told.unlink(missing_ok=True)
                 archive.unlink(missing_ok=True)
-            yield Gone(what=str(archive), size=size)
+            yield RemovedImage(what=str(archive), size=size)
     for left in folder.glob("making-*"):  # of a run that was killed
         stays = [] if dry_run else run_dirs.give_back(left)
-        yield Gone(what=str(left), size=0, why_not="; ".join(stays[:3]))
+        yield RemovedImage(what=str(left), size=0, why_not="; ".join(stays[:3]))
 
 
-def _remove(engine: Engine, one: Held) -> str:
+def _remove(engine: Engine, one: InventoryImage) -> str:
     """ "" or why it stays."""
     try:
         with engine.asked(f"remove the image {one.what}"):
             engine.api.remove_image(one.tag or one.id)
-    except NotHad:
+    except Unavailable:
         return ""
-    except MachineFault as problem:
+    except HarnessError as problem:
         return problem.why
     return ""

@@ -6,7 +6,7 @@ from typing import TextIO
 
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted, wanted
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest, wanted
 from pytest_codexsandbox.environments.container.provision.parallel_build import Make, make_all
 from pytest_codexsandbox.environments.container.provision.progress import Watch, watching
 from pytest_codexsandbox.errors import CodexSandboxError
@@ -19,7 +19,7 @@ def prepare(specs: Iterable[ContainerSpec], cache: Path, stream: TextIO) -> None
     try:
         with Engine() as engine:
             images = Images(engine, cache)
-            missing = [want for want in wants if not (want.image.reference or images.had(want))]
+            missing = [want for want in wants if not (want.image.reference or images.cached(want))]
         if missing:
             with watching(stream) as watch:
                 make_all(missing, lambda: one_by_one(cache, watch))
@@ -32,7 +32,7 @@ def one_by_one(
 ) -> Make:
     """Each with its own way to the engine: one is not for several threads."""
 
-    def make(want: Wanted) -> str:
+    def make(want: ImageRequest) -> str:
         with Engine() as engine:
             return Images(engine, cache, watch=watch, providers=providers, update=update).make(want)
 

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.environments.container import labels
-from pytest_codexsandbox.errors import WrongInput
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 
 AGENT: Final = "agent"
@@ -26,7 +26,7 @@ _ADDRESS: Final = re.compile(r"(https?|file|copy):/[!-~]+")
 _REFERENCE: Final = re.compile(r"[a-z0-9][A-Za-z0-9._:/@-]{0,299}")
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One image: a distribution with or without its own bubblewrap."""
 
     image: ImageSpec
@@ -45,12 +45,12 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return f"{REPOSITORY}/{self.image.name}:{self.variant}-{digest(self)}"
 
 
-def wanted(spec: ContainerSpec) -> Wanted:
+def wanted(spec: ContainerSpec) -> ImageRequest:
     """A bubblewrap of another origin is laid into one that has none."""
-    return Wanted(image=spec.image, bubblewrap=spec.bwrap.source == "distro")
+    return ImageRequest(image=spec.image, bubblewrap=spec.bwrap.source == "distro")
 
 
-def digest(want: Wanted) -> str:
+def digest(want: ImageRequest) -> str:
     """Of all that it is made of: another word in a recipe is another image."""
     return _hash([base_digest(want.image), dockerfile(want, "base")])
 
@@ -67,7 +67,7 @@ def base_tag(image: ImageSpec, content: str) -> str:
 
 
 # ---- the second stage
-def dockerfile(want: Wanted, base: str) -> str:
+def dockerfile(want: ImageRequest, base: str) -> str:
     """The label comes first, so that what a killed build leaves behind is known as ours too."""
     image = want.image
     lines = [f"FROM {base}", f"LABEL {labels.KIND}=image"]
@@ -90,7 +90,7 @@ def _install(image: ImageSpec) -> str:
     if image.family == "debian":
         return _APT.replace("@VALID@", "false" if image.expired else "true")
     if image.family not in _INSTALL:
-        raise WrongInput(f"nobody knows how packages get into a {image.family}", where=image.name)
+        raise InputError(f"nobody knows how packages get into a {image.family}", where=image.name)
     return _INSTALL[image.family]
 
 
@@ -157,19 +157,19 @@ def word(name: str) -> str:
 
 def mirror(address: str, *, where: str) -> str:
     if address and not _ADDRESS.fullmatch(address):
-        raise WrongInput(f"{address!r} is not the address of an archive", where=where, why="as in https://host/path")
+        raise InputError(f"{address!r} is not the address of an archive", where=where, why="as in https://host/path")
     return address
 
 
 def reference(text: str, *, where: str) -> str:
     if not _REFERENCE.fullmatch(text):
-        raise WrongInput(f"{text!r} is not the name of an image", where=where)
+        raise InputError(f"{text!r} is not the name of an image", where=where)
     return text
 
 
 def _checked(form: re.Pattern[str], what: str, word: str) -> str:
     if not form.fullmatch(word):
-        raise WrongInput(f"{word!r} is not the name of a {what}")
+        raise InputError(f"{word!r} is not the name of a {what}")
     return word
 
 

@@ -14,8 +14,8 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.environments.container.provision import image_request
-from pytest_codexsandbox.errors import NotHad
-from pytest_codexsandbox.model.command import Command, Finished
+from pytest_codexsandbox.errors import Unavailable
+from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import ImageSpec
 
 FOLDER: Final = Path("/usr/share/keyrings")
@@ -31,7 +31,7 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.why} ({self.remedy})" if self.remedy else self.why
 
 
-Run = Callable[[Command], Finished]
+Run = Callable[[Command], CommandResult]
 Fetch = Callable[[ImageSpec, Path], None]  # unpacks the keyring's package, unverified, as a tar at the path
 
 
@@ -76,7 +76,7 @@ def _of_the_archive(
         _run(run, home or work, "--import", str(work / f"{image.keyring}.gpg"), image=image)
         _run(run, home or work, "--output", str(work / "trusted.gpg"), "--export", *image.signed_by, image=image)
         if not (work / "trusted.gpg").is_file():
-            raise NotHad(
+            raise Unavailable(
                 f"{image.name} cannot be bootstrapped", next_step=_remedy(image),
                 why=f"the archive's own keyring has none of the keys {', '.join(image.signed_by)}",
             )  # fmt: skip
@@ -93,7 +93,7 @@ def _unpack(image: ImageSpec, work: Path) -> None:
             file = archive.extractfile(inside)
             content = file.read(1 << 20) if file is not None else b""
     except (KeyError, OSError, tarfile.TarError) as problem:
-        raise NotHad(
+        raise Unavailable(
             f"{image.name} cannot be bootstrapped", next_step=_remedy(image),
             why=f"the archive's own {image.keyring_package} has no {image.keyring}.gpg",
         ) from problem  # fmt: skip
@@ -106,7 +106,7 @@ def _run(run: Run, home: Path, *words: str, image: ImageSpec) -> None:
     done = run(Command(argv=argv, cwd="/", env={"PATH": os.environ.get("PATH", os.defpath)}, timeout=60))
     if done.ended != "exit" or done.exit:
         said = done.error or done.stderr.decode("utf-8", "replace").strip()[-300:]
-        raise NotHad(f"{image.name} cannot be bootstrapped", why=f"gpg: {said}", next_step=_remedy(image))
+        raise Unavailable(f"{image.name} cannot be bootstrapped", why=f"gpg: {said}", next_step=_remedy(image))
 
 
 def _own(image: ImageSpec, cache: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
-from pytest_codexsandbox.errors import MachineFault
+from pytest_codexsandbox.errors import HarnessError
 
 NAME: Final = "images.lock.json"
 _PATIENCE: Final = 30.0
@@ -57,7 +57,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     on_base: bool = False  # its base was there
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class SourceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a registry or an archive said when a plan asked whether it is there."""
 
     ok: bool
@@ -74,7 +74,7 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
     bases: dict[str, dict[str, Base]] = {}
     images: dict[str, dict[str, Made]] = {}
     failures: dict[str, Failure] = {}  # by digest of the base
-    answers: dict[str, Answer] = {}  # by question
+    answers: dict[str, SourceAnswer] = {}  # by question
 
 
 class LockFile:
@@ -99,11 +99,11 @@ class LockFile:
                 staging.write_bytes(content + b"\n")
                 staging.replace(self.path)
         except Timeout as problem:
-            raise MachineFault(
+            raise HarnessError(
                 f"waited {_PATIENCE:.0f} s for another process that writes the lock file", where=str(self.path)
             ) from problem
         except OSError as problem:
-            raise MachineFault(
+            raise HarnessError(
                 "the lock file of images cannot be written", where=str(self.path), why=problem.strerror or str(problem),
                 next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
             ) from problem  # fmt: skip
@@ -128,7 +128,7 @@ class LockFile:
     def keep_failure(self, digest: str, one: Failure) -> None:
         self.change(lambda old: msgspec.structs.replace(old, failures={**old.failures, digest: one}))
 
-    def keep_answers(self, answers: Mapping[str, Answer], *, believed: float) -> None:
+    def keep_answers(self, answers: Mapping[str, SourceAnswer], *, believed: float) -> None:
         """Those that are older than that by so many seconds are forgotten."""
         oldest = max((one.when for one in answers.values()), default=0.0) - believed
 

@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from pytest_codexsandbox.environments.container.provision import image_request
-from pytest_codexsandbox.environments.container.provision.image_request import Wanted
-from pytest_codexsandbox.errors import CodexSandboxError, MachineFault
+from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError
 
 MOST: Final = 4
-Make = Callable[[Wanted], str]
+Make = Callable[[ImageRequest], str]
 
 
 def make_all(
-    wants: Iterable[Wanted], make: Callable[[], Make], *, jobs: int = 0
-) -> dict[Wanted, str | CodexSandboxError]:
+    wants: Iterable[ImageRequest], make: Callable[[], Make], *, jobs: int = 0
+) -> dict[ImageRequest, str | CodexSandboxError]:
     """For each the id, or why not. `make` gives each thread its own way to an engine."""
-    rows: dict[str, list[Wanted]] = {}
+    rows: dict[str, list[ImageRequest]] = {}
     for want in dict.fromkeys(wants):
         rows.setdefault(image_request.base_digest(want.image), []).append(want)
-    waiting: queue.SimpleQueue[list[Wanted]] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[list[ImageRequest]] = queue.SimpleQueue()
     for row in rows.values():
         waiting.put(row)
-    found: dict[Wanted, str | CodexSandboxError] = {}
+    found: dict[ImageRequest, str | CodexSandboxError] = {}
     count = min(len(rows), jobs or min(MOST, os.cpu_count() or 1))
     # Daemons: whoever interrupts us does not wait for downloads; what they started ends with them.
     threads = [threading.Thread(target=_work, args=(waiting, make, found), daemon=True) for _ in range(count)]
@@ -36,7 +36,9 @@ def make_all(
 
 
 def _work(
-    waiting: "queue.SimpleQueue[list[Wanted]]", make: Callable[[], Make], found: dict[Wanted, str | CodexSandboxError]
+    waiting: "queue.SimpleQueue[list[ImageRequest]]",
+    make: Callable[[], Make],
+    found: dict[ImageRequest, str | CodexSandboxError],
 ) -> None:
     while True:
         try:
@@ -47,10 +49,10 @@ def _work(
             found[want] = _tried(make, want)
 
 
-def _tried(make: Callable[[], Make], want: Wanted) -> str | CodexSandboxError:
+def _tried(make: Callable[[], Make], want: ImageRequest) -> str | CodexSandboxError:
     try:
         return make()(want)
     except CodexSandboxError as problem:
         return problem
     except Exception as problem:  # noqa: BLE001  (told to who asked, in his own thread)
-        return MachineFault(f"the image {want.what} was not made", why=f"{type(problem).__name__}: {problem}")
+        return HarnessError(f"the image {want.what} was not made", why=f"{type(problem).__name__}: {problem}")

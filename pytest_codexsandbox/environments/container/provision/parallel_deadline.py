@@ -10,7 +10,7 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
-def within(questions: Mapping[K, Callable[[], T]], seconds: float) -> dict[K, T | Exception]:
+def ask_all(questions: Mapping[K, Callable[[], T]], seconds: float) -> dict[K, T | Exception]:
     """What each came to, or how it failed; one that is missing was not answered in time. It goes on by itself, in a
     thread that nobody waits for, also at the end."""
     answers: queue.SimpleQueue[tuple[K, T | Exception]] = queue.SimpleQueue()

@@ -17,7 +17,7 @@ class Watch(Protocol):
     def say(self, line: str) -> None: ...
 
 
-class Silent:
+class NoBuildProgress:
     def stage(self, what: str, doing: str, done: int = 0, total: int = 0) -> None:
         pass
 
@@ -28,7 +28,7 @@ class Silent:
         pass
 
 
-class Lines(Silent):
+class BuildLineProgress(NoBuildProgress):
     """For logs: what it came to, and who waits for whom."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -44,7 +44,7 @@ class Lines(Silent):
             self._stream.flush()
 
 
-class Screen(Lines):
+class BuildScreenProgress(BuildLineProgress):
     """For a person at a terminal."""
 
     def __init__(self, stream: TextIO, progress: Any) -> None:
@@ -75,14 +75,14 @@ class Screen(Lines):
 @contextmanager
 def watching(stream: TextIO) -> Iterator[Watch]:
     if not stream.isatty():
-        yield Lines(stream)
+        yield BuildLineProgress(stream)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), TextColumn("{task.fields[doing]}"))
     with Progress(*columns, TimeElapsedColumn(), console=Console(file=stream), transient=True) as progress:
-        yield Screen(stream, progress)
+        yield BuildScreenProgress(stream, progress)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.build_errors import of_pull
 from pytest_codexsandbox.environments.container.provision.progress import Watch
-from pytest_codexsandbox.errors import MachineFault, NotHad
+from pytest_codexsandbox.errors import HarnessError, Unavailable
 
 SILENCE: Final = 180  # seconds without a word of the engine
 LIMIT: Final = 1800.0
@@ -28,9 +28,9 @@ def pull(engine: Engine, reference: str, *, what: str, watch: Watch) -> str:
                 if "error" in event:
                     raise of_pull(asked, " ".join(str(event["error"]).split()))
                 _progress(event, layers, what, watch)
-    except NotHad as problem:
+    except Unavailable as problem:
         raise of_pull(asked, problem.why) if "cannot be pulled" not in problem.what else problem from problem
-    except MachineFault as problem:
+    except HarnessError as problem:
         if "hangs" in problem.why or not engine_answers(engine):
             raise
         raise of_pull(asked, problem.why) from problem
@@ -65,7 +65,7 @@ def engine_answers(engine: Engine) -> bool:
     try:
         with engine.asked("answer"):
             engine.api.ping()
-    except (MachineFault, NotHad):
+    except (HarnessError, Unavailable):
         return False
     return True
 
@@ -86,7 +86,7 @@ def bounded(events: Any, doing: str, limit: float = LIMIT) -> Iterator[dict[str,
     try:
         for event in events:
             if time.monotonic() - begun > limit:
-                raise MachineFault(
+                raise HarnessError(
                     f"the container engine did not {doing}", why=f"not done after {limit / 60:.0f} minutes"
                 )
             yield event
