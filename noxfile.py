@@ -89,9 +89,11 @@ def engines(session: nox.Session) -> None:
     """Podman and a real ssh server, which have to be installed (apt install podman runc openssh-server), as root."""
     _install(session, "test")
     session.run(
-        "pytest", "tests/docker/test_other_engines.py", *session.posargs,
+        "pytest",
+        "tests/docker/test_other_engines.py",
+        *session.posargs,
         env={"CODEXSANDBOX_OTHER_ENGINES": "1", "CODEXSANDBOX_NEED_DOCKER": "1"},
-    )  # fmt: skip
+    )
 
 
 @nox.session

@@ -38,13 +38,19 @@ DISTRO, PROFILE = "debian-bookworm", "seccomp-unconfined-systempaths"
 def spec() -> EnvironmentSpec:
     shipped = Catalogue()
     made = ContainerSpec(
-        image=shipped.image(DISTRO), bwrap=shipped.bwrap("distro"), profile=shipped.profile(PROFILE),
+        image=shipped.image(DISTRO),
+        bwrap=shipped.bwrap("distro"),
+        profile=shipped.profile(PROFILE),
         user=shipped.user("root"),
-    )  # fmt: skip
+    )
     return EnvironmentSpec(
-        id=f"{DISTRO}~bwrap-distro~{PROFILE}~root", backend="docker", distro=DISTRO, user="root",
-        arch=this_machine().arch, container=made,
-    )  # fmt: skip
+        id=f"{DISTRO}~bwrap-distro~{PROFILE}~root",
+        backend="docker",
+        distro=DISTRO,
+        user="root",
+        arch=this_machine().arch,
+        container=made,
+    )
 
 
 def call(environment: Environment, subject: Subject) -> Command:
@@ -53,9 +59,11 @@ def call(environment: Environment, subject: Subject) -> Command:
     values = world.values
     env = {name: values[name] for name in ("HOME", "CODEX_HOME", "TMPDIR")}
     return Command(
-        argv=(subject.inside(environment).binary, "sandbox", "--", "/bin/true"), cwd=values["WORKSPACE"],
-        env={**env, "PATH": "/usr/local/bin:/usr/bin:/bin"}, timeout=60,
-    )  # fmt: skip
+        argv=(subject.inside(environment).binary, "sandbox", "--", "/bin/true"),
+        cwd=values["WORKSPACE"],
+        env={**env, "PATH": "/usr/local/bin:/usr/bin:/bin"},
+        timeout=60,
+    )
 
 
 def seconds(act: Callable[[], object]) -> float:
@@ -115,8 +123,14 @@ def floor(place: Path, subject: Subject, environments: int, batteries: int) -> f
         return starts + sum(seconds(lambda: here.run(command)) for _ in range(environments * batteries))
 
 
-DOCKER = ("docker", "run", "--rm", "--network=none", "--security-opt=seccomp=unconfined",
-          "--security-opt=systempaths=unconfined")  # fmt: skip
+DOCKER = (
+    "docker",
+    "run",
+    "--rm",
+    "--network=none",
+    "--security-opt=seccomp=unconfined",
+    "--security-opt=systempaths=unconfined",
+)
 
 
 def image() -> str:
@@ -156,9 +170,14 @@ def by_testcontainers(subject: Subject, calls: int) -> float | None:
 
     def one() -> None:
         with container(
-            made, command="sleep infinity", env={"HOME": "/root"}, volumes=[(str(root), "/codex", "ro")],
-            network_mode="none", security_opt=["seccomp=unconfined"], working_dir="/srv",
-        ) as made_here:  # fmt: skip
+            made,
+            command="sleep infinity",
+            env={"HOME": "/root"},
+            volumes=[(str(root), "/codex", "ro")],
+            network_mode="none",
+            security_opt=["seccomp=unconfined"],
+            working_dir="/srv",
+        ) as made_here:
             done = made_here.exec(codex)
             assert done.exit_code == 0, done
 
@@ -192,8 +211,10 @@ def main() -> None:
         print(f"a call through a container / on this machine    {per_call(place, subject, 40):.2f}  (goal 1.15)")
         calls = asked.environments * asked.batteries
         wall = many(place, subject, asked.environments, asked.batteries)
-        print(f"{asked.environments} environments x {asked.batteries} calls / starts + bare calls    "
-              f"{wall / floor(place, subject, asked.environments, asked.batteries):.2f}  (goal 1.3)")  # fmt: skip
+        print(
+            f"{asked.environments} environments x {asked.batteries} calls / starts + bare calls    "
+            f"{wall / floor(place, subject, asked.environments, asked.batteries):.2f}  (goal 1.3)"
+        )
         each = one_each(subject, 20) / 20
         print(f"one docker run for each call / this             {each * calls / wall:.1f}  (goal 5)")
         other = by_testcontainers(subject, 20)

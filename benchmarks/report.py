@@ -21,35 +21,49 @@ CELLS, PROMISES = 100, 200
 def write(folder: Path) -> Path:
     keys = tuple(
         Key(
-            cell=f"debian-12~host~local~codex-{cell}", door="sandbox", policy="workspace-write",
+            cell=f"debian-12~host~local~codex-{cell}",
+            door="sandbox",
+            policy="workspace-write",
             promise=f"topic{promise % 9}.p{promise}",
         )
         for cell in range(CELLS)
         for promise in range(PROMISES)
-    )  # fmt: skip
+    )
     journal = JournalWriter.open(folder, RunLine(id="bench", started="2026-11-18T09:41:00+00:00"))
     journal.write(
         PlanLine(
-            digest="0", keys=keys,
+            digest="0",
+            keys=keys,
             cells=tuple(
                 CellRow(id=f"debian-12~host~local~codex-{cell}", environment="debian-12~host~local", subject=str(cell))
                 for cell in range(CELLS)
             ),
             promises=tuple(
                 PromiseRow(
-                    id=f"topic{promise % 9}.p{promise}", title=f"promise {promise}", kind="boundary", severity="high",
-                    needs="sandbox", source="bench",
+                    id=f"topic{promise % 9}.p{promise}",
+                    title=f"promise {promise}",
+                    kind="boundary",
+                    severity="high",
+                    needs="sandbox",
+                    source="bench",
                 )
                 for promise in range(PROMISES)
             ),
         )
-    )  # fmt: skip
+    )
     for number, key in enumerate(keys):
         bad = number % 97 == 0
         row = Evidence(
-            claim="a write outside is refused", act="a", nonce="n", call="c", control="worked", control_held=True,
-            saw="EROFS at open; nothing changed outside", held=not bad, direction="leak" if bad else "",
-        )  # fmt: skip
+            claim="a write outside is refused",
+            act="a",
+            nonce="n",
+            call="c",
+            control="worked",
+            control_held=True,
+            saw="EROFS at open; nothing changed outside",
+            held=not bad,
+            direction="leak" if bad else "",
+        )
         verdict = Verdict.VIOLATES if bad else Verdict.CONFORMS
         journal.write(ResultLine.of(Record(key=key, verdict=verdict, evidence=(row,), direction=row.direction)))
     journal.close()

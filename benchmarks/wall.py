@@ -60,12 +60,17 @@ def main() -> None:
             floors.append(bare)
             mine, other = marks[1] - marks[0], marks[2] - marks[1]
             used.append(mine / other)
-            print(f"round {number + 1}: wall {wall:.2f} s, floor {bare:.2f} s, ratio {wall / bare:.2f}; "
-                  f"processor {mine:.2f} s, floor {other:.2f} s, ratio {mine / other:.2f}", flush=True)  # fmt: skip
+            print(
+                f"round {number + 1}: wall {wall:.2f} s, floor {bare:.2f} s, ratio {wall / bare:.2f}; "
+                f"processor {mine:.2f} s, floor {other:.2f} s, ratio {mine / other:.2f}",
+                flush=True,
+            )
     ratios = [wall / bare for wall, bare in zip(walls, floors, strict=True)]
-    print(f"{asked.preset}: wall {statistics.median(walls):.2f} s, floor {statistics.median(floors):.2f} s, "
-          f"ratio {statistics.median(ratios):.2f} (median of {asked.rounds}; goal 1.25); "
-          f"processor {statistics.median(used):.2f}")  # fmt: skip
+    print(
+        f"{asked.preset}: wall {statistics.median(walls):.2f} s, floor {statistics.median(floors):.2f} s, "
+        f"ratio {statistics.median(ratios):.2f} (median of {asked.rounds}; goal 1.25); "
+        f"processor {statistics.median(used):.2f}"
+    )
 
 
 if __name__ == "__main__":

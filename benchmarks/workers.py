@@ -24,9 +24,13 @@ def corpus(folder: Path, generator: str, workers: int, words: list[str]) -> tupl
     shared = ["-n", str(workers)] if workers else []
     before, began = processor(), time.perf_counter()
     done = subprocess.run(
-        [*command, *shared, "--codex-report-dir=reports"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        [*command, *shared, "--codex-report-dir=reports"],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         sys.exit(f"the run failed ({done.returncode}):\n{done.stdout[-3000:]}")
     return time.perf_counter() - began, processor() - before

@@ -39,9 +39,17 @@ class Trial(Protocol):
         reading acts: the value is what the control read."""
 
     def says(
-        self, act: str, *, claim: str, saw: str, held: bool, control: str, control_held: bool, reason: str = "",
+        self,
+        act: str,
+        *,
+        claim: str,
+        saw: str,
+        held: bool,
+        control: str,
+        control_held: bool,
+        reason: str = "",
         direction: Direction = "wrong-claim",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The general row, for what the two above cannot say."""
 
     def clean(self, *, claim: str = "") -> None:
@@ -111,9 +119,15 @@ def generator_promise(
 ) -> Callable[[F], F]:
     """Declare what the decorated test promises of whatever writes Codex's configuration. `over`: its cases."""
     return promise(
-        id, kind="generator", severity=severity, needs="nothing", source=source, policies=(AS_ASKED,), over=over,
+        id,
+        kind="generator",
+        severity=severity,
+        needs="nothing",
+        source=source,
+        policies=(AS_ASKED,),
+        over=over,
         requires=requires,
-    )  # fmt: skip
+    )
 
 
 def promise(
@@ -137,11 +151,20 @@ def promise(
     def put(function: F) -> F:
         words: Any = {"needs": needs}
         declared = Promise(
-            id=id, kind=kind, severity=severity, source=source, policies=policies, acts=dict(acts or {}), call=call,
-            requires=requires, cases=cases, over=over, title=sentence(function.__name__),
+            id=id,
+            kind=kind,
+            severity=severity,
+            source=source,
+            policies=policies,
+            acts=dict(acts or {}),
+            call=call,
+            requires=requires,
+            cases=cases,
+            over=over,
+            title=sentence(function.__name__),
             summary=first_paragraph(function),
             **words,
-        )  # fmt: skip
+        )
         setattr(function, ATTRIBUTE, declared)
         return function
 

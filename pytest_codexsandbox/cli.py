@@ -121,9 +121,12 @@ def load(name: str) -> ModuleType:
 
 def main_parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog=PROGRAM, description=_ABOUT, epilog=_pasted(_EXAMPLES), allow_abbrev=False,
+        prog=PROGRAM,
+        description=_ABOUT,
+        epilog=_pasted(_EXAMPLES),
+        allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name in NAMES:
@@ -134,10 +137,12 @@ def main_parser() -> argparse.ArgumentParser:
 
 def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     parser = Parser(
-        prog=f"{PROGRAM} {name}", description=inspect.getdoc(module), allow_abbrev=False,
+        prog=f"{PROGRAM} {name}",
+        description=inspect.getdoc(module),
+        allow_abbrev=False,
         epilog="examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     module.add(parser)
     return parser
 

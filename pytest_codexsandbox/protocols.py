@@ -108,9 +108,14 @@ class Environment(Protocol):
         """`lay`, then `look`, in one turn."""
 
     def survey(
-        self, world: World, paths: Sequence[str], *, tokens: Sequence[str], planted: Sequence[Given],
+        self,
+        world: World,
+        paths: Sequence[str],
+        *,
+        tokens: Sequence[str],
+        planted: Sequence[Given],
         known: Sequence[str],
-    ) -> OutsideView:  # fmt: skip
+    ) -> OutsideView:
         """`look`, `arrivals` of each token, `lay` what is planted where that can be laid, `litter`, in one turn."""
 
     def clear(self, world: World) -> None: ...
@@ -127,9 +132,14 @@ class ProvidedProgram(Protocol):
 
 class Backend(Protocol):
     def open(
-        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[ProvidedProgram] = (),
+        self,
+        spec: EnvironmentSpec,
+        folder: Path,
+        *,
+        cache: Path | None = None,
+        brought: Sequence[ProvidedProgram] = (),
         say: Notify = silent,
-    ) -> AbstractContextManager[Environment]:  # fmt: skip
+    ) -> AbstractContextManager[Environment]:
         """Start it; everything it writes lies below `folder`, what later runs use too below `cache`.
         `brought`: the programs that it must have. Leaving ends all that it started. `say` is called, in the thread
         that asks for something, where that has to wait for somebody else."""

@@ -29,8 +29,11 @@ def cache_folder() -> Path:
         return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
     except RuntimeError as problem:  # a user without a home: HOME is not set, and /etc/passwd knows nobody
         raise InputError(
-            "nobody knows where a cache may be", where=named, why=str(problem), next_step="CODEXSANDBOX_CACHE=DIR",
-        ) from problem  # fmt: skip
+            "nobody knows where a cache may be",
+            where=named,
+            why=str(problem),
+            next_step="CODEXSANDBOX_CACHE=DIR",
+        ) from problem
 
 
 def home_folder() -> str:

@@ -11,9 +11,23 @@ from typing import Final
 
 # In the order of --help: what a newcomer needs comes first.
 NAMES: Final = (
-    "doctor", "boot-check", "plan", "run", "generator", "report", "diagnose", "remedies", "expectations", "selftest",
-    "capabilities", "cache", "images", "schema", "replay-floor", "sweep",
-)  # fmt: skip
+    "doctor",
+    "boot-check",
+    "plan",
+    "run",
+    "generator",
+    "report",
+    "diagnose",
+    "remedies",
+    "expectations",
+    "selftest",
+    "capabilities",
+    "cache",
+    "images",
+    "schema",
+    "replay-floor",
+    "sweep",
+)
 
 
 def module_name(name: str) -> str:

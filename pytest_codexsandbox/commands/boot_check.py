@@ -55,18 +55,28 @@ EXAMPLES: Final = (
 DOORS: Final = ("sandbox", "exec", "app-server")
 _CONFIG_LIMIT: Final = 1024 * 1024
 _PASSED: Final = (
-    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-    "SSL_CERT_FILE", "SSL_CERT_DIR",
-)  # fmt: skip
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--door", choices=DOORS, default="sandbox", help="how the command reaches Codex (sandbox)")
     parser.add_argument("--url", type=filled, help="a GET request to it must get 200 in the sandbox")
     parser.add_argument(
-        "--policy", choices=tuple(POLICIES), metavar="POLICY",
+        "--policy",
+        choices=tuple(POLICIES),
+        metavar="POLICY",
         help=f"the policy that must be in force ({WORKSPACE_WRITE}; with --url {NETWORK})",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--config", type=filled, metavar="FILE", help="a config.toml that decides, in place of overrides"
     )
@@ -94,9 +104,13 @@ def run(options: argparse.Namespace) -> int:
 def _checked(asked: Asked, spec: SubjectSpec) -> tuple[Finding, str]:
     measured, version = _measure(asked, spec)
     return judge_boot(
-        measured.started, policy=asked.policy, url=asked.url,
-        inside=measured.inside, outside=measured.outside, writes=measured.writes,
-    ), version  # fmt: skip
+        measured.started,
+        policy=asked.policy,
+        url=asked.url,
+        inside=measured.inside,
+        outside=measured.outside,
+        writes=measured.writes,
+    ), version
 
 
 def _measure(asked: Asked, spec: SubjectSpec) -> tuple[Measured, str]:
@@ -124,11 +138,13 @@ def _asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
     if options.url and not _is_http(options.url):
         raise InputError(f"--url {options.url!r} is no HTTP address", next_step="--url http://127.0.0.1:8080/health")
     return Asked(
-        door=options.door, url=options.url or "", seconds=options.timeout,
+        door=options.door,
+        url=options.url or "",
+        seconds=options.timeout,
         policy=options.policy or (NETWORK if options.url else WORKSPACE_WRITE),
         config=_config(options.config) if options.config else None,
         env={name: environ[name] for name in _PASSED if name in environ} if options.url else {},
-    )  # fmt: skip
+    )
 
 
 def _is_http(url: str) -> bool:
@@ -164,8 +180,15 @@ def _seconds(text: str) -> float:
 
 def _print(finding: Finding, asked: Asked, version: str, *, seconds: float, as_json: bool) -> None:
     if as_json:
-        told = {"ok": finding.code == 0, "door": asked.door, "policy": asked.policy, "url": asked.url,
-                "codex": version, "seconds": round(seconds, 2), **msgspec.to_builtins(finding)}  # fmt: skip
+        told = {
+            "ok": finding.code == 0,
+            "door": asked.door,
+            "policy": asked.policy,
+            "url": asked.url,
+            "codex": version,
+            "seconds": round(seconds, 2),
+            **msgspec.to_builtins(finding),
+        }
         print(json.dumps(told, indent=2))
     elif finding.code == 0:
         print(visible(f"ok: {finding.what} · Codex {version} · {asked.door} · {asked.policy} · {seconds:.1f} s"))

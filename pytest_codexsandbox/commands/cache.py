@@ -79,11 +79,16 @@ def _as_text(store: Store) -> str:
 def _as_json(store: Store) -> str:
     rows = [
         {
-            "releases": list(store.names(entry)), "source": entry.origin.source, "url": entry.origin.url,
-            "bytes": entry.size, "last_used": _moment(store, entry), "program": entry.program, "sha256": entry.digest,
+            "releases": list(store.names(entry)),
+            "source": entry.origin.source,
+            "url": entry.origin.url,
+            "bytes": entry.size,
+            "last_used": _moment(store, entry),
+            "program": entry.program,
+            "sha256": entry.digest,
         }
         for entry in store.entries()
-    ]  # fmt: skip
+    ]
     return json.dumps({"folder": str(store.folder), "limit": limit_from(), "entries": rows}, indent=2)
 
 

@@ -39,9 +39,11 @@ _HEADINGS: Final = {
     "mcp_server": "mcp-server", "doctor": "doctor",
 }  # fmt: skip
 _COMMANDS: Final = {
-    "sandbox": "codex sandbox", "sandbox-linux": "codex sandbox linux", "debug-landlock": "codex debug landlock",
+    "sandbox": "codex sandbox",
+    "sandbox-linux": "codex sandbox linux",
+    "debug-landlock": "codex debug landlock",
     "none": "none",
-}  # fmt: skip
+}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -94,11 +96,14 @@ def _update(rows: Mapping[str, ResolvedSubject]) -> int:
 def _as_json(rows: Mapping[str, ResolvedSubject]) -> str:
     shown = {
         label: {
-            "capabilities": subject.capabilities, "binary": subject.binary, "sha256": subject.digest,
-            "source": subject.source, "disagreement": subject.disagreement,
+            "capabilities": subject.capabilities,
+            "binary": subject.binary,
+            "sha256": subject.digest,
+            "source": subject.source,
+            "disagreement": subject.disagreement,
         }
         for label, subject in rows.items()
-    }  # fmt: skip
+    }
     return json.dumps(msgspec.to_builtins(shown), indent=2)
 
 

@@ -53,9 +53,12 @@ Group = tuple[Diagnosis, list[Record]]
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", nargs="?", metavar="JOURNAL|FILE|-", help="a journal (or its folder), a text, or -")
     parser.add_argument(
-        "--fact", action="append", default=[], metavar="NAME=VALUE",
+        "--fact",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
         help="what is known of the machine that a text comes from: codex=0.130.0, platform=darwin, a sysctl",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--fingerprints", action="append", default=[], metavar="FOLDER", help="more fingerprints, one TOML file each"
     )
@@ -81,9 +84,10 @@ def run(options: argparse.Namespace) -> int:
 def _text(content: str, facts: Mapping[str, str], known: Sequence[Fingerprint], *, as_json: bool) -> int:
     if not content.strip():
         raise InputError(
-            "the text is empty", why="a command that works, such as a sandbox that starts, prints no error",
+            "the text is empty",
+            why="a command that works, such as a sandbox that starts, prints no error",
             next_step="paste an error text, or start the sandbox here: codexsandbox boot-check",
-        )  # fmt: skip
+        )
     found = matches(content, facts=facts, fingerprints=known)
     if as_json:
         print(diagnose_json.of_text(found))

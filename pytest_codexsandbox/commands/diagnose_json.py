@@ -24,18 +24,25 @@ def of_journal(run: str, faults: Iterable[str], groups: Iterable[tuple[Diagnosis
 def cause(diagnosis: Diagnosis) -> dict[str, Any]:
     """One cause: `first` is the fix to try first, `unsafe` gives up the sandbox."""
     return {
-        "fingerprint": diagnosis.fingerprint, "blames": diagnosis.verdict, "said": diagnosis.quote,
-        "cause": diagnosis.cause, **msgspec.to_builtins(choices(diagnosis)), "advice": diagnosis.remedy,
+        "fingerprint": diagnosis.fingerprint,
+        "blames": diagnosis.verdict,
+        "said": diagnosis.quote,
+        "cause": diagnosis.cause,
+        **msgspec.to_builtins(choices(diagnosis)),
+        "advice": diagnosis.remedy,
         "see": diagnosis.link,
-    }  # fmt: skip
+    }
 
 
 def _checks(records: Sequence[Record]) -> dict[str, Any]:
     first = records[0]
     return {
-        "verdict": first.verdict.value, "direction": first.direction, "saw": first.reason, "repro": first.repro,
+        "verdict": first.verdict.value,
+        "direction": first.direction,
+        "saw": first.reason,
+        "repro": first.repro,
         "checks": [str(record.key) for record in records],
-    }  # fmt: skip
+    }
 
 
 def _document(content: Mapping[str, Any]) -> str:

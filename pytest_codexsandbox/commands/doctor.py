@@ -91,8 +91,12 @@ def of_codex(spec: SubjectSpec) -> Iterator[Finding]:
     except CodexSandboxError as error:
         yield Finding(what="Codex", answer="no", why=words(error), fix=error.next_step, needed=True)
         return
-    yield Finding(what="Codex", answer="yes", why=f"{subject.version}, {subject.source}, sha256 {subject.digest[:12]}…",
-                  needed=True)  # fmt: skip
+    yield Finding(
+        what="Codex",
+        answer="yes",
+        why=f"{subject.version}, {subject.source}, sha256 {subject.digest[:12]}…",
+        needed=True,
+    )
     cell = Cell(environment=this_machine(), subject=spec)
     for policy in (READ_ONLY, WORKSPACE_WRITE):
         yield of_start(policy, lambda policy=policy: start(cell, policy))  # type: ignore[misc]
@@ -121,8 +125,9 @@ def of_start(policy: str, started: Callable[[], SandboxState], *, where: str = "
     known = state.diagnosis
     why = ": ".join(filter(None, (where, f"{state.why}; {known.cause}" if known and known.cause else state.why)))
     fix = known.remedy if known else ""
-    return Finding(what=what, answer="no", why=why, fix=fix or "codexsandbox diagnose -   (paste what Codex said)",
-                   needed=needed)  # fmt: skip
+    return Finding(
+        what=what, answer="no", why=why, fix=fix or "codexsandbox diagnose -   (paste what Codex said)", needed=needed
+    )
 
 
 def _cache() -> Finding:
@@ -133,8 +138,12 @@ def _cache() -> Finding:
     if not there.is_dir():
         return Finding(what="cache", answer="no", why=f"{there} is no folder", fix="CODEXSANDBOX_CACHE=DIR")
     if not os.access(there, os.W_OK | os.X_OK):
-        return Finding(what="cache", answer="no", why=f"{folder} cannot be written",
-                       fix="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory")  # fmt: skip
+        return Finding(
+            what="cache",
+            answer="no",
+            why=f"{folder} cannot be written",
+            fix="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory",
+        )
     store = Store(folder)
     held, releases = (store.entries(), store.releases()) if folder.is_dir() else ((), ())
     size = sum(entry.size for entry in held) / 1e9
@@ -153,10 +162,15 @@ def _sources(*, offline: bool) -> Iterator[Finding]:
         yield Finding(what="Codex releases", answer="no", why=words(error), fix=error.next_step)
         return
     asked = (
-        ("PyPI", _ASKED_OF_PYPI, bool(pypi.command()), "python -m ensurepip",
-         lambda: pypi.find(_ASKED_OF_PYPI, platform, run=process.run)),
+        (
+            "PyPI",
+            _ASKED_OF_PYPI,
+            bool(pypi.command()),
+            "python -m ensurepip",
+            lambda: pypi.find(_ASKED_OF_PYPI, platform, run=process.run),
+        ),
         ("npm", _ASKED_OF_NPM, True, npm.NO_WAY, lambda: npm.find(_ASKED_OF_NPM, platform, run=process.run)),
-    )  # fmt: skip
+    )
     for name, release, possible, fix, ask in asked:
         what = f"Codex releases from {name}"
         if not possible:

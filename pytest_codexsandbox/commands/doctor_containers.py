@@ -61,10 +61,18 @@ def of_images(rows: tuple[Any, ...]) -> Finding:
 
 def environment(distro: str) -> EnvironmentSpec:
     made = ContainerSpec(
-        image=SHIPPED.image(distro), bwrap=SHIPPED.bwrap(_BWRAP), profile=SHIPPED.profile(PROFILE),
+        image=SHIPPED.image(distro),
+        bwrap=SHIPPED.bwrap(_BWRAP),
+        profile=SHIPPED.profile(PROFILE),
         user=SHIPPED.user(_USER),
-    )  # fmt: skip
+    )
     return EnvironmentSpec(
-        id=f"{distro}~bwrap-{_BWRAP}~{PROFILE}~{_USER}", backend="docker", distro=distro, profile=PROFILE, user=_USER,
-        arch=this_machine().arch, bwrap=_BWRAP, container=made,
-    )  # fmt: skip
+        id=f"{distro}~bwrap-{_BWRAP}~{PROFILE}~{_USER}",
+        backend="docker",
+        distro=distro,
+        profile=PROFILE,
+        user=_USER,
+        arch=this_machine().arch,
+        bwrap=_BWRAP,
+        container=made,
+    )

@@ -44,9 +44,11 @@ def run(options: argparse.Namespace) -> int:
     journal = read(options.journal)
     if journal.end is None:
         raise InputError(
-            "the journal is incomplete: the run was ended before its end", where=str(options.journal),
-            why="what was not measured could be taken for what holds", next_step="run again: pytest --codex-matrix",
-        )  # fmt: skip
+            "the journal is incomplete: the run was ended before its end",
+            where=str(options.journal),
+            why="what was not measured could be taken for what holds",
+            next_step="run again: pytest --codex-matrix",
+        )
     today = options.today or datetime.datetime.now(tz=datetime.UTC).date()
     document = _document(options.output)
     states = journal.states()

@@ -30,9 +30,11 @@ EXAMPLES: Final = (
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("do", choices=("new", "try"), metavar="new|try", help="what to do")
     parser.add_argument(
-        "words", nargs="+", metavar="NAME|SPEC",
+        "words",
+        nargs="+",
+        metavar="NAME|SPEC",
         help="new: its name, which stands in every cell; try, after --: a command, a name, py:, ep:, launch:",
-    )  # fmt: skip
+    )
     parser.add_argument("--lang", choices=tuple(LANGUAGES), default="sh", help="new: of the program; toml: none")
     parser.add_argument("--folder", default=generator_files.FOLDER, metavar="DIR", help="new: where to (generators)")
     generator_try.add(parser)
@@ -51,8 +53,12 @@ def _new(name: str, language: str, folder: Path) -> int:
     files = written(name, language)
     there = [file for file in files if (folder / file).exists() and file != README]
     if there:
-        raise InputError(f"{there[0]} is there already", where=str(folder), why="nothing was written",
-                         next_step="give another name, or remove it")  # fmt: skip
+        raise InputError(
+            f"{there[0]} is there already",
+            where=str(folder),
+            why="nothing was written",
+            next_step="give another name, or remove it",
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, (text, executable) in files.items():
@@ -79,9 +85,10 @@ def _write(path: Path, text: str, *, executable: bool) -> None:
 def _refuse(name: str, language: str) -> None:
     if not is_value(name):
         raise InputError(
-            f"{name!r} cannot be the name of a generator", why="lower-case letters, digits, `.`, `+`, `_` and `-`",
+            f"{name!r} cannot be the name of a generator",
+            why="lower-case letters, digits, `.`, `+`, `_` and `-`",
             next_step=f"codexsandbox generator new {as_value(name)}",
-        )  # fmt: skip
+        )
     if name in generator_files.files():
         raise InputError(f"{name!r} is shipped: give yours another name")
     if language == "python" and (name[0].isdigit() or keyword.iskeyword(name)):

@@ -22,9 +22,11 @@ _DIFF: Final = 16  # lines
 _MARGIN: Final = 13
 _NAMES: Final = 2
 _WORDS: Final = {
-    Verdict.CONFORMS: "hold", Verdict.BLOCKED: "blocked", Verdict.NOT_APPLICABLE: "not asked",
+    Verdict.CONFORMS: "hold",
+    Verdict.BLOCKED: "blocked",
+    Verdict.NOT_APPLICABLE: "not asked",
     Verdict.BROKEN: "could not be told",
-}  # fmt: skip
+}
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):

@@ -177,16 +177,19 @@ def _inside(options: argparse.Namespace) -> EnvironmentSpec | None:
     matrix = load(options.codex_matrix or CONTAINERS)
     there = {
         one: cell.environment
-        for cell in _cells(matrix) if cell.environment.backend != "local"
+        for cell in _cells(matrix)
+        if cell.environment.backend != "local"
         for one in (cell.environment.id, cell.id)
-    }  # fmt: skip
+    }
     if name not in there:
         ids = tuple(spec.id for spec in there.values())
         why = did_you_mean(name, ids) if ids else f"no cell of {matrix.preset} is in a container"
         raise InputError(
-            f"generators cannot run in {name!r}", where="--codex-generator-in", why=why,
+            f"generators cannot run in {name!r}",
+            where="--codex-generator-in",
+            why=why,
             next_step=f"codexsandbox plan {matrix.preset} -v names cells; --codex-matrix takes another file",
-        )  # fmt: skip
+        )
     return there[name]
 
 

@@ -55,10 +55,13 @@ def _row(name: str, locked: Locked, foresight: ImageAvailability, images: Any) -
         state = "not had"
     ways = " or ".join(way for way, there in (("pull", image.pull), ("bootstrap", image.suite)) if there)
     return Row(
-        name=name, state=state, provider=base.provider if base else "by its name" if any(ready) else ways,
+        name=name,
+        state=state,
+        provider=base.provider if base else "by its name" if any(ready) else ways,
         pin=base.pin if base else "",
-        made=base.made if base else "", variants=variants,
-    )  # fmt: skip
+        made=base.made if base else "",
+        variants=variants,
+    )
 
 
 def _variant(want: ImageRequest, locked: Locked, foresight: ImageAvailability, images: Any) -> Variant:

@@ -31,9 +31,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--codex-release", **listed, metavar="V[,V…]", help="these releases, not the preset's")
     parser.add_argument("--codex-bin", **listed, metavar="[LABEL=]PATH[@AS-VERSION]", help="a binary of your own")
     parser.add_argument(
-        "--codex-generator", **listed, metavar="[NAME=]SPEC",
+        "--codex-generator",
+        **listed,
+        metavar="[NAME=]SPEC",
         help="a program that writes Codex's configuration (docs/reference/generators.md)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--codex-only",
         **listed,
@@ -70,9 +72,13 @@ def known(options: argparse.Namespace, matrix: MatrixFile) -> PlanningFacts:
 def expanded(options: argparse.Namespace, matrix: MatrixFile, known: PlanningFacts) -> Expanded:
     texts = generators(options, matrix)
     return planner.expand_cells(
-        matrix, subjects(options, matrix), known, pairs=pairs(options), hosts=hosts(options),
+        matrix,
+        subjects(options, matrix),
+        known,
+        pairs=pairs(options),
+        hosts=hosts(options),
         generators=axis(texts, writers(options, matrix)) if texts else (),
-    )  # fmt: skip
+    )
 
 
 def generators(options: argparse.Namespace, matrix: MatrixFile) -> tuple[str, ...]:

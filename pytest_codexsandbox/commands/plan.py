@@ -68,9 +68,16 @@ def run(options: argparse.Namespace) -> int:
     tools = {one.name: forecast_of(one.declaration, cache) for one in _tools(options, matrix, plan)}
     unlocked, stand_ins = _unlocked(options, matrix, plan)
     shown = Shown(
-        plan=plan, downloads=downloads, tools=tools, seconds=seconds_of(plan, known), learned=known.learned.runs,
-        unlocked=unlocked, stand_ins=stand_ins, stock=stock(plan, known.asked), asked=known.asked,
-    )  # fmt: skip
+        plan=plan,
+        downloads=downloads,
+        tools=tools,
+        seconds=seconds_of(plan, known),
+        learned=known.learned.runs,
+        unlocked=unlocked,
+        stand_ins=stand_ins,
+        stock=stock(plan, known.asked),
+        asked=known.asked,
+    )
     print(as_json(shown) if options.json else as_text(shown, verbose=options.verbose))
     return 0
 
@@ -88,10 +95,16 @@ def planned(options: argparse.Namespace, matrix: MatrixFile, known: PlanningFact
     there = [promise for promise, _ in scenario_index.promises(data_folder("scenarios"))]
     promises = [one for one in there if matrix_options.generators(options, matrix) or not one.of_generators]
     plan = make(
-        matrix.preset, expanded.cells, promises, doors=matrix.doors, policies=matrix.policies,
-        sides=matrix_options.sides(options, matrix), selection=matrix_options.selection(options, matrix),
-        not_planned=expanded.not_planned, coverage=expanded.coverage,
-    )  # fmt: skip
+        matrix.preset,
+        expanded.cells,
+        promises,
+        doors=matrix.doors,
+        policies=matrix.policies,
+        sides=matrix_options.sides(options, matrix),
+        selection=matrix_options.selection(options, matrix),
+        not_planned=expanded.not_planned,
+        coverage=expanded.coverage,
+    )
     return matrix_options.trimmed(options, plan, known)
 
 
@@ -99,26 +112,40 @@ def as_json(shown: Shown) -> str:
     plan = shown.plan
     cells = [
         {
-            "id": cell.id, "axes": cell.axes, "codex": cell.subject.label, "synthetic": cell.environment.synthetic,
-            "engine": cell.environment.engine_host, "seconds": round(shown.seconds[cell.id], 1),
+            "id": cell.id,
+            "axes": cell.axes,
+            "codex": cell.subject.label,
+            "synthetic": cell.environment.synthetic,
+            "engine": cell.environment.engine_host,
+            "seconds": round(shown.seconds[cell.id], 1),
         }
         for cell in plan.cells
-    ]  # fmt: skip
+    ]
     promises = [
         {"id": one.id, "title": one.title, "kind": one.kind, "severity": one.severity, "source": one.source}
         for one in plan.promises
     ]
     coverage, told = plan.coverage, work_of(plan)
     document: dict[str, Any] = {
-        "preset": plan.preset, "digest": digest(plan), "cells": cells, "promises": promises,
-        "keys": plan.keys, "calls": calls(plan),
-        "stories": sum(one.stories for one in told.values()), "strains": sum(one.strains for one in told.values()),
+        "preset": plan.preset,
+        "digest": digest(plan),
+        "cells": cells,
+        "promises": promises,
+        "keys": plan.keys,
+        "calls": calls(plan),
+        "stories": sum(one.stories for one in told.values()),
+        "strains": sum(one.strains for one in told.values()),
         "seconds": round(sum(shown.seconds.values()), 1),
-        "learned_from": shown.learned, "downloads": shown.downloads, "tools": shown.tools,
-        "stock": shown.stock, "asked": shown.asked, "coverage": coverage,
+        "learned_from": shown.learned,
+        "downloads": shown.downloads,
+        "tools": shown.tools,
+        "stock": shown.stock,
+        "asked": shown.asked,
+        "coverage": coverage,
         "covered": coverage.covered(cell.axes for cell in plan.cells) if coverage else None,
-        "not_applicable": plan.not_applicable, "not_planned": plan.not_planned,
-    }  # fmt: skip
+        "not_applicable": plan.not_applicable,
+        "not_planned": plan.not_planned,
+    }
     return json.dumps(msgspec.to_builtins(document), indent=2)
 
 

@@ -39,9 +39,14 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 def as_text(shown: Shown, *, verbose: bool = False) -> str:
     plan = shown.plan
     parts = (
-        _head(shown, verbose), _each(plan) if verbose else _topics(plan), _downloads(shown),
-        _tools(shown.tools), _stock(shown.stock), _asked(shown.asked), _left_out(plan, verbose),
-    )  # fmt: skip
+        _head(shown, verbose),
+        _each(plan) if verbose else _topics(plan),
+        _downloads(shown),
+        _tools(shown.tools),
+        _stock(shown.stock),
+        _asked(shown.asked),
+        _left_out(plan, verbose),
+    )
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
 
@@ -90,8 +95,9 @@ def _picked(shown: Shown) -> Iterator[str]:
     share = "" if held == coverage.coverable else f" ({100 * held / coverage.coverable:.0f} %)"
     yield from wrapped(
         f"picked from {coverage.combinations:,} combinations: {held:,} of {coverage.coverable:,} {coverage.word} of "
-        f"values are covered{share}", "",
-    )  # fmt: skip
+        f"values are covered{share}",
+        "",
+    )
     missing = {one.why for one in plan.not_planned if one.kind == UNAVAILABLE}
     if lost := sum(one.count for one in coverage.uncoverable if one.why in missing):
         yield from wrapped(f"{lost:,} cannot be covered here: what they need cannot be had (see below)", "  ")

@@ -29,14 +29,16 @@ def _the_one(choices: Sequence[Choice], image: str) -> Remedy:
         return found[0]
     if not found:
         raise InputError(
-            "no filter of system calls belongs to this", why="nothing is to be written",
+            "no filter of system calls belongs to this",
+            why="nothing is to be written",
             next_step=_without_filter([choice.remedy for choice in choices], image),
-        )  # fmt: skip
+        )
     names = [one.name for one in found]
     raise InputError(
-        "--write writes the filter of one remedy", why=f"{len(names)} have one: {', '.join(names)}",
+        "--write writes the filter of one remedy",
+        why=f"{len(names)} have one: {', '.join(names)}",
         next_step=f"codexsandbox remedies {names[0]} --write seccomp.json",
-    )  # fmt: skip
+    )
 
 
 def _without_filter(remedies: Sequence[Remedy], image: str) -> str:
@@ -50,9 +52,16 @@ def _write(path: Path, text: str) -> None:
     """Keep a file of the user's: only the same text is written over."""
     try:
         if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
-            raise InputError("a file of that name is there already, and it is another one", where=str(path),
-                             next_step="name another file, or remove this one")  # fmt: skip
+            raise InputError(
+                "a file of that name is there already, and it is another one",
+                where=str(path),
+                next_step="name another file, or remove this one",
+            )
         path.write_text(text, encoding="utf-8")
     except OSError as problem:
-        raise InputError("the filter cannot be written", where=str(path), why=problem.strerror or str(problem),
-                         next_step="name a file in a folder that you may write to") from problem  # fmt: skip
+        raise InputError(
+            "the filter cannot be written",
+            where=str(path),
+            why=problem.strerror or str(problem),
+            next_step="name a file in a folder that you may write to",
+        ) from problem

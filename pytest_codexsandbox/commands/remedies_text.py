@@ -23,8 +23,10 @@ FILTER_FILE: Final = "seccomp.json"  # what the text of a remedy calls it
 IMAGE: Final = "IMAGE"
 IN_A_VM: Final = "it changes the kernel or the host, is proved only in a VM, and is never applied here"
 _TURNS: Final = {
-    "green": "helps", "no sandbox": "then there is no sandbox", "no better": "does not help",
-}  # fmt: skip
+    "green": "helps",
+    "no sandbox": "then there is no sandbox",
+    "no better": "does not help",
+}
 _AFTER: Final = {
     "green": "green", "no sandbox": "no sandbox is asked for", "no better": "still red",
     "leak": "no sandbox is on, and one was asked for", "": "",
@@ -155,13 +157,20 @@ def _as_data(choice: Choice) -> dict[str, Any]:
     proofs = [
         {**msgspec.to_builtins(proof), "family": proof.family, "synthetic": _is_synthetic(proof)}
         for proof in choice.proofs
-    ]  # fmt: skip
+    ]
     return {
-        "name": one.name, "do": one.do, "kind": one.kind, "causes": list(choice.causes),
+        "name": one.name,
+        "do": one.do,
+        "kind": one.kind,
+        "causes": list(choice.causes),
         "price": price(one, where_named(choice)),
-        "turns": one.turns, "shown": one.shown, "changes_host": not one.is_tried, "proofs": proofs,
-        "filter": one.filter, "docker_run": list(one.docker_run(FILTER_FILE, IMAGE)),
-    }  # fmt: skip
+        "turns": one.turns,
+        "shown": one.shown,
+        "changes_host": not one.is_tried,
+        "proofs": proofs,
+        "filter": one.filter,
+        "docker_run": list(one.docker_run(FILTER_FILE, IMAGE)),
+    }
 
 
 def proved_json(

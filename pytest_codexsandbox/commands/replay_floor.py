@@ -67,9 +67,11 @@ def run(options: argparse.Namespace) -> int:
     calls = replayable(journal.calls)
     if not calls:
         raise InputError(
-            "nothing to replay: no call was recorded", where=str(options.journal),
-            why=incomplete(journal, journal.states()), next_step="run again: pytest --codex-matrix",
-        )  # fmt: skip
+            "nothing to replay: no call was recorded",
+            where=str(options.journal),
+            why=incomplete(journal, journal.states()),
+            next_step="run again: pytest --codex-matrix",
+        )
     local = load_plugin("backends", "local")()
     with workbench("replay") as folder, local.open(this_machine(), folder / "e", say=tell) as here:
         floor = measure(here, calls, options.repeat)
@@ -95,10 +97,13 @@ def measure(environment: Environment, calls: Sequence[CallLine], repeat: int) ->
         rounds.append(sum(seconds))
         codex.append(sum(one for one, call in zip(seconds, calls, strict=True) if not call.control))
     return Floor(
-        calls=len(calls), codex_calls=sum(not call.control for call in calls), rounds=tuple(rounds),
-        codex_rounds=tuple(codex), recorded=sum(call.observation.seconds for call in calls),
+        calls=len(calls),
+        codex_calls=sum(not call.control for call in calls),
+        rounds=tuple(rounds),
+        codex_rounds=tuple(codex),
+        recorded=sum(call.observation.seconds for call in calls),
         codex_recorded=sum(call.observation.seconds for call in calls if not call.control),
-    )  # fmt: skip
+    )
 
 
 def replay(environment: Environment, call: CallLine) -> float:
@@ -121,9 +126,13 @@ def command_of(call: CallLine, paths: "Paths") -> Command:
     stdin = base64.b64decode(call.stdin)
     limit = seen.seconds if call.interrupt_after else max(call.timeout, seen.seconds * 4, 20.0)
     return Command(
-        argv=paths.argv(seen.argv), cwd=paths.text(seen.cwd), stdin=b"go\n" + stdin if speaks else stdin,
-        env={name: paths.text(value) for name, value in seen.env.items()}, timeout=limit, why=f"replay of {call.id}",
-    )  # fmt: skip
+        argv=paths.argv(seen.argv),
+        cwd=paths.text(seen.cwd),
+        stdin=b"go\n" + stdin if speaks else stdin,
+        env={name: paths.text(value) for name, value in seen.env.items()},
+        timeout=limit,
+        why=f"replay of {call.id}",
+    )
 
 
 class Paths:

@@ -95,8 +95,9 @@ def _need_generators(options: argparse.Namespace) -> None:
     if options.readme and not options.by:
         raise InputError("--readme is a block about generators", next_step="add: --by generator")
     if options.readme and options.format not in (None, "markdown"):
-        raise InputError("--readme is made as Markdown only", where=f"--format {options.format}",
-                         next_step="leave --format out")  # fmt: skip
+        raise InputError(
+            "--readme is made as Markdown only", where=f"--format {options.format}", next_step="leave --format out"
+        )
 
 
 def _formats(options: argparse.Namespace) -> list[str]:
@@ -134,9 +135,11 @@ def _by_generator(name: str, journal: ReadJournal, *, screen: bool) -> str:
         case "terminal":
             return by_generator.render(journal, **_screen(screen=screen))
     raise InputError(
-        f"--by generator is not made as {name}", where="--format", why="known: terminal, markdown, json",
+        f"--by generator is not made as {name}",
+        where="--format",
+        why="known: terminal, markdown, json",
         next_step="the html report has its generators without --by",
-    )  # fmt: skip
+    )
 
 
 def _screen(*, screen: bool) -> dict[str, Any]:

@@ -31,9 +31,11 @@ def workbench(name: str) -> Iterator[Path]:
         claim(folder)
     except OSError as error:
         raise HarnessError(
-            "no folder for the sandbox's world can be made", where=str(folder), why=error.strerror or str(error),
+            "no folder for the sandbox's world can be made",
+            where=str(folder),
+            why=error.strerror or str(error),
             next_step="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory",
-        ) from error  # fmt: skip
+        ) from error
     try:
         yield folder
     finally:

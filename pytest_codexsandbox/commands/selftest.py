@@ -107,8 +107,11 @@ def chosen(names: Iterable[str], fakes: tuple[Fake, ...]) -> tuple[Fake, ...]:
     wanted, known = list(names), {fake.name for fake in fakes}
     for name in wanted:
         if name not in known:
-            raise InputError(f"there is no subject {name!r}", why=f"known: {', '.join(sorted(known))}",
-                             next_step="codexsandbox selftest --list")  # fmt: skip
+            raise InputError(
+                f"there is no subject {name!r}",
+                why=f"known: {', '.join(sorted(known))}",
+                next_step="codexsandbox selftest --list",
+            )
     return tuple(fake for fake in fakes if fake.name in wanted) if wanted else fakes
 
 
@@ -153,9 +156,12 @@ def at(killing: KillResult) -> tuple[Fault, ...]:
 
 
 def kill(
-    fakes: tuple[Fake, ...], pairs: Pairs, at_doors: Mapping[str, tuple[Fake, ...]] = NO_DOORS, *,
+    fakes: tuple[Fake, ...],
+    pairs: Pairs,
+    at_doors: Mapping[str, tuple[Fake, ...]] = NO_DOORS,
+    *,
     say: Say = lambda name: None,
-) -> tuple[KillResult, dict[str, KillResult]]:  # fmt: skip
+) -> tuple[KillResult, dict[str, KillResult]]:
     """Rehearse every subject, in one environment and with one set of controls: by the first door, by each other."""
     with workbench("selftest") as folder, rehearsals(pairs, folder) as records_of:
 
@@ -183,9 +189,16 @@ def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake, str], dic
         def records_of(fake: Fake, door: str) -> dict[Key, Record]:
             patient = msgspec.structs.replace(options, timeout_scale=fake.patience)
             return run_promises(
-                riding(pairs, door), fake.policies, subject(binaries, fake), environment=environment, options=patient,
-                door=door, exempt_from_start=True, bench=bench, wanted=lambda key: is_wanted(fake, promises, key),
-            )  # fmt: skip
+                riding(pairs, door),
+                fake.policies,
+                subject(binaries, fake),
+                environment=environment,
+                options=patient,
+                door=door,
+                exempt_from_start=True,
+                bench=bench,
+                wanted=lambda key: is_wanted(fake, promises, key),
+            )
 
         yield records_of
 
@@ -263,9 +276,20 @@ def as_json(
 
 def _subject(killing: KillResult, fake: Fake) -> dict[str, Any]:
     said = [
-        {"promise": key.promise, "case": key.case, "policy": key.policy, "verdict": record.verdict.value,
-         "direction": record.direction, "reason": record.reason}
+        {
+            "promise": key.promise,
+            "case": key.case,
+            "policy": key.policy,
+            "verdict": record.verdict.value,
+            "direction": record.direction,
+            "reason": record.reason,
+        }
         for key, record in killing.records[fake.name].items()
-    ]  # fmt: skip
-    return {"name": fake.name, "wrong": fake.wrong, "kind": fake.kind, "caught_by": list(killing.catchers(fake)),
-            "said": said}  # fmt: skip
+    ]
+    return {
+        "name": fake.name,
+        "wrong": fake.wrong,
+        "kind": fake.kind,
+        "caught_by": list(killing.catchers(fake)),
+        "said": said,
+    }

@@ -130,18 +130,14 @@ def _workshop(folder: Path) -> Iterator[tuple[CaseCache, Callable[[str], Cell]]]
     spec = installed() or SubjectSpec(label="none")
 
     def cell_of(name: str) -> Cell:
-        own = SubjectSpec(
-            label=spec.label, release=spec.release, path=spec.path, source=spec.source, generator=name
-        )  # fmt: skip
+        own = SubjectSpec(label=spec.label, release=spec.release, path=spec.path, source=spec.source, generator=name)
         return Cell(environment=environment, subject=own)
 
     plan = Plan(preset="selftest", cells=(cell_of(GOOD),), promises=(), keys=())
     options = ObservationCacheOptions(folder=folder / "environment", cache=cache_folder())
     bench = ObservationCache(plan, options, emit=lambda line: None, resolve=resolve, say=tell)
     try:
-        shop = open_workshop(
-            bench, writers, folder=folder / "generators", unconfined=False, emit=lambda line: None
-        )  # fmt: skip
+        shop = open_workshop(bench, writers, folder=folder / "generators", unconfined=False, emit=lambda line: None)
         try:
             yield shop, cell_of
         finally:

@@ -17,9 +17,15 @@ def main(words: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(words)
     try:
         done = apply(
-            options.config, roots=options.root, network=_NETWORK[options.network], sandbox=options.sandbox,
-            approval=options.approval, owner=options.owner, workspace=options.workspace, take_over=options.take_over,
-        )  # fmt: skip
+            options.config,
+            roots=options.root,
+            network=_NETWORK[options.network],
+            sandbox=options.sandbox,
+            approval=options.approval,
+            owner=options.owner,
+            workspace=options.workspace,
+            take_over=options.take_over,
+        )
     except Refused as problem:
         print(problem, file=sys.stderr)
         return REFUSED

@@ -85,9 +85,10 @@ def _not_replaceable(found: os.stat_result) -> Refusal | None:
         return Refusal(what="this is no file", next_step="give the path of a file")
     if found.st_nlink > 1:
         return Refusal(
-            what=f"the file has {found.st_nlink} names", why="replaced under one, it stays as it is under the others",
+            what=f"the file has {found.st_nlink} names",
+            why="replaced under one, it stays as it is under the others",
             next_step="use a symbolic link instead of a hard one",
-        )  # fmt: skip
+        )
     if not found.st_mode & 0o222:
         return Refusal(what="the file is read-only", why="somebody does not want it changed", next_step="chmod u+w")
     if os.geteuid() not in (0, found.st_uid):

@@ -78,9 +78,11 @@ def _planned(text: str, wanted: PolicyRequest, *, new: bool) -> PlannedEdit | Re
     if body and not body.endswith("\n") and result.rstrip().endswith((marks.end, marks.line)):
         result = result.removesuffix(line_end(body))  # the last line was not ended, and the last one is ours
     return _proved(result, data, wanted, marks) or PlannedEdit(
-        content=result.encode(), changed=new or result != text, replaced=replaced,
+        content=result.encode(),
+        changed=new or result != text,
+        replaced=replaced,
         set_aside=tuple(edit.key for edit in aside),
-    )  # fmt: skip
+    )
 
 
 def without(text: str, pieces: Iterable[TomlStatement]) -> str:

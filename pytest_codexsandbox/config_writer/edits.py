@@ -53,12 +53,14 @@ def set_aside(text: str, marks: Marks) -> tuple[Edit, ...]:
     """Statements that would void the policy become comments, as they are."""
     return tuple(
         Edit(
-            begin=piece.start, end=piece.stop, key=piece.pair.key[0],
+            begin=piece.start,
+            end=piece.stop,
+            key=piece.pair.key[0],
             text="".join(marks.aside + line for line in text[piece.start : piece.stop].splitlines(keepends=True)),
         )
         for piece in cut(text)
         if piece.pair and not piece.table and piece.pair.key[0] in VOIDING
-    )  # fmt: skip
+    )
 
 
 def applied(text: str, changes: Iterable[Edit]) -> str:

@@ -51,9 +51,16 @@ def apply(
     given = tuple(os.fspath(root) for root in roots)
     guarded = _guarded(config_path, home or Path.home())
     wanted = PolicyRequest(
-        sandbox=sandbox, roots=given, network=network, approval=approval or "", owner=owner, guarded=guarded,
-        conflicts=conflicts, take_over=take_over, platform=platform,
-    )  # fmt: skip
+        sandbox=sandbox,
+        roots=given,
+        network=network,
+        approval=approval or "",
+        owner=owner,
+        guarded=guarded,
+        conflicts=conflicts,
+        take_over=take_over,
+        platform=platform,
+    )
     _beforehand(wanted, path)
     done: list[PlannedEdit] = []
     warnings: list[str] = []
@@ -84,11 +91,17 @@ def generate(request: Request | Mapping[str, Any]) -> dict[str, Any]:
         return {"refused": True, "reason": refusal}
     try:
         done = apply(
-            told.config, roots=told.roots, network=told.network, approval=told.approval, workspace=told.workspace,
-            home=told.home, platform=told.platform, owner=told.params.get("owner", "codexsandbox"),
+            told.config,
+            roots=told.roots,
+            network=told.network,
+            approval=told.approval,
+            workspace=told.workspace,
+            home=told.home,
+            platform=told.platform,
+            owner=told.params.get("owner", "codexsandbox"),
             sandbox=told.params.get("sandbox", "workspace-write"),  # type: ignore[arg-type]  # `plan` looks at it
             take_over=told.params.get("take_over") == "yes",
-        )  # fmt: skip
+        )
     except Refused as problem:
         return {"refused": True, "reason": str(problem)}
     return {"files": [told.config] if done.changed else [], "warnings": list(done.warnings)}

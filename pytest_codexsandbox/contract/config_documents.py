@@ -53,9 +53,14 @@ def hunt(
     asked = tuple(checks)
 
     @settings(
-        max_examples=examples, deadline=None, database=None, derandomize=True, report_multiple_bugs=False,
-        print_blob=False, suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(strategy)
     def each(document: bytes) -> None:
         story = tell(case_of(document))

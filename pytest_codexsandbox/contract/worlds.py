@@ -282,10 +282,26 @@ class WorldContract:
     def test_facts_name_the_kernel_the_user_and_what_restricts_them(self, environment: Environment) -> None:
         facts = environment.facts()
         wanted = {
-            "kernel", "arch", "distro", "distro_version", "uid", "gid", "lsms", "sysctls", "cap_eff", "cap_bnd",
-            "seccomp", "no_new_privs", "uid_map", "container", "landlock_abi", "bwrap", "etc_codex", "private_tmp",
+            "kernel",
+            "arch",
+            "distro",
+            "distro_version",
+            "uid",
+            "gid",
+            "lsms",
+            "sysctls",
+            "cap_eff",
+            "cap_bnd",
+            "seccomp",
+            "no_new_privs",
+            "uid_map",
+            "container",
+            "landlock_abi",
+            "bwrap",
+            "etc_codex",
+            "private_tmp",
             "boot_id",
-        }  # fmt: skip
+        }
         assert wanted <= set(facts)
         with fresh(environment) as world:
             done = environment.run(shell(world, "uname -r; id -u"))
@@ -298,6 +314,11 @@ def _probe(world: World, *before: str) -> Command:
     plan = base64.b64encode(zlib.compress(json.dumps(acts).encode())).decode()
     inner = (world.values["PYTHON"], "-I", "-S", world.values["PROBE"], "n0nce", plan)
     return Command(
-        argv=(*before, *inner), cwd=world.values["WORKSPACE"], env={"PATH": PATH}, stdin=b"all of stdin",
-        timeout=GENEROUS, witness="n0nce", witness_argv=inner,
-    )  # fmt: skip
+        argv=(*before, *inner),
+        cwd=world.values["WORKSPACE"],
+        env={"PATH": PATH},
+        stdin=b"all of stdin",
+        timeout=GENEROUS,
+        witness="n0nce",
+        witness_argv=inner,
+    )

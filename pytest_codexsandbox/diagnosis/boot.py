@@ -65,9 +65,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_boot(
-    started: SandboxState, *, policy: str, url: str = "",
-    inside: BootAnswer | None = None, outside: BootAnswer | None = None, writes: bool | None = None,
-) -> Finding:  # fmt: skip
+    started: SandboxState,
+    *,
+    policy: str,
+    url: str = "",
+    inside: BootAnswer | None = None,
+    outside: BootAnswer | None = None,
+    writes: bool | None = None,
+) -> Finding:
     """Judge the start first, then the mode, then the request. `writes`: the workspace could be written."""
     wanted = "on" if POLICIES[policy].sandboxed else "off"
     if started.state == "failed":
@@ -87,32 +92,39 @@ def judge_boot(
 def _not_started(started: SandboxState) -> Finding:
     known = started.diagnosis
     return Finding(
-        code=NO_START, what=f"the sandbox does not start: {started.why}",
-        cause=known.cause if known else "no fingerprint fits", fix=_fix(known),
+        code=NO_START,
+        what=f"the sandbox does not start: {started.why}",
+        cause=known.cause if known else "no fingerprint fits",
+        fix=_fix(known),
         fingerprint=known.fingerprint if known else "",
-    )  # fmt: skip
+    )
 
 
 def _not_on(started: SandboxState, wanted: str) -> Finding:
     if wanted == "on":
         return Finding(
-            code=NOT_ON, what="commands run without a sandbox", cause=started.why,
+            code=NOT_ON,
+            what="commands run without a sandbox",
+            cause=started.why,
             fix='set sandbox_mode = "workspace-write"; to check full access on purpose: --policy danger-full-access',
-        )  # fmt: skip
+        )
     return Finding(
-        code=NOT_ON, what="a sandbox is on, and full access was asked for", cause=started.why,
+        code=NOT_ON,
+        what="a sandbox is on, and full access was asked for",
+        cause=started.why,
         fix="--policy workspace-write, or look for default_permissions in config.toml: it overrides sandbox_mode",
-    )  # fmt: skip
+    )
 
 
 def _another_mode(policy: str, *, writes: bool) -> Finding:
     mode = POLICIES[policy].mode
     seen = "can write" if writes else "cannot write"
     return Finding(
-        code=NOT_ON, what=f"the policy {policy} is not in force: a sandboxed command {seen} in its workspace",
+        code=NOT_ON,
+        what=f"the policy {policy} is not in force: a sandboxed command {seen} in its workspace",
         cause="config.toml sets another sandbox_mode or none, or Codex could not read it and uses its defaults",
         fix=f'set sandbox_mode = "{mode}" in config.toml, or ask with --policy for the mode that you want',
-    )  # fmt: skip
+    )
 
 
 def _request(state: str, *, policy: str, url: str, inside: BootAnswer, outside: BootAnswer) -> Finding:
@@ -120,14 +132,19 @@ def _request(state: str, *, policy: str, url: str, inside: BootAnswer, outside: 
         return Finding(code=OK, what=f"{state}, and {url} answers 200 inside it")
     if not (inside.known and outside.known):
         where = "sandbox" if outside.known else "control call outside the sandbox"
-        return Finding(code=UNKNOWN, what=f"the request to {url} gave no result",
-                       cause=f"its program did not run to its end in the {where}", fix=_again())  # fmt: skip
+        return Finding(
+            code=UNKNOWN,
+            what=f"the request to {url} gave no result",
+            cause=f"its program did not run to its end in the {where}",
+            fix=_again(),
+        )
     if not outside.works:
         return Finding(
-            code=FAILS_OUTSIDE, what=f"{url} does not answer 200 outside the sandbox either: {outside.words}",
+            code=FAILS_OUTSIDE,
+            what=f"{url} does not answer 200 outside the sandbox either: {outside.words}",
             cause="the service, the name or the network of this machine; the sandbox is not the cause",
             fix=_CERTIFICATE if "CERTIFICATE" in outside.text else _SERVICE,
-        )  # fmt: skip
+        )
     return _only_inside(policy, url=url, inside=inside)
 
 
@@ -136,11 +153,20 @@ def _only_inside(policy: str, *, url: str, inside: BootAnswer) -> Finding:
     what = f"{url} answers 200 outside the sandbox, and inside it fails: {inside.words}"
     asked = POLICIES[policy]
     if asked.sandboxed and not asked.network:
-        return Finding(code=code, what=what, cause=_NETWORK_OFF.format(policy=policy),
-                       fix=f"{_NETWORK_ON}, or ask for --policy {NETWORK}")  # fmt: skip
+        return Finding(
+            code=code,
+            what=what,
+            cause=_NETWORK_OFF.format(policy=policy),
+            fix=f"{_NETWORK_ON}, or ask for --policy {NETWORK}",
+        )
     known = match(f"{inside.error} {inside.text}")
-    return Finding(code=code, what=what, cause=_cause(inside, known), fix=_inside_fix(inside),
-                   fingerprint=known.fingerprint if known else "")  # fmt: skip
+    return Finding(
+        code=code,
+        what=what,
+        cause=_cause(inside, known),
+        fix=_inside_fix(inside),
+        fingerprint=known.fingerprint if known else "",
+    )
 
 
 def _cause(inside: BootAnswer, known: Diagnosis | None) -> str:

@@ -21,7 +21,8 @@ def choices(diagnosis: Diagnosis) -> Choices:
     helping = tuple(way for way, turns in pairs if turns in ("green", "not proved"))
     first, others = (helping[0], helping[1:]) if helping else (diagnosis.remedy, ())
     return Choices(
-        first=first, others=others,
+        first=first,
+        others=others,
         unsafe=tuple(way for way, turns in pairs if turns == "no sandbox"),
         useless=tuple(way for way, turns in pairs if turns == "no better"),
-    )  # fmt: skip
+    )

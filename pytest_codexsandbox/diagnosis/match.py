@@ -116,10 +116,15 @@ def _said(candidate: Candidate, text: str, facts: Mapping[str, str]) -> Diagnosi
     start, end = candidate.best
     remedies = remedies_here(known.id, facts)
     return Diagnosis(
-        fingerprint=known.id, cause=known.cause, remedy=known.advice, link=known.link, verdict=known.verdict,
-        ways=tuple(told for told, _ in remedies), remedies=tuple(one for _, one in remedies),
+        fingerprint=known.id,
+        cause=known.cause,
+        remedy=known.advice,
+        link=known.link,
+        verdict=known.verdict,
+        ways=tuple(told for told, _ in remedies),
+        remedies=tuple(one for _, one in remedies),
         quote=text[start : min(_whole_word(text, end), start + QUOTE)].strip(),
-    )  # fmt: skip
+    )
 
 
 def _whole_word(text: str, end: int) -> int:

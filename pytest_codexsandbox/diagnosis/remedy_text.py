@@ -26,9 +26,10 @@ _IF_MASKED: Final = (
 )
 _NO_HELP: Final = "does not help"
 _WORDS: Final = {
-    "green": "proved in {}", "no sandbox": "then there is no sandbox; tried in {}",
+    "green": "proved in {}",
+    "no sandbox": "then there is no sandbox; tried in {}",
     "no better": f"{_NO_HELP}: tried in {{}}",
-}  # fmt: skip
+}
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):

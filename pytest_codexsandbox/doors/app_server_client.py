@@ -87,9 +87,11 @@ class AskingServer:
             data = None
         if data is None or len(self._buffer) > _LONGEST_LINE:
             raise HarnessError(
-                f"codex app-server did not answer {method} in {self._patience:.0f} s", where=self._where,
-                why="it hangs, or the machine is overloaded", next_step="--codex-timeout-scale 3",
-            )  # fmt: skip
+                f"codex app-server did not answer {method} in {self._patience:.0f} s",
+                where=self._where,
+                why="it hangs, or the machine is overloaded",
+                next_step="--codex-timeout-scale 3",
+            )
         if not data:
             raise Ended(self._process.wait(_TO_END))
         self._buffer += data

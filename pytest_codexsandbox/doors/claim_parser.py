@@ -7,9 +7,11 @@ from pytest_codexsandbox.model.generator import Claim, Mode
 from pytest_codexsandbox.model.world import World
 
 MODES: Final[dict[str, Mode]] = {
-    "readOnly": "read-only", "workspaceWrite": "workspace-write", "dangerFullAccess": "danger-full-access",
+    "readOnly": "read-only",
+    "workspaceWrite": "workspace-write",
+    "dangerFullAccess": "danger-full-access",
     "externalSandbox": "danger-full-access",
-}  # fmt: skip
+}
 MEMORIES: Final = "@CODEX_HOME@/memories"
 SAID: Final = ("sandbox", "approvalPolicy", "activePermissionProfile", "permissionProfile", "runtimeWorkspaceRoots")
 PLACES: Final = ("WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING", "CODEX_HOME", "HOME", "TMPDIR", "WORLD", "TMP", "SHM")
@@ -18,9 +20,13 @@ _OF_THE_MACHINE: Final = "Codex could not find bubblewrap on PATH"
 
 
 def claim_of(
-    read: Mapping[str, Any], started: Mapping[str, Any], notices: Sequence[Mapping[str, Any]], world: World, *,
+    read: Mapping[str, Any],
+    started: Mapping[str, Any],
+    notices: Sequence[Mapping[str, Any]],
+    world: World,
+    *,
     fresh: bool,
-) -> Claim:  # fmt: skip
+) -> Claim:
     """`read`: the table of config/read; `started`: the answer to thread/start."""
     sandbox = started.get("sandbox") or {}
     mode = MODES.get(str(sandbox.get("type")), "")
@@ -30,13 +36,20 @@ def claim_of(
     profile = started.get("activePermissionProfile")
     raw = {key: started[key] for key in SAID if key in started}
     return Claim(
-        loads=True, sandbox=mode, network=_network(mode, sandbox),
+        loads=True,
+        sandbox=mode,
+        network=_network(mode, sandbox),
         roots=tuple(root for root in dict.fromkeys(named) if root not in known),
         own=tuple(root for root in dict.fromkeys(named) if root == MEMORIES),
-        exclude_slash_tmp=no_slash_tmp, exclude_tmpdir=no_tmpdir, approval=_approval(started.get("approvalPolicy")),
+        exclude_slash_tmp=no_slash_tmp,
+        exclude_tmpdir=no_tmpdir,
+        approval=_approval(started.get("approvalPolicy")),
         profile=str(profile.get("id", "")) if isinstance(profile, Mapping) else str(profile or ""),
-        warnings=tuple(told(world, text) for text in _warnings(notices)), config=dict(read), raw=raw, fresh=fresh,
-    )  # fmt: skip
+        warnings=tuple(told(world, text) for text in _warnings(notices)),
+        config=dict(read),
+        raw=raw,
+        fresh=fresh,
+    )
 
 
 def shown(world: World, path: str) -> str:

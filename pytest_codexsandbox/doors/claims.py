@@ -34,9 +34,19 @@ QUIET: Final = ("features.plugins=false", "features.shell_snapshot=false")
 _OURS: Final = {word.partition("=")[0].rpartition(".")[2] for word in QUIET}
 # Settings about the model, the screen and tools of others: no command of ours is run otherwise for them.
 _ONLY_WORDS: Final = (
-    "model", "tui", "mcp_servers", "history", "developer_instructions", "instructions", "compact_prompt", "desktop",
-    "file_opener", "notice", "personality", "profiles",
-)  # fmt: skip
+    "model",
+    "tui",
+    "mcp_servers",
+    "history",
+    "developer_instructions",
+    "instructions",
+    "compact_prompt",
+    "desktop",
+    "file_opener",
+    "notice",
+    "personality",
+    "profiles",
+)
 _LIFE: Final = 24 * 3600.0
 _PATIENCE: Final = 30.0
 
@@ -71,9 +81,15 @@ class Claimant:
         self._environment.clear(self.world)
 
     def claim(
-        self, config: bytes | None, *, files: Mapping[str, GeneratedFile] | None = None, argv: Sequence[str] = (),
-        env: Mapping[str, str] | None = None, mode: Mode = "", fresh: bool = False,
-    ) -> Claim:  # fmt: skip
+        self,
+        config: bytes | None,
+        *,
+        files: Mapping[str, GeneratedFile] | None = None,
+        argv: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        mode: Mode = "",
+        fresh: bool = False,
+    ) -> Claim:
         """What Codex says about this config.toml (None: there is none). `files`: beside it, by placeholder path;
         `argv`: behind `app-server`; `env`: added to what a call gets; `mode`: asked for the thread, as `-c` would.
         `fresh`: by a process started for it."""
@@ -156,9 +172,13 @@ class Claimant:
         words = (self._subject.binary, "app-server", *(as_words(QUIET) if quiet else ()), *given)
         built = {**surroundings(self.world, Call()), "RUST_LOG": "off", **env}
         command = Command(
-            argv=words, cwd=self.world.values["WORKSPACE"], env=built, timeout=_LIFE, aside=True,
+            argv=words,
+            cwd=self.world.values["WORKSPACE"],
+            env=built,
+            timeout=_LIFE,
+            aside=True,
             why="the app-server that is asked what a file claims",
-        )  # fmt: skip
+        )
         return AskingServer(self._environment, command, patience=_PATIENCE * self._scale)
 
     def _answers(self, server: AskingServer, mode: Mode) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -194,15 +214,19 @@ class Claimant:
         self._laid.clear()
         done = self._environment.run(
             Command(
-                argv=("/bin/rm", "-rf", "--", *gone), cwd=self.world.folder, env={}, aside=True,
+                argv=("/bin/rm", "-rf", "--", *gone),
+                cwd=self.world.folder,
+                env={},
+                aside=True,
                 why="removing the files that a claim was about",
             )
-        )  # fmt: skip
+        )
         if done.ended != "exit" or done.exit:
             raise HarnessError(
-                "a file that Codex was asked about could not be removed", where=self._environment.spec.id,
+                "a file that Codex was asked about could not be removed",
+                where=self._environment.spec.id,
                 why=done.error or done.stderr.decode("utf-8", "replace"),
-            )  # fmt: skip
+            )
 
     def _top(self, path: str) -> str:
         """In $CODEX_HOME the file itself, since a server lives there; elsewhere what lies in the world's folder."""
@@ -228,9 +252,11 @@ def _given_by_words(servers: Iterable[str], origins: Any) -> set[str]:
     """Names of the servers that `-c` gives, in whole or in part."""
     known = origins if isinstance(origins, dict) else {}
     return {
-        name for name in servers for key, origin in known.items()
+        name
+        for name in servers
+        for key, origin in known.items()
         if key.startswith(f"mcp_servers.{name}.") and msgspec.json.encode(origin).find(b'"sessionFlags"') >= 0
-    }  # fmt: skip
+    }
 
 
 def overridden_by_us(config: bytes) -> bool:
@@ -255,6 +281,12 @@ def effective(claim: Claim) -> tuple[Any, ...]:
     if isinstance(features := said.get("features"), dict):  # by whom it was asked decides nothing
         said["features"] = {name: value for name, value in features.items() if name not in _OURS}
     return (
-        claim.loads, claim.sandbox, claim.network, tuple(sorted(claim.roots)), claim.exclude_slash_tmp,
-        claim.exclude_tmpdir, claim.profile, msgspec.json.encode(said, order="sorted"),
-    )  # fmt: skip
+        claim.loads,
+        claim.sandbox,
+        claim.network,
+        tuple(sorted(claim.roots)),
+        claim.exclude_slash_tmp,
+        claim.exclude_tmpdir,
+        claim.profile,
+        msgspec.json.encode(said, order="sorted"),
+    )

@@ -12,8 +12,11 @@ from pytest_codexsandbox.model.option_words import cut
 
 SETTINGS: Final = ("-c", "--config", "--enable", "--disable")
 _STANDS_FOR: Final = {
-    "-s": "sandbox_mode", "--sandbox": "sandbox_mode", "-a": "approval_policy", "--ask-for-approval": "approval_policy",
-}  # fmt: skip
+    "-s": "sandbox_mode",
+    "--sandbox": "sandbox_mode",
+    "-a": "approval_policy",
+    "--ask-for-approval": "approval_policy",
+}
 _APPROVAL: Final = ("-a", "--ask-for-approval")
 _VALUED: Final = ("-p", "--profile", "--add-dir")
 _BYPASS: Final = ("--dangerously-bypass-approvals-and-sandbox", "--yolo")

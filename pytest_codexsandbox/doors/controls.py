@@ -50,10 +50,20 @@ class BareBwrapDoor:
         if not policy.sandboxed:
             raise Unavailable("danger-full-access starts no bubblewrap")
         flags = (
-            "--new-session", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev",
+            "--new-session",
+            "--die-with-parent",
+            "--ro-bind",
+            "/",
+            "/",
+            "--dev",
+            "/dev",
             *(word for root in writable(policy, world, call) for word in ("--bind-try", root, root)),
-            "--unshare-user", "--unshare-pid", *(() if policy.network else ("--unshare-net",)), "--proc", "/proc",
-        )  # fmt: skip
+            "--unshare-user",
+            "--unshare-pid",
+            *(() if policy.network else ("--unshare-net",)),
+            "--proc",
+            "/proc",
+        )
         return _command(
             (self._bwrap(subject), *flags, "--", *inner), world, call, why=f"bubblewrap alone under {policy.id}"
         )
@@ -89,9 +99,14 @@ class _Inside(BareBwrapDoor):
 
 def _command(argv: tuple[str, ...], world: World, call: Call, *, why: str) -> Command:
     return Command(
-        argv=argv, cwd=world.fill(call.cwd), env=surroundings(world, call), stdin=call.stdin, timeout=call.timeout,
-        interrupt_after=call.interrupt_after, why=why,
-    )  # fmt: skip
+        argv=argv,
+        cwd=world.fill(call.cwd),
+        env=surroundings(world, call),
+        stdin=call.stdin,
+        timeout=call.timeout,
+        interrupt_after=call.interrupt_after,
+        why=why,
+    )
 
 
 def writable(policy: Policy, world: World, call: Call) -> Iterator[str]:

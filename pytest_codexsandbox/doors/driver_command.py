@@ -25,22 +25,32 @@ FAULT: Final = 97  # of the driver (guest/driver.py): it could not converse with
 CHANNEL: Final = "@WORLD@/channel"
 _SAID: Final = "codexsandbox: "
 QUIET: Final = (
-    "check_for_update_on_startup=false", "analytics.enabled=false", "features.plugins=false", "features.apps=false",
-    "features.shell_snapshot=false", "features.unbounded_connection_retries=false", "features.daemon_auto_start=false",
-)  # fmt: skip
+    "check_for_update_on_startup=false",
+    "analytics.enabled=false",
+    "features.plugins=false",
+    "features.apps=false",
+    "features.shell_snapshot=false",
+    "features.unbounded_connection_retries=false",
+    "features.daemon_auto_start=false",
+)
 
 
 def driver_command(
     driver: str, codex: Sequence[str], inner: Sequence[str], world: World, call: Call, *, why: str
-) -> Command:  # fmt: skip
+) -> Command:
     """The command that starts a driver; `codex`: the words that it starts Codex with."""
     channel = world.fill(CHANNEL)
     program = posixpath.join(posixpath.dirname(world.values["PROBE"]), driver)
     return Command(
         argv=(world.values["PYTHON"], "-I", "-S", program, channel, str(len(codex)), *codex, *inner),
-        cwd=world.fill(call.cwd), env=surroundings(world, call), stdin=call.stdin, timeout=call.timeout,
-        interrupt_after=call.interrupt_after, channel=channel, why=why,
-    )  # fmt: skip
+        cwd=world.fill(call.cwd),
+        env=surroundings(world, call),
+        stdin=call.stdin,
+        timeout=call.timeout,
+        interrupt_after=call.interrupt_after,
+        channel=channel,
+        why=why,
+    )
 
 
 def as_words(overrides: Sequence[str] | Iterator[str]) -> tuple[str, ...]:

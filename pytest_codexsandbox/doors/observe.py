@@ -129,20 +129,35 @@ class _Take:
         survey = self._survey()
         litter, searched = self._left_behind(survey.litter)
         return Observation(
-            id=self._id(), door=self._door.name, policy=self._policy.id, nonce=self._nonce, argv=self._argv(),
-            cwd=self._command.cwd, env={name: redact(value) for name, value in self._command.env.items()},
-            ended=ended.ended, code=ended.code, seconds=ended.seconds,
+            id=self._id(),
+            door=self._door.name,
+            policy=self._policy.id,
+            nonce=self._nonce,
+            argv=self._argv(),
+            cwd=self._command.cwd,
+            env={name: redact(value) for name, value in self._command.env.items()},
+            ended=ended.ended,
+            code=ended.code,
+            seconds=ended.seconds,
             stdout_sha256=hashlib.sha256(said.rest).hexdigest(),
             stdout_total=max(ended.stdout_total, len(ended.stdout)) - of_probe,
-            stdout=_bounded(said.rest), stderr=_bounded(ended.stderr),
-            error=said.error or lacking or _machine_error(ended), lacked=lacking,
-            ready=said.ready, finished=said.finished, rows={act: _clean(row) for act, row in said.rows.items()},
-            before=self._before, after=self._shown(survey.looks),
+            stdout=_bounded(said.rest),
+            stderr=_bounded(ended.stderr),
+            error=said.error or lacking or _machine_error(ended),
+            lacked=lacking,
+            ready=said.ready,
+            finished=said.finished,
+            rows={act: _clean(row) for act, row in said.rows.items()},
+            before=self._before,
+            after=self._shown(survey.looks),
             arrivals=tuple(f"{rig} {name}" for name, rigs in survey.arrivals.items() for rig in rigs),
             readings=ended.readings,
-            survivors=tuple(map(redact, ended.survivors)), litter=litter, searched=searched, world=self.world,
+            survivors=tuple(map(redact, ended.survivors)),
+            litter=litter,
+            searched=searched,
+            world=self.world,
             given={act_id: given for act_id, given in self._given() if given},
-        )  # fmt: skip
+        )
 
     def _given(self) -> Iterator[tuple[str, tuple[Given, ...]]]:
         """What was laid, by the act that it was laid for; credentials are left out."""
@@ -152,10 +167,23 @@ class _Take:
     def not_started(self, call: Call, lacking: Unavailable) -> Observation:
         nothing = hashlib.sha256(b"").hexdigest()
         return Observation(
-            id=self._id(), door=self._door.name, policy=self._policy.id, nonce=self._nonce, argv=(), env={},
-            cwd=self.world.fill(call.cwd), ended="not-started", code=0, seconds=0.0, stdout_sha256=nothing,
-            stdout_total=0, stdout="", stderr="", error=str(lacking), world=self.world,
-        )  # fmt: skip
+            id=self._id(),
+            door=self._door.name,
+            policy=self._policy.id,
+            nonce=self._nonce,
+            argv=(),
+            env={},
+            cwd=self.world.fill(call.cwd),
+            ended="not-started",
+            code=0,
+            seconds=0.0,
+            stdout_sha256=nothing,
+            stdout_total=0,
+            stdout="",
+            stderr="",
+            error=str(lacking),
+            world=self.world,
+        )
 
     def _asked(self) -> tuple[str, ...]:
         return tuple(self._acts) if self._command.witness else ()
@@ -176,9 +204,12 @@ class _Take:
     def _survey(self) -> OutsideView:
         """Planted last: what is put there is nobody's deed."""
         return self._environment.survey(
-            self.world, self._places, tokens=list(self._tokens()), known=self._known(),
+            self.world,
+            self._places,
+            tokens=list(self._tokens()),
+            known=self._known(),
             planted=[Given(kind="file", path=path) for path in self._planted()],
-        )  # fmt: skip
+        )
 
     def _tokens(self) -> Iterator[str]:
         """Names of acts: a rig is asked only for those that were told theirs. No other could have said it."""
@@ -231,9 +262,12 @@ def _shown(look: PathState, path: str) -> PathState:
 def _clean(row: ActResult) -> ActResult:
     """Bounded as well: who speaks in the probe's name need not keep to the probe's limits."""
     return msgspec.structs.replace(
-        row, errno=row.errno[:80], step=row.step[:80], value=redact(row.value[:TEXT_LIMIT]),
+        row,
+        errno=row.errno[:80],
+        step=row.step[:80],
+        value=redact(row.value[:TEXT_LIMIT]),
         detail=redact(row.detail[:ROW_DETAIL]),
-    )  # fmt: skip
+    )
 
 
 def _bounded(data: bytes) -> str:

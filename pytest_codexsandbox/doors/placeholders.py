@@ -67,9 +67,12 @@ def _fill_text(world: World, text: str, act_id: str) -> str:
 
 def fill_act(world: World, act_id: str, act: Act) -> Act:
     return Act(
-        verb=act.verb, path=fill(world, act.path, act_id), params=fill(world, act.params, act_id),
-        given=tuple(fill_given(world, act_id, given) for given in act.given), looks=fill(world, act.looks, act_id),
-    )  # fmt: skip
+        verb=act.verb,
+        path=fill(world, act.path, act_id),
+        params=fill(world, act.params, act_id),
+        given=tuple(fill_given(world, act_id, given) for given in act.given),
+        looks=fill(world, act.looks, act_id),
+    )
 
 
 def fill_given(world: World, act_id: str, given: Given) -> Given:

@@ -8,8 +8,10 @@ from pytest_codexsandbox.model.command import CommandResult
 NO_ROOM: Final = ("ENOSPC", "EDQUOT", "SQLITE_FULL")
 # Codex keeps SQLite's word for it to itself: what it says of its own database counts where no room was left.
 NO_ROOM_TEXTS: Final = (
-    b"No space left on device", b"database or disk is full", b"failed to initialize sqlite state runtime",
-)  # fmt: skip
+    b"No space left on device",
+    b"database or disk is full",
+    b"failed to initialize sqlite state runtime",
+)
 NO_PROCESS: Final = b"Resource temporarily unavailable"
 FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
 

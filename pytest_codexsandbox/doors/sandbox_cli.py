@@ -74,14 +74,24 @@ class SandboxDoor:
 
 
 def _command(
-    subject: Subject, words: Sequence[str], flags: Sequence[str], world: World, inner: Sequence[str], call: Call, *,
+    subject: Subject,
+    words: Sequence[str],
+    flags: Sequence[str],
+    world: World,
+    inner: Sequence[str],
+    call: Call,
+    *,
     why: str,
-) -> Command:  # fmt: skip
+) -> Command:
     return Command(
         argv=(subject.binary, *words, *SUBCOMMAND[subject.capabilities.sandbox], *flags, "--", *inner),
-        cwd=world.fill(call.cwd), env=surroundings(world, call), stdin=call.stdin, timeout=call.timeout,
-        interrupt_after=call.interrupt_after, why=f"codex sandbox under {why}",
-    )  # fmt: skip
+        cwd=world.fill(call.cwd),
+        env=surroundings(world, call),
+        stdin=call.stdin,
+        timeout=call.timeout,
+        interrupt_after=call.interrupt_after,
+        why=f"codex sandbox under {why}",
+    )
 
 
 def check_offered(able: Capabilities, policy: Policy) -> None:

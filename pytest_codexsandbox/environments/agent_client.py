@@ -28,9 +28,15 @@ class AgentClient:
     """
 
     def __init__(
-        self, writing: IO[bytes], reading: IO[bytes], *, name: str, say: Notify = silent,
-        explain: Callable[[], str] = lambda: "", silence: Callable[[], str] = lambda: "",
-    ) -> None:  # fmt: skip
+        self,
+        writing: IO[bytes],
+        reading: IO[bytes],
+        *,
+        name: str,
+        say: Notify = silent,
+        explain: Callable[[], str] = lambda: "",
+        silence: Callable[[], str] = lambda: "",
+    ) -> None:
         self._writing, self._reading, self.name, self._say = writing, reading, name, say
         self._explain, self._silence = explain, silence
         self._numbers = count(1)

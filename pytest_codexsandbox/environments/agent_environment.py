@@ -111,9 +111,14 @@ class AgentEnvironment:
         return self._arrivals(token)()
 
     def survey(
-        self, world: World, paths: Sequence[str], *, tokens: Sequence[str], planted: Sequence[Given],
+        self,
+        world: World,
+        paths: Sequence[str],
+        *,
+        tokens: Sequence[str],
+        planted: Sequence[Given],
         known: Sequence[str],
-    ) -> OutsideView:  # fmt: skip
+    ) -> OutsideView:
         looks, arrivals = self._look(world, paths), [(token, self._arrivals(token)) for token in tokens]
         laid, litter = self._lay(world, planted), self._litter(world, known)
         seen, arrived = looks(), {token: rigs() for token, rigs in arrivals}

@@ -32,9 +32,14 @@ class LocalBackend:
 
     @contextmanager
     def open(
-        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[ProvidedProgram] = (),
+        self,
+        spec: EnvironmentSpec,
+        folder: Path,
+        *,
+        cache: Path | None = None,
+        brought: Sequence[ProvidedProgram] = (),
         say: Notify = silent,
-    ) -> Iterator[AgentEnvironment]:  # fmt: skip
+    ) -> Iterator[AgentEnvironment]:
         word = new_word()
         place = run_dirs.prepare(folder, word)
         run_dirs.now_open(word)
@@ -50,10 +55,12 @@ class LocalBackend:
     def _started(self, spec: EnvironmentSpec, folder: Path, word: str, say: Notify) -> Iterator[AgentEnvironment]:
         if not sys.platform.startswith("linux"):
             raise HarnessError(
-                "this machine cannot be measured", where=spec.id, why="Codex's Linux sandbox needs Linux",
+                "this machine cannot be measured",
+                where=spec.id,
+                why="Codex's Linux sandbox needs Linux",
                 next_step='use a Linux container: docker run --rm -it -v "$PWD:$PWD" -w "$PWD" python:3.12 sh -c '
                 "'pip install \"pytest-codexsandbox[codex]\" && pytest --codex-matrix'",
-            )  # fmt: skip
+            )
         argv = (sys.executable, "-I", "-S", str(HAND))
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
         with (

@@ -78,9 +78,10 @@ def prepare(folder: Path, word: str) -> Path:
         (real / OWNER).write_bytes(msgspec.json.encode(Owner.me(word)))
     except OSError as problem:
         raise HarnessError(
-            f"{real} cannot be used for an environment", why=problem.strerror or str(problem),
+            f"{real} cannot be used for an environment",
+            why=problem.strerror or str(problem),
             next_step="set CODEXSANDBOX_CACHE to a folder that you can write, outside /tmp",
-        ) from problem  # fmt: skip
+        ) from problem
     _opened[word] = real
     return real
 

@@ -64,9 +64,16 @@ class CaseRunner:
         self._stage.end()
 
     def run_case(
-        self, generator: Generator, case: Case, wish: Intent, *, version: str, codex: str = "", runs: int = RUNS,
+        self,
+        generator: Generator,
+        case: Case,
+        wish: Intent,
+        *,
+        version: str,
+        codex: str = "",
+        runs: int = RUNS,
         row: DecisionRow | None = None,
-    ) -> CaseRun:  # fmt: skip
+    ) -> CaseRun:
         """`version`: Codex's, in this cell; `codex`: its program. Unaskable where the case needs a block or markers
         that this generator has not. The second and third run follow only on one that ended by itself. The third of a
         tool as it was published is made where the second changed anything: it is told nothing of runs, so one that
@@ -82,10 +89,17 @@ class CaseRunner:
                 break
         told[0] = _with_import(told[0], alone)
         return CaseRun(
-            generator=generator.name, case=case, wish=asked.wish, before=before, runs=tuple(told),
-            world=self.world(), confined=self.confined, row=row, alone=managed_block.content(alone.files),
+            generator=generator.name,
+            case=case,
+            wish=asked.wish,
+            before=before,
+            runs=tuple(told),
+            world=self.world(),
+            confined=self.confined,
+            row=row,
+            alone=managed_block.content(alone.files),
             installed=installed(alone.files),
-        )  # fmt: skip
+        )
 
     def together(self, case: Case, asked: Sequence[GeneratorCall]) -> tuple[Files, tuple[GeneratorRun, ...]]:
         """All at once on the files of one case: what was there before, and how each of them ended."""
@@ -213,18 +227,32 @@ def workshop(
 
 
 def tell(
-    generator: Generator, case: Case, wish: Intent, *, folder: Path, version: str, confinement: Confinement,
-    codex: str = "", runs: int = RUNS,
-) -> CaseRun:  # fmt: skip
+    generator: Generator,
+    case: Case,
+    wish: Intent,
+    *,
+    folder: Path,
+    version: str,
+    confinement: Confinement,
+    codex: str = "",
+    runs: int = RUNS,
+) -> CaseRun:
     """One story alone; for many of them a workshop is faster."""
     with workshop(folder, confinement) as shop:
         return shop.run_case(generator, case, wish, version=version, codex=codex, runs=runs)
 
 
 def generated(
-    generator: Generator, wish: Intent, values: Mapping[str, str], *, folder: Path, version: str,
-    confinement: Confinement, codex: str = "", case: Case = ALONE,
-) -> GeneratedConfig:  # fmt: skip
+    generator: Generator,
+    wish: Intent,
+    values: Mapping[str, str],
+    *,
+    folder: Path,
+    version: str,
+    confinement: Confinement,
+    codex: str = "",
+    case: Case = ALONE,
+) -> GeneratedConfig:
     """What it writes for a world whose folders are called `values` (placeholder → path): to be laid into that world,
     on this machine or in a container, before Codex is called. HarnessError where it did not end well."""
     inside = {name: values[name] for name in FOLDERS if name in values}
@@ -232,8 +260,10 @@ def generated(
     runner = Runner(stage, confinement)
     try:
         if stage.is_elsewhere and not confinement.bwrap:
-            raise Unavailable("folders cannot be shown by other names where nothing confines",
-                         why="a generator that runs unconfined sees this machine's own")  # fmt: skip
+            raise Unavailable(
+                "folders cannot be shown by other names where nothing confines",
+                why="a generator that runs unconfined sees this machine's own",
+            )
         asked = GeneratorCall(generator=generator, wish=case.wish or wish, version=version, codex=codex)
         stage.lay(case, runner.values(asked), generator.declaration)
         before = stage.files()
@@ -246,8 +276,11 @@ def generated(
 
 def written(before: Files, outcome: GeneratorRun, name: str) -> GeneratedConfig:
     if outcome.ended != "exit" or outcome.error:
-        raise HarnessError(f"{name} wrote nothing that could be asked for", where=f"{outcome.ended} {outcome.code}",
-                           why=outcome.error or outcome.stderr.strip()[-500:])  # fmt: skip
+        raise HarnessError(
+            f"{name} wrote nothing that could be asked for",
+            where=f"{outcome.ended} {outcome.code}",
+            why=outcome.error or outcome.stderr.strip()[-500:],
+        )
     files = {
         path: GeneratedFile(content=state.content, mode=state.mode)
         for path, state in outcome.files.items()

@@ -27,12 +27,15 @@ def started(story: CaseRun, expect: ExpectedPolicy) -> tuple[Finding, ...]:
     held = _is_told(place, story.world)
     return (
         Finding(
-            claim=CLAIM, saw=f"it is started in {case_view.placeholder(place, story.world) or 'a folder that is gone'}",
-            held=held, control="the same start in the home is noticed",
+            claim=CLAIM,
+            saw=f"it is started in {case_view.placeholder(place, story.world) or 'a folder that is gone'}",
+            held=held,
+            control="the same start in the home is noticed",
             control_held=not _is_told(folder(away, story.world), story.world),
-            direction="" if held else _direction(place, story.world), reason="" if held else ELSEWHERE,
+            direction="" if held else _direction(place, story.world),
+            reason="" if held else ELSEWHERE,
         ),
-    )  # fmt: skip
+    )
 
 
 def folder(launch: CodexLaunch, world: Mapping[str, str]) -> str:

@@ -49,11 +49,33 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
         if not self.bwrap:
             return ()
         return (
-            self.bwrap, "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "codexsandbox",
-            *(f"--unshare-{name}" for name in _UNSHARED), "--unshare-cgroup-try", *_system(), *_processes(),
-            "--dev", "/dev", *_emptied(stage), "--symlink", "../run", "/var/run", *_shown(readable), *_stage(stage),
-            "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--",
-        )  # fmt: skip
+            self.bwrap,
+            "--new-session",
+            "--as-pid-1",
+            "--cap-drop",
+            "ALL",
+            "--hostname",
+            "codexsandbox",
+            *(f"--unshare-{name}" for name in _UNSHARED),
+            "--unshare-cgroup-try",
+            *_system(),
+            *_processes(),
+            "--dev",
+            "/dev",
+            *_emptied(stage),
+            "--symlink",
+            "../run",
+            "/var/run",
+            *_shown(readable),
+            *_stage(stage),
+            "--remount-ro",
+            "/dev",
+            "--remount-ro",
+            "/",
+            "--chdir",
+            "/",
+            "--",
+        )
 
 
 UNCONFINED: Final = Confinement()

@@ -173,10 +173,13 @@ def _typing(asked: Confinement, stage: LocalDirs) -> EscapeAttempt:
         _said(process.run(_command((*_PROGRAM, "terminal", *before, *_PROGRAM, "type")))) for before in ((), walls)
     )
     return EscapeAttempt(
-        act=_TYPE, outside="" if free["arrived"] else "refused", inside="" if kept["arrived"] else "refused",
+        act=_TYPE,
+        outside="" if free["arrived"] else "refused",
+        inside="" if kept["arrived"] else "refused",
         excuse="the kernel lets nobody (dev.tty.legacy_tiocsti)"
-        if not free["arrived"] and _setting("dev/tty/legacy_tiocsti") == "0" else "",
-    )  # fmt: skip
+        if not free["arrived"] and _setting("dev/tty/legacy_tiocsti") == "0"
+        else "",
+    )
 
 
 def _setting(name: str) -> str:
@@ -193,10 +196,14 @@ class _Targets:
         half = len(word) // 2
         self.spec: dict[str, Any] = {
             "folders": {path: _identity(path) for path in (*homes(), "/tmp", "/run") if Path(path).is_dir()},
-            "canary": str(folder / "canary"), "socket": str(folder / "socket"), "abstract": word[::-1],
-            "port": sockets["reach a port on loopback"].getsockname()[1], "pid": child.pid,
-            "word": (word[:half], word[half:]), "spaces": escape_attempts.spaces(),
-        }  # fmt: skip
+            "canary": str(folder / "canary"),
+            "socket": str(folder / "socket"),
+            "abstract": word[::-1],
+            "port": sockets["reach a port on loopback"].getsockname()[1],
+            "pid": child.pid,
+            "word": (word[:half], word[half:]),
+            "spaces": escape_attempts.spaces(),
+        }
 
     def words(self, spec: Mapping[str, Any], name: str) -> str:
         return json.dumps({**spec, "written": str(self._folder / f"written-{name}")})
@@ -244,9 +251,10 @@ def _targets(folder: Path) -> Iterator[_Targets]:
         if _heard(child, within=_LONGEST) != b"ready\n":
             raise CannotConfine("cannot confine generators here", why="the program that is reached for did not start")
         sockets = {
-            "reach a socket by its path": by_path, "reach an abstract socket": abstract,
+            "reach a socket by its path": by_path,
+            "reach an abstract socket": abstract,
             "reach a port on loopback": port,
-        }  # fmt: skip
+        }
         yield _Targets(folder, child, word, sockets)
 
 

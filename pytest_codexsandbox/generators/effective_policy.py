@@ -21,11 +21,15 @@ class Oracle(msgspec.Struct, frozen=True, kw_only=True):
 def loads(claim: Claim, oracle: Oracle) -> tuple[Finding, ...]:
     return (
         Finding(
-            claim=LOADS, saw="it does" if claim.loads else claim.error, held=claim.loads, control=oracle.words,
-            control_held=oracle.held, direction="" if claim.loads else "denied",
+            claim=LOADS,
+            saw="it does" if claim.loads else claim.error,
+            held=claim.loads,
+            control=oracle.words,
+            control_held=oracle.held,
+            direction="" if claim.loads else "denied",
             reason="" if claim.loads else "does-not-load",
         ),
-    )  # fmt: skip
+    )
 
 
 def says(claim: Claim, expect: ExpectedPolicy, oracle: Oracle) -> tuple[Finding, ...]:
@@ -35,34 +39,54 @@ def says(claim: Claim, expect: ExpectedPolicy, oracle: Oracle) -> tuple[Finding,
 
 def _rows(claim: Claim, expect: ExpectedPolicy, oracle: Oracle) -> Iterator[Finding]:
     yield _row(
-        oracle, f"Codex says that it enforces {expect.sandbox}", saw=f"it says {claim.sandbox or 'nothing'}",
-        held=claim.sandbox == expect.sandbox, leak=_looser(claim.sandbox, expect.sandbox), reason="another-mode",
-    )  # fmt: skip
+        oracle,
+        f"Codex says that it enforces {expect.sandbox}",
+        saw=f"it says {claim.sandbox or 'nothing'}",
+        held=claim.sandbox == expect.sandbox,
+        leak=_looser(claim.sandbox, expect.sandbox),
+        reason="another-mode",
+    )
     if claim.sandbox == expect.sandbox and expect.network is not None and expect.sandbox != "danger-full-access":
         yield _row(
-            oracle, f"Codex says that the network is {_on(expect.network)}", saw=f"it says {_on(claim.network)}",
-            held=claim.network is expect.network, leak=bool(claim.network), reason="another-network",
-        )  # fmt: skip
+            oracle,
+            f"Codex says that the network is {_on(expect.network)}",
+            saw=f"it says {_on(claim.network)}",
+            held=claim.network is expect.network,
+            leak=bool(claim.network),
+            reason="another-network",
+        )
     if claim.sandbox == expect.sandbox == "workspace-write" and expect.roots is not None:
         yield from _roots(claim, expect.roots, oracle)
     if expect.approval:
         yield _row(
-            oracle, f"Codex says that approvals are {expect.approval!r}", saw=f"it says {claim.approval!r}",
-            held=claim.approval == expect.approval, leak=claim.approval == "never", reason="another-approval",
-        )  # fmt: skip
+            oracle,
+            f"Codex says that approvals are {expect.approval!r}",
+            saw=f"it says {claim.approval!r}",
+            held=claim.approval == expect.approval,
+            leak=claim.approval == "never",
+            reason="another-approval",
+        )
 
 
 def _roots(claim: Claim, wanted: tuple[str, ...], oracle: Oracle) -> Iterator[Finding]:
     missing = [root for root in wanted if not lies_in(root, claim.roots)]
     more = [root for root in claim.roots if not lies_in(root, wanted)]
     yield _row(
-        oracle, f"Codex grants {_listed(wanted)} beside the workspace", saw=f"it grants {_listed(claim.roots)}",
-        held=not missing, leak=False, reason="root-missing",
-    )  # fmt: skip
+        oracle,
+        f"Codex grants {_listed(wanted)} beside the workspace",
+        saw=f"it grants {_listed(claim.roots)}",
+        held=not missing,
+        leak=False,
+        reason="root-missing",
+    )
     yield _row(
-        oracle, "Codex grants no other folder", saw=f"it grants {_listed(more)} as well" if more else "it does not",
-        held=not more, leak=True, reason="root-too-many",
-    )  # fmt: skip
+        oracle,
+        "Codex grants no other folder",
+        saw=f"it grants {_listed(more)} as well" if more else "it does not",
+        held=not more,
+        leak=True,
+        reason="root-too-many",
+    )
 
 
 def lies_in(root: str, others: Iterable[str]) -> bool:
@@ -75,9 +99,14 @@ def lies_in(root: str, others: Iterable[str]) -> bool:
 
 def _row(oracle: Oracle, claim: str, *, saw: str, held: bool, leak: bool, reason: str) -> Finding:
     return Finding(
-        claim=claim, saw=saw, held=held, control=oracle.words, control_held=oracle.held,
-        direction="" if held else "leak" if leak else "denied", reason="" if held else reason,
-    )  # fmt: skip
+        claim=claim,
+        saw=saw,
+        held=held,
+        control=oracle.words,
+        control_held=oracle.held,
+        direction="" if held else "leak" if leak else "denied",
+        reason="" if held else reason,
+    )
 
 
 def _looser(one: str, other: str) -> bool:

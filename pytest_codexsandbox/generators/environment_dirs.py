@@ -65,10 +65,16 @@ class EnvironmentDirs(PrivateDirs):
             return []
         python, guest = self._environment.guest
         finished = self._environment.run(
-            Command(argv=(python, "-I", "-S", f"{guest}/generator_dirs.py"), cwd="/", env={"LC_ALL": "C.UTF-8"},
-                    stdin=json.dumps({"op": "several", "acts": acts}).encode(), timeout=_LONGEST,
-                    output_limit=_LARGEST, why="laying and looking at a generator's folders")
-        )  # fmt: skip
+            Command(
+                argv=(python, "-I", "-S", f"{guest}/generator_dirs.py"),
+                cwd="/",
+                env={"LC_ALL": "C.UTF-8"},
+                stdin=json.dumps({"op": "several", "acts": acts}).encode(),
+                timeout=_LONGEST,
+                output_limit=_LARGEST,
+                why="laying and looking at a generator's folders",
+            )
+        )
         where = self._environment.spec.id
         if finished.ended != "exit" or finished.exit:
             why = finished.error or finished.stderr.decode("utf-8", "replace").strip()[-500:]

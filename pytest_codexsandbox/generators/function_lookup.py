@@ -40,8 +40,9 @@ def _source(module: str, path: Sequence[str], where: str) -> str | None:
         if found is None:
             if package is None or _finds_others(package):
                 return None
-            raise InputError(f"there is no module {name!r}", where=where,
-                             why=f"package {package.name} holds no such file")  # fmt: skip
+            raise InputError(
+                f"there is no module {name!r}", where=where, why=f"package {package.name} holds no such file"
+            )
         places = found.submodule_search_locations
     return _text(found)
 

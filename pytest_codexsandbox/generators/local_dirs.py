@@ -30,8 +30,9 @@ class LocalDirs(PrivateDirs):
             for path in (self.root, self.away, self._cleared):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as problem:
-            raise HarnessError("no private folders can be made for generators", where=str(folder),
-                               why=problem.strerror or str(problem)) from problem  # fmt: skip
+            raise HarnessError(
+                "no private folders can be made for generators", where=str(folder), why=problem.strerror or str(problem)
+            ) from problem
         places = {name: str(self.root / place) for name, place in PLACES.items()}
         super().__init__(places, str(self.root / "own"), inside)
         self._base: set[str] = set()

@@ -39,9 +39,11 @@ def of_folders(folders: Mapping[str, str], own: str) -> dict[str, str]:
     """The placeholders that are paths. `own`: the folder of the request and the result."""
     paths = {name: folders[name] for name in FOLDERS if name in folders}
     return {
-        **paths, "CONFIG": f"{paths['CODEX_HOME']}/config.toml", "REQUEST": f"{own}/request.json",
+        **paths,
+        "CONFIG": f"{paths['CODEX_HOME']}/config.toml",
+        "REQUEST": f"{own}/request.json",
         "RESULT": f"{own}/result.json",
-    }  # fmt: skip
+    }
 
 
 def of_wish(wish: Intent, version: str, paths: Mapping[str, str]) -> dict[str, str]:

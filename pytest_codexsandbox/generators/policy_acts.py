@@ -36,9 +36,14 @@ ACTS: Final[dict[str, Act]] = {
     "http": Act(verb="http", params={"port": "@HTTP@", "token": "@NAME@"}),
 }
 PROMISE: Final = Promise(
-    id="effective.does-what-was-asked", kind="generator", severity="critical", needs="nothing", source="",
-    policies=(AS_ASKED,), acts=ACTS,
-)  # fmt: skip
+    id="effective.does-what-was-asked",
+    kind="generator",
+    severity="critical",
+    needs="nothing",
+    source="",
+    policies=(AS_ASKED,),
+    acts=ACTS,
+)
 CLAIMS: Final = {
     "workspace": "a write into the workspace", "root": "a write into the granted folder",
     "board": "a SQLite database in the granted folder", "sibling": "a write beside the granted folder",
@@ -66,6 +71,11 @@ def permitted(expect: ExpectedPolicy) -> dict[str, bool]:
     if writes and expect.roots is None:  # nobody can tell what the user's own file grants
         return {"workspace": True, **network}
     return {
-        "workspace": everything or writes, "root": granted(ROOT), "board": granted(ROOT),
-        "sibling": granted(SIBLING), "sibling-board": granted(SIBLING), "home": granted(HOME), **network,
-    }  # fmt: skip
+        "workspace": everything or writes,
+        "root": granted(ROOT),
+        "board": granted(ROOT),
+        "sibling": granted(SIBLING),
+        "sibling-board": granted(SIBLING),
+        "home": granted(HOME),
+        **network,
+    }

@@ -61,9 +61,11 @@ class PrivateDirs:
         """The user's files, and what the tool needs to be there."""
         setup = {path: placeholders.fill(text, values).encode() for path, text in declaration.setup.items()}
         entries = [
-            *_of_home(case), *_of_files(setup, values, self.inside), *_of_config(case, values, self.folders["HOME"]),
+            *_of_home(case),
+            *_of_files(setup, values, self.inside),
+            *_of_config(case, values, self.folders["HOME"]),
             *_of_files(case.files, values, self.inside),
-        ]  # fmt: skip
+        ]
         try:
             self.act("lay", self.folders, entries=entries)
         except (OSError, ValueError) as problem:
@@ -85,9 +87,10 @@ class PrivateDirs:
     def files(self) -> Files:
         return {
             name: msgspec.structs.replace(state, target=placeholders.shown(state.target, self.inside))
-            if state.kind == "symlink" else state
+            if state.kind == "symlink"
+            else state
             for name, state in as_files(self.act("snapshot", self.folders)).items()
-        }  # fmt: skip
+        }
 
     def told(self, number: int = 0) -> FileState | None:
         """The result that it gave, if it gave one."""
@@ -120,9 +123,10 @@ def _of_home(case: Case) -> list[Entry]:
     if case.link == "missing-home":
         return [gone]
     return [
-        gone, {"top": "HOME", "kind": "dir", "path": _BEHIND_HOME},
+        gone,
+        {"top": "HOME", "kind": "dir", "path": _BEHIND_HOME},
         {"top": "HOME", "kind": "symlink", "path": place, "to": _BEHIND_HOME},
-    ]  # fmt: skip
+    ]
 
 
 def _of_config(case: Case, values: Mapping[str, str], home: str) -> list[Entry]:

@@ -15,19 +15,31 @@ _QUIET: Final = {
     "NO_COLOR": "1", "NO_UPDATE_NOTIFIER": "1", "DO_NOT_TRACK": "1",
 }  # fmt: skip
 _XDG: Final = {
-    "XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state",
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_STATE_HOME": ".local/state",
     "XDG_CACHE_HOME": ".cache",
-}  # fmt: skip
+}
 
 
 def request(wish: Intent, values: Mapping[str, str], declaration: Declaration, *, codex: str, run: int) -> Request:
     """`values`: of every placeholder. `codex`: the program, as the generator may call it."""
     return Request(
-        platform=wish.platform, version=values["VERSION"], home=values["HOME"], codex_home=values["CODEX_HOME"],
-        config=values["CONFIG"], workspace=values["WORKSPACE"], run=run, codex=codex,
-        roots=placeholders.roots(wish, values), network=wish.network, approval=wish.approval,
-        scope=declaration.scope, capabilities=wish.capabilities, params=wish.params,
-    )  # fmt: skip
+        platform=wish.platform,
+        version=values["VERSION"],
+        home=values["HOME"],
+        codex_home=values["CODEX_HOME"],
+        config=values["CONFIG"],
+        workspace=values["WORKSPACE"],
+        run=run,
+        codex=codex,
+        roots=placeholders.roots(wish, values),
+        network=wish.network,
+        approval=wish.approval,
+        scope=declaration.scope,
+        capabilities=wish.capabilities,
+        params=wish.params,
+    )
 
 
 def environment(

@@ -79,9 +79,10 @@ def _of_command(generator: Generator, codex: str) -> Invocation:
         places.add(str(base.resolve()))
     folders = [str(Path(program).parent), *_folders_of_interpreters()]
     return Invocation(
-        argv=(program, *words), folders=tuple(dict.fromkeys(folders)),
+        argv=(program, *words),
+        folders=tuple(dict.fromkeys(folders)),
         readable=_narrow({*places, *_of_python(), *_installed(generator, base)}),
-    )  # fmt: skip
+    )
 
 
 def _program(generator: Generator, base: Path) -> str:
@@ -90,20 +91,31 @@ def _program(generator: Generator, base: Path) -> str:
         path = base / Path(word).expanduser()
         if not path.is_file():
             why = f"{path} is a folder" if path.is_dir() else f"looked at {path}"
-            raise InputError(f"there is no program {word}", where=str(generator.spec), why=why,
-                             next_step="give the path of a file that can be executed")  # fmt: skip
+            raise InputError(
+                f"there is no program {word}",
+                where=str(generator.spec),
+                why=why,
+                next_step="give the path of a file that can be executed",
+            )
         if not os.access(path, os.X_OK):
-            raise InputError(f"{word} cannot be executed", where=str(path), why="its mode does not allow it",
-                             next_step=f"chmod +x {path}")  # fmt: skip
+            raise InputError(
+                f"{word} cannot be executed",
+                where=str(path),
+                why="its mode does not allow it",
+                next_step=f"chmod +x {path}",
+            )
         _need_interpreter(word, path)
         return str(path.absolute())
     found = shutil.which(word)
     if found is None:
         declared = base / FOLDER / f"{word}.toml"
         why = f"there is no {declared}" if not declared.is_file() else f"{declared} is used by its bare name alone"
-        raise InputError(f"there is no program {word!r}", where=str(generator.spec),
-                         why=f"it is not on PATH, and {why}",
-                         next_step=_NEAR.get(word) or _beside(word, base))  # fmt: skip
+        raise InputError(
+            f"there is no program {word!r}",
+            where=str(generator.spec),
+            why=f"it is not on PATH, and {why}",
+            next_step=_NEAR.get(word) or _beside(word, base),
+        )
     _need_interpreter(word, Path(found))
     return str(Path(found).absolute())
 
@@ -130,13 +142,19 @@ def _need_interpreter(word: str, path: Path) -> None:
         named = head[2:].split(b"\n")[0].decode("utf-8", "replace").strip()
         found = _interpreter(str(path))
         if not found or not os.access(found, os.X_OK):
-            raise InputError(f"{word} cannot be executed", where=str(path),
-                             why=f"its first line names a program that is not there: {named or 'none'}",
-                             next_step="install it, or name another one behind #!")  # fmt: skip
+            raise InputError(
+                f"{word} cannot be executed",
+                where=str(path),
+                why=f"its first line names a program that is not there: {named or 'none'}",
+                next_step="install it, or name another one behind #!",
+            )
     elif not head.startswith(_ELF) and b"\0" not in head:
-        raise InputError(f"{word} cannot be executed", where=str(path),
-                         why="it is text, and its first line names no program that reads it",
-                         next_step="begin it with #!/bin/sh, or whatever it is written in")  # fmt: skip
+        raise InputError(
+            f"{word} cannot be executed",
+            where=str(path),
+            why="it is text, and its first line names no program that reads it",
+            next_step="begin it with #!/bin/sh, or whatever it is written in",
+        )
 
 
 def _absolute(word: str, base: Path) -> str:
@@ -224,9 +242,12 @@ def _installed(generator: Generator, base: Path) -> Iterator[str]:
         if not path.exists():
             raise InputError(f"installed: there is no {text}", where=generator.name, why=f"looked at {path}")
         if is_too_wide(str(path)):
-            raise InputError(f"installed: {text} is more than a tool's own", where=generator.name,
-                             why="it is a home, or holds one, or is a folder of the whole machine",
-                             next_step="name the tool's own folder in it")  # fmt: skip
+            raise InputError(
+                f"installed: {text} is more than a tool's own",
+                where=generator.name,
+                why="it is a home, or holds one, or is a folder of the whole machine",
+                next_step="name the tool's own folder in it",
+            )
         yield str(path.absolute())
 
 
@@ -238,9 +259,11 @@ def _of_function(generator: Generator, codex: str) -> Invocation:
     origin = _origin(module, path, generator)
     check_function(module, function, path, where=str(generator.spec))
     return Invocation(
-        function=(module, function), path=path, folders=tuple(_folders_of_interpreters()),
+        function=(module, function),
+        path=path,
+        folders=tuple(_folders_of_interpreters()),
         readable=_narrow({*_of_python(), *_of_codex(codex), *path, *origin, *_installed(generator, base)}),
-    )  # fmt: skip
+    )
 
 
 def target(generator: Generator) -> str:
@@ -249,8 +272,11 @@ def target(generator: Generator) -> str:
         return generator.spec.text
     points = {point.name: point.value for point in importlib.metadata.entry_points(group=GROUP)}
     if generator.spec.text not in points:
-        raise InputError(f"there is no generator {generator.spec.text!r} among the entry points", where=GROUP,
-                         why=f"known: {', '.join(sorted(points)) or 'none'}")  # fmt: skip
+        raise InputError(
+            f"there is no generator {generator.spec.text!r} among the entry points",
+            where=GROUP,
+            why=f"known: {', '.join(sorted(points)) or 'none'}",
+        )
     return points[generator.spec.text]
 
 
@@ -259,8 +285,11 @@ def _origin(module: str, path: Iterable[str], generator: Generator) -> tuple[str
     name = module.partition(".")[0]
     found = importlib.machinery.PathFinder.find_spec(name, list(path)) or _of_a_finder(name)
     if found is None:
-        raise InputError(f"there is no module {name!r}", where=str(generator.spec),
-                         why="it is neither installed beside this Python nor in the current folder")  # fmt: skip
+        raise InputError(
+            f"there is no module {name!r}",
+            where=str(generator.spec),
+            why="it is neither installed beside this Python nor in the current folder",
+        )
     return tuple(found.submodule_search_locations or ()) or ((found.origin,) if found.origin else ())
 
 

@@ -19,8 +19,19 @@ SAID: Final = 64 * 1024  # of each stream is kept
 RESULT_LIMIT: Final = 1024 * 1024
 _MOST_LAUNCHES: Final = 20
 _NOISE: Final = re.compile(r"CXG_.*|CODEXSANDBOX_.*|PWD|OLDPWD|SHLVL|_")
-_VALUED: Final = ("-c", "--config", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile", "--add-dir",
-                  "--enable", "--disable")  # fmt: skip
+_VALUED: Final = (
+    "-c",
+    "--config",
+    "-s",
+    "--sandbox",
+    "-a",
+    "--ask-for-approval",
+    "-p",
+    "--profile",
+    "--add-dir",
+    "--enable",
+    "--disable",
+)
 _PLAIN: Final = ("--full-auto", "--approve-for-me", "--yolo", "--dangerously-bypass-approvals-and-sandbox")
 
 
@@ -37,9 +48,16 @@ class OwnResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def outcome(
-    finished: CommandResult, result: FileState | None, launches: Sequence[bytes], *, declaration: Declaration,
-    given: Mapping[str, str], folders: Sequence[str], files: Files, strayed: Sequence[str] = (),
-) -> GeneratorRun:  # fmt: skip
+    finished: CommandResult,
+    result: FileState | None,
+    launches: Sequence[bytes],
+    *,
+    declaration: Declaration,
+    given: Mapping[str, str],
+    folders: Sequence[str],
+    files: Files,
+    strayed: Sequence[str] = (),
+) -> GeneratorRun:
     """`given`: the environment that it ran in. `folders`: the private ones, by the paths that it knew."""
     told, wrong = _told(result, folders)
     started, forged = _launches(launches)
@@ -53,13 +71,24 @@ def outcome(
     code = 137 if finished.ended == "lost" else finished.code
     cut = "more was written than anybody looks at" if "@…@" in files else ""
     return GeneratorRun(
-        ended="signal" if finished.ended == "lost" else finished.ended, code=code, seconds=finished.seconds,
-        stdout=said(finished.stdout), stderr=said(finished.stderr),
+        ended="signal" if finished.ended == "lost" else finished.ended,
+        code=code,
+        seconds=finished.seconds,
+        stdout=said(finished.stdout),
+        stderr=said(finished.stderr),
         error="; ".join(filter(None, (finished.error, wrong, forged, cut))),
-        refused=told.refused or (finished.ended == "exit" and code in declaration.refuse_exit), reason=told.reason,
-        argv=told.argv, env=told.env, unset=told.unset, warnings=told.warnings, told=result is not None and not wrong,
-        launches=started, files=files, strayed=tuple(strayed), survivors=finished.survivors,
-    )  # fmt: skip
+        refused=told.refused or (finished.ended == "exit" and code in declaration.refuse_exit),
+        reason=told.reason,
+        argv=told.argv,
+        env=told.env,
+        unset=told.unset,
+        warnings=told.warnings,
+        told=result is not None and not wrong,
+        launches=started,
+        files=files,
+        strayed=tuple(strayed),
+        survivors=finished.survivors,
+    )
 
 
 def said(stream: bytes) -> str:

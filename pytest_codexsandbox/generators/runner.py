@@ -79,12 +79,17 @@ class Runner:
         folders = (*self.stage.inside.values(), self.stage.own)
         told = tuple(
             run_result.outcome(
-                ended, result, launches if len(asked) == 1 else (),
-                declaration=one.generator.declaration, given=job.command.env, folders=folders, files=files,
+                ended,
+                result,
+                launches if len(asked) == 1 else (),
+                declaration=one.generator.declaration,
+                given=job.command.env,
+                folders=folders,
+                files=files,
                 strayed=strayed,
             )
             for ended, one, (job, _), result in zip(finished, asked, prepared, results, strict=True)
-        )  # fmt: skip
+        )
         self._need_room(told)
         return told
 
@@ -148,15 +153,24 @@ class Runner:
         argv = required_paths.filled(made.argv, values)
         if made.function[0]:
             module, function = made.function
-            call = FunctionCall(module=module, function=function, path=made.path, request=request_environ.as_json(request),
-                        result=values["RESULT"])  # fmt: skip
+            call = FunctionCall(
+                module=module,
+                function=function,
+                path=made.path,
+                request=request_environ.as_json(request),
+                result=values["RESULT"],
+            )
             argv = (f"py:{module}:{function}",)  # what it is called; nobody starts that
             if asked.prefix:  # a tracer wants a process of its own
                 argv, call = self._once(call, number), None
         command = Command(
-            argv=(*asked.prefix, *argv), cwd=values["WORKSPACE"], env=env, output_limit=run_result.SAID,
-            timeout=asked.generator.declaration.timeout, why=f"the generator {asked.generator.name}",
-        )  # fmt: skip
+            argv=(*asked.prefix, *argv),
+            cwd=values["WORKSPACE"],
+            env=env,
+            output_limit=run_result.SAID,
+            timeout=asked.generator.declaration.timeout,
+            why=f"the generator {asked.generator.name}",
+        )
         return Job(command=command, call=call)
 
     def _once(self, call: FunctionCall, number: int) -> tuple[str, ...]:

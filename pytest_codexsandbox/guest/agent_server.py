@@ -38,13 +38,19 @@ class Agent:
         self._resolver: bool = body.get("resolver", False)  # whether the system's own name service asks us
         self._rigs = Listeners(self.loop, self.folder, self.word, resolver=self._resolver)
         programs = {
-            "PYTHON": sys.executable, "PROBE": os.path.join(_HERE, "probe.py"), "HIDDEN": hidden_program.lay(self.folder),
-        }  # fmt: skip
+            "PYTHON": sys.executable,
+            "PROBE": os.path.join(_HERE, "probe.py"),
+            "HIDDEN": hidden_program.lay(self.folder),
+        }
         values = {**self._rigs.values, **programs}
         self._worlds = Worlds(
-            self.folder, self.word, values, own_tmp=alone, keeps=body.get("keeps_worlds", False),
+            self.folder,
+            self.word,
+            values,
+            own_tmp=alone,
+            keeps=body.get("keeps_worlds", False),
             whole_machine=body["own_tmp"] == "already",
-        )  # fmt: skip
+        )
         self._worlds.attach(self.loop)
         self.scopes = Scopes(self.loop, self.word)
         self._conversations = Conversations(self.loop)

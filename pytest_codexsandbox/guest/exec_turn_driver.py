@@ -26,9 +26,14 @@ else:  # started as a file: the files beside it are modules
 
 NAME = "codexsandbox"  # of the provider and its model
 PROVIDER = {
-    "name": json.dumps(NAME), "wire_api": '"responses"', "request_max_retries": "0", "stream_max_retries": "0",
-    "stream_idle_timeout_ms": "86400000", "requires_openai_auth": "false", "supports_websockets": "false",
-}  # fmt: skip
+    "name": json.dumps(NAME),
+    "wire_api": '"responses"',
+    "request_max_retries": "0",
+    "stream_max_retries": "0",
+    "stream_idle_timeout_ms": "86400000",
+    "requires_openai_auth": "false",
+    "supports_websockets": "false",
+}
 PROMPT = "Run the command."
 _TEXT = 64 * 1024  # characters of what Codex tells its model
 _EVENT = 2000  # characters of a line of its own
@@ -39,9 +44,10 @@ def overrides(address: str) -> list[str]:
     """Words that make our model Codex' own, whatever a file says: they stand behind all others."""
     provider = {**PROVIDER, "base_url": json.dumps(address)}
     pairs = {
-        "model": json.dumps(NAME), "model_provider": json.dumps(NAME),
+        "model": json.dumps(NAME),
+        "model_provider": json.dumps(NAME),
         **{f"model_providers.{NAME}.{key}": value for key, value in provider.items()},
-    }  # fmt: skip
+    }
     return [word for key, value in pairs.items() for word in ("-c", f"{key}={value}")]
 
 

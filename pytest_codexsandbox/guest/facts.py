@@ -15,10 +15,15 @@ from pytest_codexsandbox.guest import bare_tools, process_tree
 from pytest_codexsandbox.guest.confinement import confinement
 
 _SYSCTLS: Final = (
-    "user.max_user_namespaces", "user.max_mnt_namespaces", "user.max_net_namespaces", "user.max_pid_namespaces",
-    "kernel.unprivileged_userns_clone", "kernel.apparmor_restrict_unprivileged_userns",
-    "kernel.apparmor_restrict_unprivileged_unconfined", "kernel.yama.ptrace_scope",
-)  # fmt: skip
+    "user.max_user_namespaces",
+    "user.max_mnt_namespaces",
+    "user.max_net_namespaces",
+    "user.max_pid_namespaces",
+    "kernel.unprivileged_userns_clone",
+    "kernel.apparmor_restrict_unprivileged_userns",
+    "kernel.apparmor_restrict_unprivileged_unconfined",
+    "kernel.yama.ptrace_scope",
+)
 _LANDLOCK_CREATE_RULESET: Final = 444
 _LANDLOCK_VERSION: Final = 1
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -132,9 +132,11 @@ def _claimed(policy: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {"type": _MODES[policy["mode"]]}
     if policy["mode"] == "workspace-write":
         told.update(
-            writableRoots=policy["roots"], networkAccess=policy["network"],
-            excludeSlashTmp=policy["exclude_slash_tmp"], excludeTmpdirEnvVar=policy["exclude_tmpdir"],
-        )  # fmt: skip
+            writableRoots=policy["roots"],
+            networkAccess=policy["network"],
+            excludeSlashTmp=policy["exclude_slash_tmp"],
+            excludeTmpdirEnvVar=policy["exclude_tmpdir"],
+        )
     return told
 
 
@@ -152,9 +154,10 @@ def _nested(options: Options) -> dict[str, Any]:
 # ---- codex exec
 
 TOOL = {
-    "type": "function", "name": "exec_command",
+    "type": "function",
+    "name": "exec_command",
     "parameters": {"type": "object", "properties": {"cmd": {"type": "string"}, "login": {"type": "boolean"}}},
-}  # fmt: skip
+}
 
 
 def turn(asked: Options, perform: Perform) -> None:

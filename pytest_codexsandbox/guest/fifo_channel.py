@@ -47,8 +47,12 @@ def wrapped(folder: str, command: list[str]) -> list[str]:
     given, said = (shlex.quote(os.path.join(folder, name)) for name in (IN, OUT))
     start = 'printf \'\\006\'; exec "$0" "$@"'
     by_name, inherited = f"exec <{given} >{said}", f"exec <&{INHERITED[0]} >&{INHERITED[1]}"
-    return ["/bin/sh", "-c", f"if {{ true >{said}; }} 2>/dev/null; then {by_name}; else {inherited}; fi; {start}",
-            *command]  # fmt: skip
+    return [
+        "/bin/sh",
+        "-c",
+        f"if {{ true >{said}; }} 2>/dev/null; then {by_name}; else {inherited}; fi; {start}",
+        *command,
+    ]
 
 
 class Channel:

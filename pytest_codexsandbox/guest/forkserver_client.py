@@ -24,9 +24,15 @@ class ForkServer:
     def __init__(self, loop: Loop, env: dict[str, str]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         started = subprocess.Popen(
-            [sys.executable, _PROGRAM, str(theirs.fileno())], pass_fds=[theirs.fileno()], env=env, cwd="/",
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, _PROGRAM, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env=env,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         theirs.close()
         self.pid, self._socket, self.lives = started.pid, ours, True
         started.returncode = 0  # the loop waits for it

@@ -150,9 +150,14 @@ def _facts(status: os.stat_result) -> Seen:
         "symlink" if stat.S_ISLNK(mode) else "dir" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
     )
     return {
-        "kind": kind, "size": status.st_size, "mode": stat.S_IMODE(mode), "uid": status.st_uid,
-        "inode": status.st_ino, "modified": status.st_mtime_ns, "links": status.st_nlink,
-    }  # fmt: skip
+        "kind": kind,
+        "size": status.st_size,
+        "mode": stat.S_IMODE(mode),
+        "uid": status.st_uid,
+        "inode": status.st_ino,
+        "modified": status.st_mtime_ns,
+        "links": status.st_nlink,
+    }
 
 
 def _failed(problem: OSError) -> Seen:

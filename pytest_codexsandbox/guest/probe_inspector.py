@@ -88,9 +88,13 @@ def _link(one: process_tree.Process) -> dict[str, Any]:
     except OSError:
         return {"pid": one.pid, "exe": "", "name": one.name}
     return {
-        "pid": one.pid, "exe": exe, "name": one.name, "sha256": _digest(path, status),
-        "device": status.st_dev, "inode": status.st_ino,
-    }  # fmt: skip
+        "pid": one.pid,
+        "exe": exe,
+        "name": one.name,
+        "sha256": _digest(path, status),
+        "device": status.st_dev,
+        "inode": status.st_ino,
+    }
 
 
 def _digest(path: str, status: os.stat_result) -> str:

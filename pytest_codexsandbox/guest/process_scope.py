@@ -81,9 +81,15 @@ class ProcessScope:
     def _popen(self, stdin: int, stdout: int, stderr: int, setup: Callable[[], None] | None) -> None:
         command = self._command
         started = subprocess.Popen(
-            command["argv"], stdin=stdin, stdout=stdout, stderr=stderr, cwd=command["cwd"],
-            env={**command["env"], process_tree.MARK: self.id}, start_new_session=True, preexec_fn=setup,  # noqa: PLW1509
-        )  # fmt: skip
+            command["argv"],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=command["cwd"],
+            env={**command["env"], process_tree.MARK: self.id},
+            start_new_session=True,
+            preexec_fn=setup,  # noqa: PLW1509
+        )
         self.pid = started.pid
         started.returncode = 0  # we wait for it ourselves
         if memory_limits.is_ours_alone():

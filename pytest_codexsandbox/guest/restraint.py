@@ -159,13 +159,25 @@ class Restraint:
     def __init__(self, boundary: Boundary) -> None:
         self.boundary, self.asking = boundary, False
         self.answers: dict[str, Callable[..., None]] = {
-            "open": self.open, "os.mkdir": self.make, "os.symlink": self.symlink,
-            "os.rmdir": self.remove, "os.remove": self.remove, "os.rename": self.rename, "os.link": self.link,
-            "os.truncate": self.change, "os.chmod": self.mode, "os.chown": self.change, "os.utime": self.change,
-            "os.setxattr": self.change, "os.listdir": self.read, "socket.__new__": self.socket,
-            "socket.connect": self.connect, "socket.bind": self.bind, "socket.sendto": self.connect,
+            "open": self.open,
+            "os.mkdir": self.make,
+            "os.symlink": self.symlink,
+            "os.rmdir": self.remove,
+            "os.remove": self.remove,
+            "os.rename": self.rename,
+            "os.link": self.link,
+            "os.truncate": self.change,
+            "os.chmod": self.mode,
+            "os.chown": self.change,
+            "os.utime": self.change,
+            "os.setxattr": self.change,
+            "os.listdir": self.read,
+            "socket.__new__": self.socket,
+            "socket.connect": self.connect,
+            "socket.bind": self.bind,
+            "socket.sendto": self.connect,
             "socket.getaddrinfo": self.lookup,
-        }  # fmt: skip
+        }
 
     def __call__(self, event: str, words: tuple[Any, ...]) -> None:
         answer = self.answers.get(event)

@@ -111,11 +111,14 @@ class RunInit:
             said = scope.out.total + scope.err.total
             entries, size = generator_dirs.weight(limits["tops"], entries=limits["entries"], but=limits["shown"])
             why = (
-                f"it printed {said} bytes, more than {limits['said']}" if said > limits["said"]
-                else f"it wrote {size} bytes, more than {limits['size']}" if size > limits["size"]
-                else f"it made more than {limits['entries']} files" if entries > limits["entries"]
+                f"it printed {said} bytes, more than {limits['said']}"
+                if said > limits["said"]
+                else f"it wrote {size} bytes, more than {limits['size']}"
+                if size > limits["size"]
+                else f"it made more than {limits['entries']} files"
+                if entries > limits["entries"]
                 else ""
-            )  # fmt: skip
+            )
             if why:
                 scope.lose(f"{why}, and was ended")
             else:

@@ -12,19 +12,63 @@ import subprocess
 from typing import Callable, Final, List, Optional, Sequence  # noqa: UP035
 
 VALUED: Final = (
-    "-C", "--cd", "-c", "--config", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile", "--add-dir",
-    "--enable", "--disable", "-m", "--model", "-i", "--image", "--local-provider", "--remote",
+    "-C",
+    "--cd",
+    "-c",
+    "--config",
+    "-s",
+    "--sandbox",
+    "-a",
+    "--ask-for-approval",
+    "-p",
+    "--profile",
+    "--add-dir",
+    "--enable",
+    "--disable",
+    "-m",
+    "--model",
+    "-i",
+    "--image",
+    "--local-provider",
+    "--remote",
     "--remote-auth-token-env",
-)  # fmt: skip
+)
 _QUESTIONS: Final = ("--version", "-V", "--help", "-h")
 _WORK: Final = (
-    "exec", "review", "resume", "fork", "agents", "queue", "sandbox", "app-server", "exec-server", "mcp-server",
+    "exec",
+    "review",
+    "resume",
+    "fork",
+    "agents",
+    "queue",
+    "sandbox",
+    "app-server",
+    "exec-server",
+    "mcp-server",
     "remote-control",
-)  # fmt: skip
+)
 _OTHERS: Final = (  # of releases 0.121 to 0.169; used where no Codex can be asked
-    "mcp", "features", "login", "logout", "doctor", "completion", "update", "debug", "plugin", "help", "apply", "a",
-    "cloud", "execpolicy", "archive", "delete", "unarchive", "migrate-rollouts", "responses-api-proxy", "stdio-to-uds",
-)  # fmt: skip
+    "mcp",
+    "features",
+    "login",
+    "logout",
+    "doctor",
+    "completion",
+    "update",
+    "debug",
+    "plugin",
+    "help",
+    "apply",
+    "a",
+    "cloud",
+    "execpolicy",
+    "archive",
+    "delete",
+    "unarchive",
+    "migrate-rollouts",
+    "responses-api-proxy",
+    "stdio-to-uds",
+)
 _ALIASES: Final = {"e": "exec"}
 _SANDBOXES: Final = ("landlock", "seatbelt")  # of `codex debug`: names of `codex sandbox` in earlier releases
 _USAGE: Final = re.compile(rb"^Usage:[ \t]+codex([^\r\n]*)", re.MULTILINE)
@@ -49,9 +93,15 @@ def asked(codex: str) -> Known:
         env = {**os.environ, "CODEX_HOME": "/nonexistent/codexsandbox"}
         try:
             done = subprocess.run(
-                ["codex", word, "--help"], executable=codex, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL, env=env, timeout=_PATIENCE, check=False,
-            )  # fmt: skip
+                ["codex", word, "--help"],
+                executable=codex,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=env,
+                timeout=_PATIENCE,
+                check=False,
+            )
         except (OSError, ValueError, subprocess.SubprocessError):
             return listed(word)
         usage = _USAGE.search(done.stdout)

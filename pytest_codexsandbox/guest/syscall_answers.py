@@ -20,7 +20,7 @@ Question = Tuple[str, Callable[[], object]]  # noqa: UP006
 _NUMBERS: Final = {
     "x86_64": {"clone": 56, "pivot_root": 155, "openat": 257, "nfsservctl": 180, "seccomp": 317},
     "aarch64": {"clone": 220, "pivot_root": 41, "openat": 56, "nfsservctl": 42, "seccomp": 277},
-}  # fmt: skip
+}
 _CLONE3: Final = 435  # the same on every architecture, as is all that is newer
 _LANDLOCK_CREATE_RULESET: Final = 444
 _MOUNT_SETATTR: Final = 442

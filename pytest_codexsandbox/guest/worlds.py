@@ -51,8 +51,16 @@ class Worlds:
     of a file that was removed in the last seconds, and looks through all of them for each new one: call after call in
     fresh folders spent a quarter of its time there, Codex's own files included."""
 
-    def __init__(self, folder: str, word: str, values: dict[str, str], *, own_tmp: bool, keeps: bool = False,
-                 whole_machine: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        folder: str,
+        word: str,
+        values: dict[str, str],
+        *,
+        own_tmp: bool,
+        keeps: bool = False,
+        whole_machine: bool = False,
+    ) -> None:
         self._folder, self._word, self._own_tmp = folder, word, own_tmp
         self._tmpdir = os.path.join(folder, "tmp")
         os.mkdir(self._tmpdir, 0o700)
@@ -150,8 +158,11 @@ class Worlds:
         except OSError as problem:
             return {"kind": "unreadable", "error": str(problem)}
         return {
-            "kind": "file", "text": text, "size": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest(),
-        }  # fmt: skip
+            "kind": "file",
+            "text": text,
+            "size": len(text),
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        }
 
     def _top(self, world: World, path: str) -> str:
         """The trusted folder below which `path` is this world's to see."""

@@ -11,10 +11,20 @@ from pytest_codexsandbox.model.observation import Observation
 
 CHANGING: Final = frozenset(
     {
-        "write", "append", "create", "mkdir", "rmdir", "unlink", "rename", "link", "symlink", "truncate", "chmod",
+        "write",
+        "append",
+        "create",
+        "mkdir",
+        "rmdir",
+        "unlink",
+        "rename",
+        "link",
+        "symlink",
+        "truncate",
+        "chmod",
         "unix-bind",
     }
-)  # fmt: skip
+)
 ARRIVING: Final = frozenset({"http", "dns", "unix-connect"})
 COMPARED: Final = frozenset({"read", "list"})
 NOT_RUN: Final = "not-run"

@@ -71,9 +71,14 @@ def canary_evidence(
     claims = {"allow-all": "a Codex without any sandbox is caught", "good": "a well-behaved Codex passes"}
     return tuple(
         Evidence(
-            claim=claims[act], act=act, nonce=seen.nonce, call=seen.id,
+            claim=claims[act],
+            act=act,
+            nonce=seen.nonce,
+            call=seen.id,
             saw="; ".join([fault or f"the canary {act} behaved", *lost.get(act, ())]),
-            held=not fault, control=fault or f"the canary {act} behaved", control_held=not fault,
+            held=not fault,
+            control=fault or f"the canary {act} behaved",
+            control_held=not fault,
         )
         for act, fault in behaved.items()
-    )  # fmt: skip
+    )

@@ -37,9 +37,11 @@ class BinaryGuard:
         if now != first:
             told = f"it was sha256 {first[:12]}, and is {f'{now[:12]} now' if now else 'gone'}"
             raise HarnessError(
-                "this Codex was replaced while the run went on", where=binary, why=told,
+                "this Codex was replaced while the run went on",
+                where=binary,
+                why=told,
                 next_step="leave it alone until the run has ended, or measure a copy of it",
-            )  # fmt: skip
+            )
 
     def need_started(self, place: str, binary: str, seen: Iterable[Observation]) -> None:
         """HarnessError where these calls started another program than those before them did."""
@@ -51,9 +53,11 @@ class BinaryGuard:
                 same = program[0] == first[0]
                 told = f"a new file at {first[0]}" if same else f"{program[0]}, in earlier calls {first[0]}"
                 raise HarnessError(
-                    "this Codex starts another program than before", where=binary, why=told,
+                    "this Codex starts another program than before",
+                    where=binary,
+                    why=told,
                     next_step="name the program itself: --codex-bin PATH",
-                )  # fmt: skip
+                )
 
     def is_script(self, binary: str) -> bool:
         """As it was from the start."""

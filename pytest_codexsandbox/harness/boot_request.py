@@ -85,9 +85,11 @@ def _observe(bench: ObservationCache, cell: Cell, asked: Asked, door: Door) -> O
     seen = door.observe(environment, subject, policy, _acts(asked, environment.guest), call)[0]
     if seen.ended in ("lost", "not-started"):
         raise HarnessError(
-            "a call could not be made", where=f"door {door.name}", why=seen.error,
+            "a call could not be made",
+            where=f"door {door.name}",
+            why=seen.error,
             next_step="name another door: --door app-server",
-        )  # fmt: skip
+        )
     if seen.lacked:
         raise HarnessError("this machine has not enough room for the call", why=seen.lacked)
     return seen
@@ -109,8 +111,9 @@ def _door(bench: ObservationCache, asked: Asked) -> Door:
         return door
     if asked.door not in FILE_DOORS:
         raise InputError(
-            f"--config has no effect at the door {asked.door!r}", why="`codex sandbox` ignores sandbox_mode of a file",
+            f"--config has no effect at the door {asked.door!r}",
+            why="`codex sandbox` ignores sandbox_mode of a file",
             next_step="--door app-server, or --door exec",
-        )  # fmt: skip
+        )
     written = GeneratedConfig(files={CONFIG: GeneratedFile(content=asked.config)})
     return cast(ConfiguredDoor, door).configured(lambda world, policy: written)

@@ -86,9 +86,15 @@ class Canaries:
         for attempt in range(1, ATTEMPTS + 1):
             ends = self._bench.ends(spec)
             found = run_promises(
-                pairs, (policy,), subject, environment=spec, options=self._bench.options, door=door,
-                exempt_from_start=True, bench=self._bench,
-            ).values()  # fmt: skip
+                pairs,
+                (policy,),
+                subject,
+                environment=spec,
+                options=self._bench.options,
+                door=door,
+                exempt_from_start=True,
+                bench=self._bench,
+            ).values()
             broken = [record for record in found if record.verdict is Verdict.BROKEN]
             if not broken or self._bench.ends(spec) == ends or attempt == ATTEMPTS:
                 return [*judged, *found]

@@ -129,11 +129,17 @@ class CellTimer:
         for promise, took in self._seconds[cell.id].items():
             seconds[_kind(promise, over)] += took
         return Spent(
-            cell=cell.id, environment=cell.environment.id, subject=cell.subject.label,
-            seconds=round(seconds[""], 3), calls=self._calls.get(cell.id, 0), generator=cell.subject.generator,
-            stories=work.stories, story_seconds=round(seconds["story"], 3),
-            strains=work.strains, strain_seconds=round(seconds["strain"], 3),
-        )  # fmt: skip
+            cell=cell.id,
+            environment=cell.environment.id,
+            subject=cell.subject.label,
+            seconds=round(seconds[""], 3),
+            calls=self._calls.get(cell.id, 0),
+            generator=cell.subject.generator,
+            stories=work.stories,
+            story_seconds=round(seconds["story"], 3),
+            strains=work.strains,
+            strain_seconds=round(seconds["strain"], 3),
+        )
 
 
 def learn(report_dir: Path) -> DurationModel:
@@ -143,13 +149,14 @@ def learn(report_dir: Path) -> DurationModel:
     every = [one for end in ends for one in end.cells]
     calls = [(one, one.seconds / one.calls) for one in every if one.calls]
     return DurationModel(
-        runs=len(ends), cells=_medians((one.cell, rate) for one, rate in calls),
+        runs=len(ends),
+        cells=_medians((one.cell, rate) for one, rate in calls),
         environments=_medians((one.environment, rate) for one, rate in calls),
         subjects=_medians((one.subject, rate) for one, rate in calls),
         any=_medians((ANY, rate) for _, rate in calls).get(ANY, 0.0),
         stories=_of_generators((one, one.story_seconds / one.stories) for one in every if one.stories),
         strains=_of_generators((one, one.strain_seconds / one.strains) for one in every if one.strains),
-    )  # fmt: skip
+    )
 
 
 def _of_generators(rates: Iterable[tuple[Spent, float]]) -> dict[str, float]:

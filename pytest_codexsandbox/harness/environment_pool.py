@@ -115,10 +115,14 @@ class EnvironmentPool:
     def _begin(self, spec: EnvironmentSpec, *, ahead: bool) -> "_Opening":
         if len(self._in_a_row) >= IN_A_ROW:
             last = self._in_a_row[-1]
-            raise self._keep(spec, HarnessError(
-                f"not tried: {IN_A_ROW} environments in a row did not start", why=str(last),
-                next_step="see what the engine says above; codexsandbox doctor",
-            ))  # fmt: skip
+            raise self._keep(
+                spec,
+                HarnessError(
+                    f"not tried: {IN_A_ROW} environments in a row did not start",
+                    why=str(last),
+                    next_step="see what the engine says above; codexsandbox doctor",
+                ),
+            )
         backend = self._backends.get(spec.backend)
         if backend is None:
             backend = self._backends[spec.backend] = load_plugin("backends", spec.backend)()

@@ -113,6 +113,8 @@ def nothing(preset: str, lacks: Sequence[Lack]) -> InputError:
     first = lacks[0]
     whys = [first.why, *(one.line for one in lacks[1:])]
     return InputError(
-        f"nothing can be measured: {first.what}", where=first.where or f"matrix {preset}",
-        why="; ".join(filter(None, whys)), next_step=first.next_step,
-    )  # fmt: skip
+        f"nothing can be measured: {first.what}",
+        where=first.where or f"matrix {preset}",
+        why="; ".join(filter(None, whys)),
+        next_step=first.next_step,
+    )

@@ -47,7 +47,7 @@ class Steady:
 
     def through(
         self, environment: Environment, observe: Callable[[], tuple[Observation, ...]]
-    ) -> tuple[Observation, ...]:  # fmt: skip
+    ) -> tuple[Observation, ...]:
         """In whatever thread: what was seen while the machine changed is not told."""
         seen = observe()
         if not any(one.ended == "lost" for one in seen):  # the environment is gone
@@ -79,6 +79,8 @@ class Steady:
             return
         self._facts[spec] = {**self._first.get(spec, {}), **now, CHANGED: list(told)}
         self._faults[spec] = HarnessError(
-            "this machine changed while the run went on", where=spec, why="; ".join(told),
+            "this machine changed while the run went on",
+            where=spec,
+            why="; ".join(told),
             next_step="leave it alone until the run has ended, and run again",
-        )  # fmt: skip
+        )

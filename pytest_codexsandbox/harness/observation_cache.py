@@ -122,9 +122,12 @@ class ObservationCache:
         self._programs_had.need_started(cell.environment.id, binary, seen)
 
     def _need_steady(
-        self, spec: EnvironmentSpec, subject: SubjectSpec | None = None, door: str = "",
+        self,
+        spec: EnvironmentSpec,
+        subject: SubjectSpec | None = None,
+        door: str = "",
         seen: Sequence[Observation] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         try:
             self._steady.look(self._places.get(spec))
             if subject is not None:
@@ -242,10 +245,15 @@ class ObservationCache:
         facts |= {"script": True} if self._programs_had.is_script(subject.binary) else {}
         self._emit(
             SubjectLine(
-                id=self.subject_id(spec), label=spec.label, version=subject.capabilities.version,
-                digest=subject.digest, source=str(getattr(subject, "source", "")), binary=subject.binary, facts=facts,
+                id=self.subject_id(spec),
+                label=spec.label,
+                version=subject.capabilities.version,
+                digest=subject.digest,
+                source=str(getattr(subject, "source", "")),
+                binary=subject.binary,
+                facts=facts,
             )
-        )  # fmt: skip
+        )
         return subject
 
     def environment_id(self, spec: EnvironmentSpec) -> str:
@@ -344,11 +352,18 @@ class ObservationCache:
         facts = self.facts(cell.environment) if asked_for_one else {}
         found = used(observation.readings, facts) if asked_for_one else None
         return CallLine(
-            id=observation.id, environment=self.environment_id(cell.environment),
-            subject=self.subject_id(cell.subject), cell=cell.id, observation=observation, control=control,
-            stdin=_base64(call.stdin), interrupt_after=call.interrupt_after, timeout=call.timeout,
-            bwrap_used=found, another_bwrap=unexpected_bwrap(found, facts),
-        )  # fmt: skip
+            id=observation.id,
+            environment=self.environment_id(cell.environment),
+            subject=self.subject_id(cell.subject),
+            cell=cell.id,
+            observation=observation,
+            control=control,
+            stdin=_base64(call.stdin),
+            interrupt_after=call.interrupt_after,
+            timeout=call.timeout,
+            bwrap_used=found,
+            another_bwrap=unexpected_bwrap(found, facts),
+        )
 
     def _assess(self, cell: Cell, door: str, policy: str, group: str) -> SandboxState:
         controls = self.control(cell, group)
@@ -374,10 +389,11 @@ def with_bwrap_used(started: SandboxState, seen: Sequence[Observation], facts: M
     """With what set up each of these sandboxes; of several calls the first that is not as it was asked for decides."""
     found = [used(observation.readings, facts) for observation in seen]
     return msgspec.structs.replace(
-        started, bwrap=next(filter(None, found), None),
+        started,
+        bwrap=next(filter(None, found), None),
         another=next(filter(None, (unexpected_bwrap(one, facts) for one in found)), ""),
         without_say=next(filter(None, (bwrap_not_used(one, facts) for one in found)), ""),
-    )  # fmt: skip
+    )
 
 
 def _base64(data: bytes) -> str:

@@ -16,20 +16,22 @@ def refuse_without_containers(typed: Collection[str], *, matrix: str, containers
     for name, does in _OF_CONTAINERS.items():
         if name in typed and not containers:
             raise InputError(
-                f"--codex-{name} has no effect here", where=f"matrix {matrix}",
+                f"--codex-{name} has no effect here",
+                where=f"matrix {matrix}",
                 why=f"{does}, and this matrix has no [containers]",
                 next_step="take a matrix that has some, e.g. --codex-matrix=pull-request, or leave the option out",
-            )  # fmt: skip
+            )
 
 
 def refuse_beside_paths(typed: Collection[str], *, paths: bool) -> None:
     """Refuses a budget for the user's own tests."""
     if "budget" in typed and paths:
         raise InputError(
-            "--codex-budget has no effect beside tests of your own", why="how long those take is not known",
+            "--codex-budget has no effect beside tests of your own",
+            why="how long those take is not known",
             next_step="leave out the option, or measure the shipped promises alone: pytest --codex-matrix "
             "--codex-budget 10m",
-        )  # fmt: skip
+        )
 
 
 def refuse_twice_free(typed: Collection[str]) -> None:
@@ -37,8 +39,9 @@ def refuse_twice_free(typed: Collection[str]) -> None:
     if {"generator-in", "generator-unconfined"} <= set(typed):
         raise InputError(
             "--codex-generator-unconfined has no effect beside --codex-generator-in",
-            why="in a container, the container is what confines generators", next_step="leave one of them out",
-        )  # fmt: skip
+            why="in a container, the container is what confines generators",
+            next_step="leave one of them out",
+        )
 
 
 def refuse_beside_update_lock(typed: Collection[str]) -> None:
@@ -49,4 +52,4 @@ def refuse_beside_update_lock(typed: Collection[str]) -> None:
             f"--codex-{without[0]} has no effect beside --update-lock",
             why="a lock file keeps every cell that the matrix file asks for, for every machine",
             next_step=f"leave out --codex-{without[0]}",
-        )  # fmt: skip
+        )

@@ -40,7 +40,8 @@ def hosts(words: Sequence[str]) -> tuple[str, ...]:
     for word in words:
         if not _HOST.fullmatch(word):
             raise InputError(
-                f"{word!r} is no address of an engine", where="--codex-docker-hosts",
+                f"{word!r} is no address of an engine",
+                where="--codex-docker-hosts",
                 why="as in unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376",
-            )  # fmt: skip
+            )
     return tuple(words)

@@ -47,9 +47,15 @@ class PlanningFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather_facts(
-    matrix: MatrixFile, report_dir: Path, *, subjects: Sequence[SubjectSpec] = (), workers: int = 1,
-    hosts: Sequence[str] = (), why_not: WhyNot | None = None, scale: float = 1.0,
-) -> PlanningFacts:  # fmt: skip
+    matrix: MatrixFile,
+    report_dir: Path,
+    *,
+    subjects: Sequence[SubjectSpec] = (),
+    workers: int = 1,
+    hosts: Sequence[str] = (),
+    why_not: WhyNot | None = None,
+    scale: float = 1.0,
+) -> PlanningFacts:
     """Reads files, and starts nothing; backends and registries are asked, in few seconds, what no file says."""
     asked = environments(matrix, arch=arch_of(local_environments()))
     foreseen = Availability(why_not=why_not) if why_not else check_availability(tuple(asked.values()), hosts)
@@ -57,10 +63,14 @@ def gather_facts(
     lacks = [feasibility.lack(CONTAINERS, foreseen.fault)] if foreseen.fault else []
     lacks += [feasibility.lack(f"engine {host}", why, required=False) for host, why in foreseen.silent.items()]
     return PlanningFacts(
-        left=() if foreseen.fault else unavailable_values(asked, foreseen.why_not), asked=foreseen.asked,
-        lacks=(*lacks, *feasibility.of_releases(forecasts)), silent=tuple(foreseen.silent), forecasts=forecasts,
-        learned=learn(report_dir), workers=workers,
-    )  # fmt: skip
+        left=() if foreseen.fault else unavailable_values(asked, foreseen.why_not),
+        asked=foreseen.asked,
+        lacks=(*lacks, *feasibility.of_releases(forecasts)),
+        silent=tuple(foreseen.silent),
+        forecasts=forecasts,
+        learned=learn(report_dir),
+        workers=workers,
+    )
 
 
 def for_listing(known: PlanningFacts) -> PlanningFacts:
@@ -73,18 +83,29 @@ def local_environments() -> dict[str, EnvironmentSpec]:
 
 
 def expand_cells(
-    matrix: MatrixFile, subjects: Sequence[SubjectSpec], known: PlanningFacts, *, pairs: int | None, hosts: Sequence[str],
+    matrix: MatrixFile,
+    subjects: Sequence[SubjectSpec],
+    known: PlanningFacts,
+    *,
+    pairs: int | None,
+    hosts: Sequence[str],
     generators: Sequence[str] = (),
-) -> Expanded:  # fmt: skip
+) -> Expanded:
     parts = {one.part for one in known.lacks}
     measured = msgspec.structs.replace(matrix, containers=None) if CONTAINERS in parts else matrix
     there = tuple(one for one in subjects if feasibility.release(one.label) not in parts)
     if known.lacks and not (there and (measured.environments or measured.containers)):
         raise feasibility.nothing(matrix.preset, known.lacks)
     found = expand(
-        measured, environments=local_environments(), subjects=there, pairs=pairs, left=known.left,
-        hosts=[host for host in hosts if host not in known.silent], picked=known.picked, generators=generators,
-    )  # fmt: skip
+        measured,
+        environments=local_environments(),
+        subjects=there,
+        pairs=pairs,
+        left=known.left,
+        hosts=[host for host in hosts if host not in known.silent],
+        picked=known.picked,
+        generators=generators,
+    )
     told = tuple(one.not_planned for one in known.lacks)
     return msgspec.structs.replace(found, not_planned=(*told, *found.not_planned))
 

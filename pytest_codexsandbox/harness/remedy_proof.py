@@ -105,9 +105,13 @@ def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: 
 def prove(remedy: Remedy, proof: Proof, starts: Starts, *, distro: str = DISTRO) -> ProofResult:
     """Return what was found on both sides: as the data of the remedy say, or in what it differs."""
     outcome = ProofResult(
-        remedy=remedy.name, before=proof.before, after=proof.after, recorded=proof.turns, state="not told",
+        remedy=remedy.name,
+        before=proof.before,
+        after=proof.after,
+        recorded=proof.turns,
+        state="not told",
         synthetic=SHIPPED.profile(proof.before.profile).synthetic,
-    )  # fmt: skip
+    )
     try:
         red = starts.at(proof.before)
         if why := not_failing(red, proof):

@@ -88,9 +88,16 @@ class RealTrial:
         direction: Direction = "wrong-claim",
     ) -> None:
         self._add(
-            act, copy=0, claim=claim, saw=saw, held=bool(held), control=control, control_held=bool(control_held),
-            reason=reason, direction="" if held else direction,
-        )  # fmt: skip
+            act,
+            copy=0,
+            claim=claim,
+            saw=saw,
+            held=bool(held),
+            control=control,
+            control_held=bool(control_held),
+            reason=reason,
+            direction="" if held else direction,
+        )
 
     def clean(self, *, claim: str = "") -> None:
         for copy in range(self.copies()):
@@ -190,10 +197,18 @@ class RealTrial:
         observation = self.seen[copy]
         self.rows.append(
             Evidence(
-                claim=claim, act=self._id(act) if act else "", nonce=observation.nonce, call=observation.id,
-                control=control, control_held=control_held, saw=saw, held=held, reason=reason, direction=direction,
+                claim=claim,
+                act=self._id(act) if act else "",
+                nonce=observation.nonce,
+                call=observation.id,
+                control=control,
+                control_held=control_held,
+                saw=saw,
+                held=held,
+                reason=reason,
+                direction=direction,
             )
-        )  # fmt: skip
+        )
 
 
 def what(spec: Act) -> str:

@@ -134,9 +134,13 @@ def judge_trial(trial: RealTrial | RealGeneratorTrial, *, outcome: str, message:
     if never:  # of a program that could not be started, whatever did not happen is no finding
         return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
     return judge(
-        trial.promise, outcome=outcome, message=message, evidence=tuple(trial.rows), started=trial.started,  # type: ignore[arg-type]
+        trial.promise,
+        outcome=outcome,
+        message=message,
+        evidence=tuple(trial.rows),
+        started=trial.started,  # type: ignore[arg-type]
         sandboxed=NAMED[trial.policy].sandboxed and not _free(trial),
-    )  # fmt: skip
+    )
 
 
 def _free(trial: RealTrial | RealGeneratorTrial) -> bool:
@@ -197,10 +201,14 @@ def _record(
         return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
     verdict = run_promise(trial, functions[promise.id])
     return Record(
-        key=key, verdict=verdict.verdict, direction=verdict.direction, reason=verdict.reason,
-        evidence=tuple(trial.rows), calls=tuple(observation.id for observation in trial.seen),
+        key=key,
+        verdict=verdict.verdict,
+        direction=verdict.direction,
+        reason=verdict.reason,
+        evidence=tuple(trial.rows),
+        calls=tuple(observation.id for observation in trial.seen),
         blocked_by=verdict.blocked_by,
-    )  # fmt: skip
+    )
 
 
 def not_applicable_reason(promise: Promise, bench: ObservationCache, key: Key) -> str:

@@ -56,9 +56,11 @@ def policies_of(args: Sequence[Any], kwargs: Mapping[str, Any], *, test: str) ->
     meant = [next(iter(get_close_matches(word, POLICIES, n=1)), WORKSPACE_WRITE) for word in words or [WORKSPACE_WRITE]]
     typed = "".join(f'"{word}", ' for word in dict.fromkeys(meant))
     raise InputError(
-        f"the marker `codex` {wrong}", where=test, why=did_you_mean(unknown, POLICIES) if unknown else "",
+        f"the marker `codex` {wrong}",
+        where=test,
+        why=did_you_mean(unknown, POLICIES) if unknown else "",
         next_step=f"@pytest.mark.codex(policies=({typed.rstrip() if len(meant) == 1 else typed.rstrip(', ')}))",
-    )  # fmt: skip
+    )
 
 
 def check_look(path: str, looks: Iterable[str]) -> None:
@@ -68,10 +70,11 @@ def check_look(path: str, looks: Iterable[str]) -> None:
         return
     near = get_close_matches(path, there, n=1)
     raise InputError(
-        f"{path!r} was not looked at in this run", where="codex_sandbox.look()",
+        f"{path!r} was not looked at in this run",
+        where="codex_sandbox.look()",
         why=f"this run looked at {', '.join(there) or 'nothing'}",
         next_step=f"look(seen, {near[0]!r})" if near else f"codex_sandbox.run(…, looks=[{path!r}])",
-    )  # fmt: skip
+    )
 
 
 def _check_argv(argv: Sequence[Any]) -> None:
@@ -85,9 +88,10 @@ def _check_argv(argv: Sequence[Any]) -> None:
             raise _wrong("argv", f"has {_kind(word)} as word {number}: {word!r}", next_step=f"str({word!r})")
     if len(argv) == 1 and _is_a_line(argv[0]):
         raise _wrong(
-            "argv", f"is one text with blanks: {argv[0]!r}; no shell splits it",
-            next_step=f"codex_sandbox.run({_split(argv[0])}), or run it by a shell: run(\"sh\", \"-c\", {argv[0]!r})",
-        )  # fmt: skip
+            "argv",
+            f"is one text with blanks: {argv[0]!r}; no shell splits it",
+            next_step=f'codex_sandbox.run({_split(argv[0])}), or run it by a shell: run("sh", "-c", {argv[0]!r})',
+        )
 
 
 def _is_a_line(word: str) -> bool:
@@ -138,8 +142,9 @@ def _unknown(name: str, text: str, word: str) -> InputError:
     typed = text.replace(f"@{word}@", f"@{near}@").replace(f"@{word}/", f"@{near}@/") if near else ""
     return InputError(
         f"{RUN}: {name} has the unknown placeholder @{word}{'@' if f'@{word}@' in text else ''}: {text!r}",
-        why=did_you_mean(word.upper(), PLACEHOLDERS, limit=len(PLACEHOLDERS)), next_step=repr(typed) if typed else "",
-    )  # fmt: skip
+        why=did_you_mean(word.upper(), PLACEHOLDERS, limit=len(PLACEHOLDERS)),
+        next_step=repr(typed) if typed else "",
+    )
 
 
 def _near(word: str) -> str:

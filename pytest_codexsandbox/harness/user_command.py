@@ -19,9 +19,14 @@ from pytest_codexsandbox.model.verdict import Direction, Verdict
 ACT: Final = "user/run"
 FAILS_OUTSIDE: Final = "fails-outside-too"  # reason of a row; the same word is the id of its cause
 _REFUSALS: Final = (  # EPERM, EACCES, EROFS, ENETUNREACH, and a name server that cannot be reached
-    "operation not permitted", "permission denied", "read-only file system", "network is unreachable",
-    "could not resolve host", "temporary failure in name resolution", "unable to open database file",
-)  # fmt: skip
+    "operation not permitted",
+    "permission denied",
+    "read-only file system",
+    "network is unreachable",
+    "could not resolve host",
+    "temporary failure in name resolution",
+    "unable to open database file",
+)
 NO_CONTROL: Final = "none: `control=False`, so the command did not run outside the sandbox"
 
 
@@ -59,9 +64,15 @@ def failed_by_itself(
     if found.reason and not all(one.reason for one in outside.values()):
         found = msgspec.structs.replace(found, held=True, reason="")  # another run of this test may be what failed
     own = msgspec.structs.replace(
-        rows[-1], claim=title, saw=_first_words(message), held=False, control=found.told, control_held=found.held,
-        direction=found.direction, reason=found.reason,
-    )  # fmt: skip
+        rows[-1],
+        claim=title,
+        saw=_first_words(message),
+        held=False,
+        control=found.told,
+        control_held=found.held,
+        direction=found.direction,
+        reason=found.reason,
+    )
     return (own,)
 
 

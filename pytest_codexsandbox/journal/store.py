@@ -199,10 +199,17 @@ class _Reader:
         if self.run is None or self.plan is None:
             raise _wrong(self.path, "the journal has no plan", "the run ended before it had planned anything")
         return ledger.ReadJournal(
-            run=self.run, plan=self.plan, environments=tuple(self.environments), subjects=tuple(self.subjects),
-            calls=tuple(self.calls), stories=contents.whole(self.stories), claims=tuple(self.claims),
-            records=tuple(self.records), end=self.end, torn=self.torn,
-        )  # fmt: skip
+            run=self.run,
+            plan=self.plan,
+            environments=tuple(self.environments),
+            subjects=tuple(self.subjects),
+            calls=tuple(self.calls),
+            stories=contents.whole(self.stories),
+            claims=tuple(self.claims),
+            records=tuple(self.records),
+            end=self.end,
+            torn=self.torn,
+        )
 
     def _decoded(self, lines: list[bytes]) -> Iterator[tuple[int, Line]]:
         decoder = msgspec.json.Decoder(Line)
@@ -256,8 +263,12 @@ class _Reader:
         record = line.record
         key = record.key
         if (line.cell, line.door, line.policy, line.promise, line.case) != (
-            key.cell, key.door, key.policy, key.promise, key.case,
-        ) or (line.attempt, line.verdict) != (record.attempt, record.verdict.value):  # fmt: skip
+            key.cell,
+            key.door,
+            key.policy,
+            key.promise,
+            key.case,
+        ) or (line.attempt, line.verdict) != (record.attempt, record.verdict.value):
             raise _contradicted(self.path, "a result contradicts its own record", f"{key}", number)
         if key not in self._planned:
             raise _contradicted(self.path, "a result was never planned", f"{key}", number)

@@ -34,11 +34,13 @@ def within(plan: Plan, budget: Budget, *, seconds: Mapping[str, float], workers:
     keys = tuple(key for key in plan.keys if key.cell in kept)
     used, known = {key.promise for key in keys}, {str(key) for key in keys}
     return msgspec.structs.replace(
-        plan, keys=keys, cells=tuple(cell for cell in plan.cells if cell.id in kept),
+        plan,
+        keys=keys,
+        cells=tuple(cell for cell in plan.cells if cell.id in kept),
         promises=tuple(promise for promise in plan.promises if promise.id in used),
         not_applicable={key: why for key, why in plan.not_applicable.items() if key in known},
         not_planned=(*plan.not_planned, *gone),
-    )  # fmt: skip
+    )
 
 
 def _fitting(plan: Plan, seconds: Mapping[str, float], room: float) -> set[str]:

@@ -133,17 +133,29 @@ def of_values(catalogue: Catalogue, names: Row, *, arch: str) -> EnvironmentSpec
     found = [_value(catalogue, axis, name) for axis, name in zip(AXES, names, strict=False)]
     made = ContainerSpec(image=found[0], bwrap=found[1], profile=found[2], user=found[3])
     return EnvironmentSpec(
-        id=_id(names), backend="docker", distro=distro, profile=profile, user=user, engine=ENGINE, arch=arch,
-        synthetic=made.profile.synthetic, resolver="ours", bwrap=bwrap, container=made,
-    )  # fmt: skip
+        id=_id(names),
+        backend="docker",
+        distro=distro,
+        profile=profile,
+        user=user,
+        engine=ENGINE,
+        arch=arch,
+        synthetic=made.profile.synthetic,
+        resolver="ours",
+        bwrap=bwrap,
+        container=made,
+    )
 
 
 @cache
 def _value(catalogue: Catalogue, axis: str, name: str) -> Any:
     """A plan has thousands of environments of the same few values."""
     readers = {
-        "distro": catalogue.image, "bwrap": catalogue.bwrap, "profile": catalogue.profile, "user": catalogue.user,
-    }  # fmt: skip
+        "distro": catalogue.image,
+        "bwrap": catalogue.bwrap,
+        "profile": catalogue.profile,
+        "user": catalogue.user,
+    }
     return readers[axis](name)
 
 

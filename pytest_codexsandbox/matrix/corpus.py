@@ -76,9 +76,10 @@ def cases(folder: Path) -> tuple[Case, ...]:
 def case(folder: Path) -> Case:
     if not is_value(folder.name):
         raise InputError(
-            f"{folder.name!r} cannot be the name of a case", where=str(folder),
+            f"{folder.name!r} cannot be the name of a case",
+            where=str(folder),
             why="lower-case letters, digits and . + _ -",
-        )  # fmt: skip
+        )
     file = toml_files.read(folder / "case.toml")
     read = toml_files.convert(file, _CaseFile)
     files = {path: _bytes(folder, name, file) if name else b"" for path, name in read.files.items()}
@@ -88,9 +89,13 @@ def case(folder: Path) -> Case:
         for name in ("group", "input", "ordinary", "needs_block", "mode", "folder_mode", "link", "voids", "notes")
     }
     return Case(
-        id=folder.name, why=_why(folder), config=_config(folder, read, file), files=files,
-        wish=read.wish.wish() if read.wish else None, **words,
-    )  # fmt: skip
+        id=folder.name,
+        why=_why(folder),
+        config=_config(folder, read, file),
+        files=files,
+        wish=read.wish.wish() if read.wish else None,
+        **words,
+    )
 
 
 def _config(folder: Path, read: _CaseFile, file: TomlFile) -> bytes | None:

@@ -59,11 +59,14 @@ def cases(declaration: Declaration, version: str) -> tuple[Case, ...]:
     """Where there is no file, what the row speaks of is asked, such that this row decides and no earlier one."""
     return tuple(
         Case(
-            id=name_of(place), why=one.why or "a row of the generator's own decision matrix", config=None,
-            group="rows", wish=wish_for(declaration, place, version) or next(_wishes(declaration, one)),
+            id=name_of(place),
+            why=one.why or "a row of the generator's own decision matrix",
+            config=None,
+            group="rows",
+            wish=wish_for(declaration, place, version) or next(_wishes(declaration, one)),
         )
         for place, one in enumerate(declaration.semantics)
-    )  # fmt: skip
+    )
 
 
 def name_of(place: int) -> str:
@@ -120,6 +123,9 @@ def _wishes(declaration: Declaration, one: DecisionRow) -> Iterator[Intent]:
 def _wish(names: Mapping[str, Any], chosen: Sequence[str], version: str | None) -> Intent:
     said: Any = dict(zip(names, chosen, strict=True))
     return Intent(
-        platform=said["platform"], network=_NETWORK[said["network"]], roots=_ROOTS[said["roots"]], version=version,
+        platform=said["platform"],
+        network=_NETWORK[said["network"]],
+        roots=_ROOTS[said["roots"]],
+        version=version,
         capabilities={name: False for name in CAPABILITIES if said[name] == "no"},
-    )  # fmt: skip
+    )

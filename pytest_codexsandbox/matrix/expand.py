@@ -104,9 +104,10 @@ def _labels(subjects: tuple[SubjectSpec, ...]) -> None:
     for subject in subjects:
         if not is_value(subject.label):
             raise InputError(
-                f"{subject.label!r} cannot be the name of a column", why="lower-case letters, digits and . + _ -",
+                f"{subject.label!r} cannot be the name of a column",
+                why="lower-case letters, digits and . + _ -",
                 next_step=f"--codex-bin {as_value(subject.label)}=…",
-            )  # fmt: skip
+            )
         if subject.label in seen:
             raise InputError(
                 f"two Codex binaries are called {subject.label!r}: their results could not be told apart",

@@ -114,9 +114,15 @@ def _draft(
     cases = said.pop("case", ())
     direction, fingerprint = way
     return Draft(
-        id=names.fresh(promise), promise=promise, direction=direction, fingerprint=fingerprint, where=said,
-        case=tuple(map(_literal, cases)), reason=_short(points[inside[0]].reason), count=len(inside),
-    )  # fmt: skip
+        id=names.fresh(promise),
+        promise=promise,
+        direction=direction,
+        fingerprint=fingerprint,
+        where=said,
+        case=tuple(map(_literal, cases)),
+        reason=_short(points[inside[0]].reason),
+        count=len(inside),
+    )
 
 
 def _literal(case: str) -> str:

@@ -68,9 +68,13 @@ class DeviationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def load(
-    paths: tuple[Path, ...], *, promises: Collection[str] = (), fingerprints: Collection[str] = (),
-    cells: Collection[Mapping[str, str]] = (), beside: Path | None = None,
-) -> tuple[Deviation, ...]:  # fmt: skip
+    paths: tuple[Path, ...],
+    *,
+    promises: Collection[str] = (),
+    fingerprints: Collection[str] = (),
+    cells: Collection[Mapping[str, str]] = (),
+    beside: Path | None = None,
+) -> tuple[Deviation, ...]:
     """Every deviation of these files. With the known promise ids and fingerprints, unknown ones are refused too.
 
     `cells`: the axes of the run's cells; with them, a value is refused that neither a cell nor a data file knows.
@@ -140,9 +144,11 @@ class _Check:
             for value in values(self._deviation.where, name):
                 if not axes.knows(name, value):
                     self._refuse(
-                        "where", f"where: there is no {name} {value!r}", why=did_you_mean(value, axes.of(name)),
+                        "where",
+                        f"where: there is no {name} {value!r}",
+                        why=did_you_mean(value, axes.of(name)),
                         next_step=_LABEL if name in ("codex", "generator") else "",
-                    )  # fmt: skip
+                    )
 
     def _rate(self) -> None:
         rate = self._deviation.intermittent

@@ -64,9 +64,12 @@ def apply(
     outcome = _Outcome(today)
     settled = {key: outcome.of(record, bound[key]) if bound.get(key) else record for key, record in records.items()}
     return Applied(
-        records=settled, unmatched=tuple(filter(None, map(binding.impossible, deviations))),
-        stale=outcome.stale(deviations), refused=tuple(binding.refused), flaky=tuple(outcome.flaky),
-    )  # fmt: skip
+        records=settled,
+        unmatched=tuple(filter(None, map(binding.impossible, deviations))),
+        stale=outcome.stale(deviations),
+        refused=tuple(binding.refused),
+        flaky=tuple(outcome.flaky),
+    )
 
 
 def as_seen(record: Record) -> Record:

@@ -41,8 +41,10 @@ OURS: Final = (  # generators.writers has them: what else may write the same fil
     "loses-marks",
 )
 WISHES: Final[dict[str, Intent]] = {
-    "plain": Intent(), "roots": Intent(roots=("@ROOT0@",)), "network": Intent(network=True),
-}  # fmt: skip
+    "plain": Intent(),
+    "roots": Intent(roots=("@ROOT0@",)),
+    "network": Intent(network=True),
+}
 
 
 class GeneratorSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,9 +97,11 @@ def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Generat
     there = {name: generator_specs.of_declaration(name, beside) for name in generator_files.files(beside)}
     named = {one.name: msgspec.structs.replace(one, told=is_told(one)) for one in asked}
     return GeneratorSet(
-        generators={**there, **named}, asked=tuple(named), cases=shipped_cases(),
+        generators={**there, **named},
+        asked=tuple(named),
+        cases=shipped_cases(),
         others=(*OURS, *(name for name, one in there.items() if one.declaration.second_writer)),
-    )  # fmt: skip
+    )
 
 
 def axis(texts: Sequence[str], known: GeneratorSet) -> tuple[str, ...]:

@@ -54,9 +54,10 @@ def load(path: Path) -> Declaration:
         raise InputError("name is not written: it is the file's name", where=file.place("name"))
     if not is_value(path.stem):
         raise InputError(
-            f"{path.stem!r} cannot be the value of an axis", where=str(path),
+            f"{path.stem!r} cannot be the value of an axis",
+            where=str(path),
             why="lower-case letters, digits and . + _ -",
-        )  # fmt: skip
+        )
     found = toml_files.convert(file, Declaration)
     _check(file, found)
     return msgspec.structs.replace(found, name=path.stem)
@@ -64,8 +65,11 @@ def load(path: Path) -> Declaration:
 
 def _check(file: TomlFile, found: Declaration) -> None:
     if not found.run:
-        raise InputError("run is not written: it says how the generator is started", where=file.place("run"),
-                         next_step='run = "cmd:mytool render --out @CONFIG@"')  # fmt: skip
+        raise InputError(
+            "run is not written: it says how the generator is started",
+            where=file.place("run"),
+            next_step='run = "cmd:mytool render --out @CONFIG@"',
+        )
     if not found.timeout > 0:
         raise InputError(f"timeout is {found.timeout}: it is in seconds, above zero", where=file.place("timeout"))
     for marker in found.markers:
@@ -83,8 +87,11 @@ def _check_row(file: TomlFile, index: int, row: DecisionRow) -> None:
         if name == "version":
             _check_range(value, place)
         elif name not in decision_table.WORDS:
-            raise InputError(f"when: {name!r} is nothing that can be asked for", where=place,
-                             why=did_you_mean(name, ("version", *decision_table.WORDS)))  # fmt: skip
+            raise InputError(
+                f"when: {name!r} is nothing that can be asked for",
+                where=place,
+                why=did_you_mean(name, ("version", *decision_table.WORDS)),
+            )
         elif value not in decision_table.WORDS[name]:
             raise InputError(
                 f"when: {name} is never {value!r}", where=place, why=did_you_mean(value, decision_table.WORDS[name])
@@ -93,17 +100,23 @@ def _check_row(file: TomlFile, index: int, row: DecisionRow) -> None:
     for root in row.expect.roots or ():
         name, _, _ = root.partition("/")
         if root and root[0] != "/" and name not in _ROOTS:
-            raise InputError(f"expect: a root cannot be {root!r}", where=file.place("expect", table="semantics",
-                             index=index), why=did_you_mean(name, _ROOTS))  # fmt: skip
+            raise InputError(
+                f"expect: a root cannot be {root!r}",
+                where=file.place("expect", table="semantics", index=index),
+                why=did_you_mean(name, _ROOTS),
+            )
 
 
 def _check_kept(expect: ExpectedPolicy, place: str) -> None:
     for part in expect.kept:
         said = getattr(expect, part)
         if said not in ("", None):
-            raise InputError(f"expect: {part} is kept as it was, and is to be {said!r}", where=place,
-                             why="keeps = true keeps all parts of a policy; a list names some of them",
-                             next_step=f"take {part} away from one of the two")  # fmt: skip
+            raise InputError(
+                f"expect: {part} is kept as it was, and is to be {said!r}",
+                where=place,
+                why="keeps = true keeps all parts of a policy; a list names some of them",
+                next_step=f"take {part} away from one of the two",
+            )
 
 
 def _check_decides(file: TomlFile, index: int, found: Declaration) -> None:
@@ -113,8 +126,9 @@ def _check_decides(file: TomlFile, index: int, found: Declaration) -> None:
         raise InputError(
             f"row {index + 1} never decides: row {earlier} takes all that it speaks of",
             where=file.place("when", table="semantics", index=index),
-            why="the first that fits decides", next_step="put it before, or take it away",
-        )  # fmt: skip
+            why="the first that fits decides",
+            next_step="put it before, or take it away",
+        )
 
 
 def _check_range(text: str, place: str) -> None:

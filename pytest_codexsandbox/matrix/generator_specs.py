@@ -39,8 +39,11 @@ def asked(
     for text in texts:
         for one in _all(text, found, beside=beside, base=base, where=where):
             if one.name in found and found[one.name] != one:
-                raise InputError(f"two generators are called {one.name!r}", where=f"{where} {text}",
-                                 next_step=f"name one of them: {_FORM}")  # fmt: skip
+                raise InputError(
+                    f"two generators are called {one.name!r}",
+                    where=f"{where} {text}",
+                    next_step=f"name one of them: {_FORM}",
+                )
             found[one.name] = one
     return tuple(found.values())
 
@@ -86,15 +89,22 @@ def of_file(path: Path, beside: Path | None = None) -> Generator:
         check_placeholders(text, str(path))
     shipped = path.resolve() == generator_files.files().get(declaration.name)
     return Generator(
-        name=declaration.name, spec=spec, declaration=declaration, base=str(base),
+        name=declaration.name,
+        spec=spec,
+        declaration=declaration,
+        base=str(base),
         file="" if shipped else str(base / path.name),
-    )  # fmt: skip
+    )
 
 
 def parse(
-    text: str, *, before: Mapping[str, Generator] | None = None, beside: Path | None = None, base: Path | None = None,
+    text: str,
+    *,
+    before: Mapping[str, Generator] | None = None,
+    beside: Path | None = None,
+    base: Path | None = None,
     where: str = OPTION,
-) -> Spec:  # fmt: skip
+) -> Spec:
     """`before`: generators that a chain may name beside those of the catalogue."""
     scheme, rest = _split_scheme(text.strip(), base or Path.cwd(), where)
     if scheme == "chain":
@@ -114,9 +124,11 @@ def _split_name(text: str, where: str) -> tuple[str, str]:
         return "", text
     if not is_value(found["name"]):
         raise InputError(
-            f"{found['name']!r} cannot be the name of a generator", where=f"{where} {text}",
-            why="it becomes part of cell ids: lower-case letters, digits, `.`, `+`, `_` and `-`", next_step=_FORM,
-        )  # fmt: skip
+            f"{found['name']!r} cannot be the name of a generator",
+            where=f"{where} {text}",
+            why="it becomes part of cell ids: lower-case letters, digits, `.`, `+`, `_` and `-`",
+            next_step=_FORM,
+        )
     return found["name"], found["rest"]
 
 
@@ -127,16 +139,21 @@ def _split_scheme(text: str, base: Path, where: str) -> tuple[Scheme, str]:
     for scheme in SCHEMES:
         if scheme == found["scheme"]:
             return scheme, found["rest"].strip()
-    raise InputError(f"there is no scheme {found['scheme']!r}", where=where, why=did_you_mean(found["scheme"], SCHEMES),
-                     next_step=f"a program whose name has a colon in it: cmd:{text}")  # fmt: skip
+    raise InputError(
+        f"there is no scheme {found['scheme']!r}",
+        where=where,
+        why=did_you_mean(found["scheme"], SCHEMES),
+        next_step=f"a program whose name has a colon in it: cmd:{text}",
+    )
 
 
 def _words(text: str, where: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise InputError("the command cannot be split into words", where=where, why=str(error),
-                         next_step="close the quote") from error  # fmt: skip
+        raise InputError(
+            "the command cannot be split into words", where=where, why=str(error), next_step="close the quote"
+        ) from error
     if not words or not words[0]:
         raise InputError("no command was given", where=where, next_step=_FORM)
     for word in words:
@@ -158,8 +175,12 @@ def _parts(text: str, before: Mapping[str, Generator], beside: Path | None, wher
     every = {*before, *generator_files.files(beside)}
     for name in names:
         if name not in every:
-            raise InputError(f"chain: there is no generator {name!r}", where=where, why=did_you_mean(name, every),
-                             next_step=f"name it before the chain: {OPTION} {name}=…")  # fmt: skip
+            raise InputError(
+                f"chain: there is no generator {name!r}",
+                where=where,
+                why=did_you_mean(name, every),
+                next_step=f"name it before the chain: {OPTION} {name}=…",
+            )
     return tuple(_part(name, before, beside, where) for name in names)
 
 

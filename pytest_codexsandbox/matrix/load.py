@@ -96,11 +96,20 @@ def load(name_or_path: str) -> MatrixFile:
     containers = _with_images(written.containers, catalogue)
     _check(file, msgspec.structs.replace(written, containers=containers), catalogue)
     return MatrixFile(
-        preset=name_or_path, description=written.description, environments=written.environments,
-        doors=written.doors, policies=written.policies, releases=written.releases, exclude=written.exclude,
-        containers=containers, catalogue=catalogue, path=path, skip=written.skip, generators=written.generators,
+        preset=name_or_path,
+        description=written.description,
+        environments=written.environments,
+        doors=written.doors,
+        policies=written.policies,
+        releases=written.releases,
+        exclude=written.exclude,
+        containers=containers,
+        catalogue=catalogue,
+        path=path,
+        skip=written.skip,
+        generators=written.generators,
         lock=lockfile.read(lockfile.path_of(path)) if containers is not None else None,
-    )  # fmt: skip
+    )
 
 
 def _folder() -> Path:
@@ -123,9 +132,10 @@ def _find(name_or_path: str) -> Path:
     if "/" in name_or_path or path.suffix == ".toml":
         raise InputError(f"there is no matrix file {name_or_path}", why=f"presets: {', '.join(offered())}")
     raise InputError(
-        f"there is no preset {name_or_path!r}", why=did_you_mean(name_or_path, offered()),
+        f"there is no preset {name_or_path!r}",
+        why=did_you_mean(name_or_path, offered()),
         next_step="a matrix file of your own is given by its path: --codex-matrix=./mine.toml",
-    )  # fmt: skip
+    )
 
 
 def _catalogue(file: TomlFile, asked: Containers | None) -> Catalogue:
@@ -176,9 +186,11 @@ def _check(file: TomlFile, written: _Written, catalogue: Catalogue) -> None:
 
 def _containers(file: TomlFile, asked: Containers, catalogue: Catalogue) -> None:
     for key, folder, read in (
-        ("distros", "distros", catalogue.image), ("bwraps", "bwrap", catalogue.bwrap),
-        ("profiles", "profiles", catalogue.profile), ("users", "users", catalogue.user),
-    ):  # fmt: skip
+        ("distros", "distros", catalogue.image),
+        ("bwraps", "bwrap", catalogue.bwrap),
+        ("profiles", "profiles", catalogue.profile),
+        ("users", "users", catalogue.user),
+    ):
         _axis(file, key, getattr(asked, key), catalogue.values(folder))
         for name in getattr(asked, key):
             read(name)  # what is wrong in its file is said now
@@ -204,9 +216,10 @@ def _release(file: TomlFile, release: str) -> None:
         Version(release)
     except InvalidVersion as error:
         raise InputError(
-            f"releases: {release!r} is not a Codex release", where=file.place("releases"),
+            f"releases: {release!r} is not a Codex release",
+            where=file.place("releases"),
             why=f'a release is a version like "0.163.0", or "{INSTALLED}"',
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _exclude(file: TomlFile, index: int, exclude: Exclude) -> None:

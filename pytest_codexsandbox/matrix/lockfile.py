@@ -38,9 +38,11 @@ def read(path: Path) -> Lock | None:
     for row in lock.cells:
         if len(row) != len(AXES):
             raise InputError(
-                f"cells: {', '.join(row)} has {len(row)} values", where=file.place("cells"), why=f"each has {_NAMES}",
+                f"cells: {', '.join(row)} has {len(row)} values",
+                where=file.place("cells"),
+                why=f"each has {_NAMES}",
                 next_step="codexsandbox plan PRESET|FILE --update-lock",
-            )  # fmt: skip
+            )
     return lock
 
 

@@ -66,25 +66,30 @@ def make(
     keys = tuple(key for cell in cells for door, policy in measured.of(cell) for key in steps.of(cell, door, policy))
     if not keys:
         raise InputError(
-            "nothing is left to run", why="; ".join(sorted(set(steps.reasons.values()))[:3]),
+            "nothing is left to run",
+            why="; ".join(sorted(set(steps.reasons.values()))[:3]),
             next_step="globs of one kind are a union, and promises, policies, cells and doors narrow each other",
-        )  # fmt: skip
+        )
     used, there = {key.promise for key in keys}, {key.cell for key in keys}
     return Plan(
-        preset=preset, cells=tuple(cell for cell in cells if cell.id in there), coverage=coverage,
-        promises=tuple(promise for promise in promises if promise.id in used), keys=keys,
+        preset=preset,
+        cells=tuple(cell for cell in cells if cell.id in there),
+        coverage=coverage,
+        promises=tuple(promise for promise in promises if promise.id in used),
+        keys=keys,
         not_applicable=_not_applicable(cells, promises, keys, measured, platform),
         not_planned=(*not_planned, *_left_out(names, keys, steps, promises, doors), *_not_by(doors, keys, promises)),
-    )  # fmt: skip
+    )
 
 
 def _names(cells: Sequence[Cell], promises: Sequence[Promise], sides: DoorPolicies, ordered: Sequence[str]) -> Names:
     found = {policy for cell in cells for _, policy in sides.of(cell)} - set(ordered)
     return Names(
-        cells=tuple(cell.id for cell in cells), promises=tuple(one.id for one in promises),
+        cells=tuple(cell.id for cell in cells),
+        promises=tuple(one.id for one in promises),
         policies=(*ordered, *(policy for policy in NAMED if policy in found)),
         doors=tuple(dict.fromkeys(door for cell in cells for door, _ in sides.of(cell))),
-    )  # fmt: skip
+    )
 
 
 def rides(promise: Promise, door: str) -> bool:
@@ -113,24 +118,37 @@ def as_line(plan: Plan) -> PlanLine:
         digest=digest(plan),
         cells=tuple(
             CellRow(
-                id=cell.id, environment=cell.environment.id, subject=cell.subject.label, axes=cell.axes,
-                provenance=cell.environment.provenance, synthetic=cell.environment.synthetic,
-                arch=cell.environment.arch, as_version=cell.subject.as_version,
+                id=cell.id,
+                environment=cell.environment.id,
+                subject=cell.subject.label,
+                axes=cell.axes,
+                provenance=cell.environment.provenance,
+                synthetic=cell.environment.synthetic,
+                arch=cell.environment.arch,
+                as_version=cell.subject.as_version,
             )
             for cell in plan.cells
         ),
         promises=tuple(
             PromiseRow(
-                id=promise.id, title=promise.title, kind=promise.kind, severity=promise.severity, needs=promise.needs,
-                source=promise.source, summary=promise.summary,
+                id=promise.id,
+                title=promise.title,
+                kind=promise.kind,
+                severity=promise.severity,
+                needs=promise.needs,
+                source=promise.source,
+                summary=promise.summary,
             )
             for promise in plan.promises
         ),
         keys=plan.keys,
         not_applicable=plan.not_applicable,
-        not_planned=plan.not_planned, coverage=plan.coverage, cases=plan.cases, generators=plan.generators,
+        not_planned=plan.not_planned,
+        coverage=plan.coverage,
+        cases=plan.cases,
+        generators=plan.generators,
         of_generators=plan.of_generators,
-    )  # fmt: skip
+    )
 
 
 class _Steps:

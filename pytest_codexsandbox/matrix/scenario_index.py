@@ -28,9 +28,10 @@ def promises(folder: Path) -> tuple[Declared, ...]:
         for promise, function in of_module(load(file)):
             if promise.id in places:
                 raise InputError(
-                    f"two scenarios promise {promise.id}", where=f"{places[promise.id]} and {file}",
+                    f"two scenarios promise {promise.id}",
+                    where=f"{places[promise.id]} and {file}",
                     why="their results could not be told apart",
-                )  # fmt: skip
+                )
             places[promise.id] = file
             found.append((promise, function))
     return tuple(found)

@@ -62,15 +62,18 @@ def is_standing(promise: str) -> bool:
 def check(selection: Selection, names: Names) -> None:
     """A glob that matches nothing, and one that would skip what cannot be skipped, are errors."""
     written = (
-        ("--codex-only", selection.only_globs), ("--codex-skip", selection.skip_globs), (_FILE, selection.without),
-    )  # fmt: skip
+        ("--codex-only", selection.only_globs),
+        ("--codex-skip", selection.skip_globs),
+        (_FILE, selection.without),
+    )
     for option, globs in written:
         for glob in globs:
             if not any(fnmatchcase(name, glob) for name in names.all):
                 raise InputError(
                     f"{option} {glob!r} matches no cell, no promise, no policy and no door",
-                    why=did_you_mean(glob, names.all), next_step="codexsandbox plan -v   (lists them all)",
-                )  # fmt: skip
+                    why=did_you_mean(glob, names.all),
+                    next_step="codexsandbox plan -v   (lists them all)",
+                )
     for option, globs in written[1:]:
         for glob in globs:
             _refuse_standing(option, glob, names)

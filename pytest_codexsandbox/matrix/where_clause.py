@@ -10,8 +10,17 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 AXES: Final = (
-    "distro", "kernel", "profile", "user", "engine", "arch", "environment", "codex", "bwrap", "generator",
-)  # fmt: skip
+    "distro",
+    "kernel",
+    "profile",
+    "user",
+    "engine",
+    "arch",
+    "environment",
+    "codex",
+    "bwrap",
+    "generator",
+)
 Where = Mapping[str, str | tuple[str, ...]]
 _RANGE = re.compile(r"\s*[<>=!~]")
 

@@ -12,9 +12,25 @@ from typing import Any, Final, Literal
 import msgspec
 
 PLACEHOLDERS: Final = (
-    "WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING", "HOME", "CODEX_HOME", "TMP", "TMPDIR", "SHM", "WORLD", "NAME",
-    "HTTP", "DNS", "UNIX", "ABSTRACT", "PYTHON", "PROBE", "HIDDEN",
-)  # fmt: skip
+    "WORKSPACE",
+    "OUTSIDE",
+    "ROOT0",
+    "SIBLING",
+    "HOME",
+    "CODEX_HOME",
+    "TMP",
+    "TMPDIR",
+    "SHM",
+    "WORLD",
+    "NAME",
+    "HTTP",
+    "DNS",
+    "UNIX",
+    "ABSTRACT",
+    "PYTHON",
+    "PROBE",
+    "HIDDEN",
+)
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):

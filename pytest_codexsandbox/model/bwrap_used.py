@@ -80,9 +80,11 @@ def used(readings: Sequence[ProcReading], facts: Mapping[str, Any] | None = None
     there = (facts or {}).get("bwrap") or {}
     same = bool(first.sha256) and there.get("sha256") == first.sha256
     return BwrapUsed(
-        kind="brought" if brought else "found", path=first.exe, sha256=first.sha256,
+        kind="brought" if brought else "found",
+        path=first.exe,
+        sha256=first.sha256,
         version=str(there.get("version", "")) if same and not brought else "",
-    )  # fmt: skip
+    )
 
 
 def unexpected_bwrap(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:

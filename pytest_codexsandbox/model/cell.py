@@ -53,8 +53,15 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         """What a deviation's `where` and a report's pivot may name."""
         spec = self.environment
         pairs = {
-            "distro": spec.distro, "kernel": spec.kernel, "profile": spec.profile, "user": spec.user,
-            "engine": spec.engine, "arch": spec.arch, "environment": spec.id, "codex": self.subject.label,
-            "bwrap": spec.bwrap or self.subject.bwrap, "generator": self.subject.generator,
-        }  # fmt: skip
+            "distro": spec.distro,
+            "kernel": spec.kernel,
+            "profile": spec.profile,
+            "user": spec.user,
+            "engine": spec.engine,
+            "arch": spec.arch,
+            "environment": spec.id,
+            "codex": self.subject.label,
+            "bwrap": spec.bwrap or self.subject.bwrap,
+            "generator": self.subject.generator,
+        }
         return {name: value for name, value in pairs.items() if value}

@@ -11,9 +11,18 @@ SCHEMES: Final[tuple[Scheme, ...]] = ("cmd", "py", "ep", "launch", "chain")
 FOLDERS: Final = ("HOME", "CODEX_HOME", "WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "TMPDIR")
 """The private folders of a generator, by the names of their placeholders."""
 PLACEHOLDERS: Final = (
-    "HOME", "CODEX_HOME", "CONFIG", "WORKSPACE", "ROOTS_JSON", "ROOT0", "NETWORK", "PLATFORM", "VERSION", "REQUEST",
+    "HOME",
+    "CODEX_HOME",
+    "CONFIG",
+    "WORKSPACE",
+    "ROOTS_JSON",
+    "ROOT0",
+    "NETWORK",
+    "PLATFORM",
+    "VERSION",
+    "REQUEST",
     "RESULT",
-)  # fmt: skip
+)
 """What may stand between two `@` in an argument."""
 
 

@@ -168,11 +168,19 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", ta
     def of(cls, record: Record) -> "ResultLine":
         key = record.key
         return cls(
-            cell=key.cell, door=key.door, policy=key.policy, promise=key.promise, case=key.case,
-            attempt=record.attempt, verdict=record.verdict.value, direction=record.direction,
+            cell=key.cell,
+            door=key.door,
+            policy=key.policy,
+            promise=key.promise,
+            case=key.case,
+            attempt=record.attempt,
+            verdict=record.verdict.value,
+            direction=record.direction,
             diagnosis=record.diagnosis.fingerprint if record.diagnosis else "",
-            environment=record.environment, subject=record.subject, record=record,
-        )  # fmt: skip
+            environment=record.environment,
+            subject=record.subject,
+            record=record,
+        )
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):

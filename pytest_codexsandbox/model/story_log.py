@@ -86,16 +86,32 @@ def _run(run: GeneratorRun, before: Files) -> LoggedRun:
     missing = FileState(kind="missing")
     changed = {path: run.files.get(path, missing) for path in paths if run.files.get(path) != before.get(path)}
     return LoggedRun(
-        ended=run.ended, code=run.code, seconds=run.seconds, stdout=run.stdout[:SAID], stderr=run.stderr[:SAID],
-        error=run.error, refused=run.refused, reason=run.reason, argv=run.argv, env=run.env, unset=run.unset,
-        warnings=run.warnings, launches=run.launches, strayed=run.strayed, survivors=run.survivors,
+        ended=run.ended,
+        code=run.code,
+        seconds=run.seconds,
+        stdout=run.stdout[:SAID],
+        stderr=run.stderr[:SAID],
+        error=run.error,
+        refused=run.refused,
+        reason=run.reason,
+        argv=run.argv,
+        env=run.env,
+        unset=run.unset,
+        warnings=run.warnings,
+        launches=run.launches,
+        strayed=run.strayed,
+        survivors=run.survivors,
         changed=told_files(changed),
-    )  # fmt: skip
+    )
 
 
 def _file(state: FileState) -> LoggedFile:
     return LoggedFile(
-        kind=state.kind, size=state.size, mode=state.mode, links=state.links, target=state.target,
+        kind=state.kind,
+        size=state.size,
+        mode=state.mode,
+        links=state.links,
+        target=state.target,
         sha256=state.sha256 or (hashlib.sha256(state.content).hexdigest() if state.kind == "file" else ""),
         text=state.content[:SHOWN].decode("latin-1"),
-    )  # fmt: skip
+    )

@@ -40,9 +40,15 @@ WORDS: Final[dict[Verdict, str]] = {
 }
 # One sign stands for many results (a folded row, several attempts): the first of these that is among them.
 WORST_FIRST: Final = (
-    Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED, Verdict.UNCONFINED, Verdict.EXPECTED,
-    Verdict.CONFORMS, Verdict.NOT_APPLICABLE,
-)  # fmt: skip
+    Verdict.VIOLATES,
+    Verdict.BROKEN,
+    Verdict.STALE,
+    Verdict.BLOCKED,
+    Verdict.UNCONFINED,
+    Verdict.EXPECTED,
+    Verdict.CONFORMS,
+    Verdict.NOT_APPLICABLE,
+)
 MEASURED: Final = frozenset({Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.VIOLATES, Verdict.EXPECTED, Verdict.STALE})
 RED: Final = frozenset({Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE})
 

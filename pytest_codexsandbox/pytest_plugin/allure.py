@@ -22,14 +22,21 @@ from pytest_codexsandbox.reports.escape import visible
 
 LISTENER: Final = "allure_listener"  # as allure-pytest registers it
 _STATUS: Final[dict[Verdict, str]] = {
-    Verdict.CONFORMS: Status.PASSED, Verdict.UNCONFINED: Status.PASSED, Verdict.VIOLATES: Status.FAILED,
-    Verdict.STALE: Status.FAILED, Verdict.BROKEN: Status.BROKEN, Verdict.BLOCKED: Status.SKIPPED,
-    Verdict.NOT_APPLICABLE: Status.SKIPPED, Verdict.EXPECTED: Status.SKIPPED,
-}  # fmt: skip
+    Verdict.CONFORMS: Status.PASSED,
+    Verdict.UNCONFINED: Status.PASSED,
+    Verdict.VIOLATES: Status.FAILED,
+    Verdict.STALE: Status.FAILED,
+    Verdict.BROKEN: Status.BROKEN,
+    Verdict.BLOCKED: Status.SKIPPED,
+    Verdict.NOT_APPLICABLE: Status.SKIPPED,
+    Verdict.EXPECTED: Status.SKIPPED,
+}
 _SEVERITY: Final = {
-    "critical": allure.severity_level.BLOCKER, "high": allure.severity_level.CRITICAL,
-    "medium": allure.severity_level.NORMAL, "low": allure.severity_level.MINOR,
-}  # fmt: skip
+    "critical": allure.severity_level.BLOCKER,
+    "high": allure.severity_level.CRITICAL,
+    "medium": allure.severity_level.NORMAL,
+    "low": allure.severity_level.MINOR,
+}
 
 
 def attach(item: pytest.Item, record: Record, *, axes: Mapping[str, str] | None = None, run: str = "") -> None:
@@ -64,9 +71,11 @@ def told(record: Record) -> str:
     lines = [f"{record.verdict.value}{f' ({record.direction})' if record.direction else ''}: {record.reason}"]
     for row in record.evidence:
         lines += [
-            "", f"promised  {row.claim}", f"saw       {row.saw}{'' if row.held else '   (did not hold)'}",
+            "",
+            f"promised  {row.claim}",
+            f"saw       {row.saw}{'' if row.held else '   (did not hold)'}",
             f"control   {row.control or 'none'}{'' if row.control_held else '   (did not hold)'}",
-        ]  # fmt: skip
+        ]
     if record.diagnosis is not None:
         lines += ["", f"because   {record.diagnosis.cause}"]
         lines += [f"try       {record.diagnosis.remedy}"] if record.diagnosis.remedy else []

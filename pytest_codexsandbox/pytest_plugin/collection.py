@@ -273,9 +273,11 @@ def is_shipped(metafunc: pytest.Metafunc) -> bool:
 def _not_yours(test: str) -> InputError:
     """Whatever it declares, be it the id of a shipped promise: it is none of those that are planned."""
     return InputError(
-        "`trial` is for the promises that are shipped", where=test, why="what your own test declares is in no plan",
+        "`trial` is for the promises that are shipped",
+        where=test,
+        why="what your own test declares is in no plan",
         next_step="take `codex_sandbox`: it runs your commands",
-    )  # fmt: skip
+    )
 
 
 def unwanted(item: pytest.Item) -> bool:
@@ -294,19 +296,28 @@ def user_keys(run: PytestRun, metafunc: pytest.Metafunc) -> Iterable[Key]:
     )
     slug = nameable(re.sub(r"[^a-z0-9]+", "-", metafunc.definition.nodeid.lower()).strip("-"))
     promise = Promise(
-        id=f"{USER}{slug}", kind="capability", severity="medium", needs="sandbox", source=metafunc.definition.nodeid,
-        policies=policies, title=metafunc.function.__name__.removeprefix("test_").replace("_", " "),
-    )  # fmt: skip
+        id=f"{USER}{slug}",
+        kind="capability",
+        severity="medium",
+        needs="sandbox",
+        source=metafunc.definition.nodeid,
+        policies=policies,
+        title=metafunc.function.__name__.removeprefix("test_").replace("_", " "),
+    )
     twin = run.user_promises.setdefault(promise.id, promise)
     if twin.source != promise.source:
         raise InputError(
-            f"two tests of yours would both be called {promise.id}", where=f"{twin.source} and {promise.source}",
-            why="their results could not be told apart", next_step="give one of them another name",
-        )  # fmt: skip
+            f"two tests of yours would both be called {promise.id}",
+            where=f"{twin.source} and {promise.source}",
+            why="their results could not be told apart",
+            next_step="give one of them another name",
+        )
     names = Names(  # every name that a glob may mean: its kind decides whether it narrows
-        cells=tuple(cell.id for cell in run.cells), promises=(*run.promises, promise.id), policies=tuple(NAMED),
+        cells=tuple(cell.id for cell in run.cells),
+        promises=(*run.promises, promise.id),
+        policies=tuple(NAMED),
         doors=tuple(dict.fromkeys((*run.matrix.doors, DOOR))),
-    )  # fmt: skip
+    )
     sieve = Selector(run.selection, names)
     for cell in run.cells:
         for door, policy in run.sides_of(cell, DOOR, policies):

@@ -108,11 +108,17 @@ class Controller:
         self.journal = JournalWriter.open(
             self.run.folder,
             RunLine(
-                id=self.run.folder.name, started=_now(), product=f"codexsandbox {__version__}", preset=plan.preset,
-                invocation=("pytest", *words), strict=asked.strict, boot_id=boot_id(), pid=os.getpid(),
+                id=self.run.folder.name,
+                started=_now(),
+                product=f"codexsandbox {__version__}",
+                preset=plan.preset,
+                invocation=("pytest", *words),
+                strict=asked.strict,
+                boot_id=boot_id(),
+                pid=os.getpid(),
                 places=self.run.places,
             ),
-        )  # fmt: skip
+        )
         self.journal.write(as_line(plan))
         self.journal.sync()
         self._need_whole(self.journal)
@@ -131,9 +137,11 @@ class Controller:
             journal.close()
             self.journal = None
             raise InputError(
-                "the journal cannot be written", where=str(journal.path), why=journal.fault,
+                "the journal cannot be written",
+                where=str(journal.path),
+                why=journal.fault,
                 next_step="give a folder that has room: --codex-report-dir DIR",
-            )  # fmt: skip
+            )
 
     def _have_subjects(self, plan: Plan) -> None:
         """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all, and so
@@ -278,11 +286,16 @@ class Controller:
         records = self.applied.records
         journal.write_end(
             EndLine(
-                finished=_now(), exit=outcome.code, reasons=outcome.reasons, counts=count(records.values()),
-                leaks=self.leaks, seconds=self.seconds, seconds_in_codex=self.in_codex,
+                finished=_now(),
+                exit=outcome.code,
+                reasons=outcome.reasons,
+                counts=count(records.values()),
+                leaks=self.leaks,
+                seconds=self.seconds,
+                seconds_in_codex=self.in_codex,
                 cells=self.times.spent(self.plan),
             )
-        )  # fmt: skip
+        )
         self.done, misread = read_back(journal.path, records, self.run.fingerprints)
         self.fault = self.fault or journal.fault or misread
         self.reasons = outcome.reasons
@@ -301,16 +314,25 @@ class Controller:
         assert self.plan is not None and self.applied is not None
         plan, applied, ended = self.plan, self.applied, self.ended
         return exit_code.exit_code(
-            applied.records, planned=plan.keys, from_data=tuple(plan.not_applicable),
-            pytest_code=ended if ended in exit_code.PYTEST_OWN else 0, other_failures=self._foreign(ended),
+            applied.records,
+            planned=plan.keys,
+            from_data=tuple(plan.not_applicable),
+            pytest_code=ended if ended in exit_code.PYTEST_OWN else 0,
+            other_failures=self._foreign(ended),
             overruled=overruled or ended not in (0, 1, *exit_code.PYTEST_OWN),
-            stale=applied.stale, unmatched=applied.unmatched, disagreed=self.faults, leaks=self.leaks,
-            changed=self._changed(), incomplete=incomplete, unwritten=tuple(self.unwritten),
-            hooks=self.onlookers.faults, strict=self.run.settings.strict,
+            stale=applied.stale,
+            unmatched=applied.unmatched,
+            disagreed=self.faults,
+            leaks=self.leaks,
+            changed=self._changed(),
+            incomplete=incomplete,
+            unwritten=tuple(self.unwritten),
+            hooks=self.onlookers.faults,
+            strict=self.run.settings.strict,
             not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
             dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
             unmeasured=tuple(one.what for one in plan.not_planned if one.required),
-        )  # fmt: skip
+        )
 
     def _changed(self) -> tuple[str, ...]:
         found = changes(self.environments)
@@ -320,9 +342,12 @@ class Controller:
         """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
         states = settle(plan.keys, tuple(self.records), plan.not_applicable)
         applied = exit_code.settle(
-            plan, self.records, self.run.deviations, versions=exit_code.versions(plan.cells, self.versions),
+            plan,
+            self.records,
+            self.run.deviations,
+            versions=exit_code.versions(plan.cells, self.versions),
             today=datetime.now(UTC).date(),
-        )  # fmt: skip
+        )
         self.notes += _first_of(applied.refused)
         for key, record in applied.records.items():
             if record.verdict is not states[key].verdict:
@@ -365,9 +390,13 @@ class Controller:
 
         writer = terminalreporter._tw
         text = render(
-            done, width=min(writer.fullwidth, 200), color=writer.hasmarkup, ascii=not _unicode(writer),
-            verbosity=max(0, self.config.get_verbosity()), folder=self._near(self.run.folder),
-        )  # fmt: skip
+            done,
+            width=min(writer.fullwidth, 200),
+            color=writer.hasmarkup,
+            ascii=not _unicode(writer),
+            verbosity=max(0, self.config.get_verbosity()),
+            folder=self._near(self.run.folder),
+        )
         terminalreporter.write_line("")
         for line in text.splitlines():
             terminalreporter.write_line(line)

@@ -15,9 +15,15 @@ DESELECTED: Final = "deselected"
 _HOOK: Final = "pytest_collection_modifyitems"
 _PASSING: Final = ("pluggy.", "pytest_codexsandbox.")  # modules that only pass a hook on
 _REORDER: Final = (
-    "_pytest", "pytest_codexsandbox", "pytest_randomly", "xdist", "pytest_timeout", "_hypothesis_pytestplugin",
-    "allure_pytest", "__channelexec__",  # the latter: a worker of xdist
-)  # fmt: skip
+    "_pytest",
+    "pytest_codexsandbox",
+    "pytest_randomly",
+    "xdist",
+    "pytest_timeout",
+    "_hypothesis_pytestplugin",
+    "allure_pytest",
+    "__channelexec__",  # the latter: a worker of xdist
+)
 _BY_FUNCTION: Final = {"deselect_by_keyword": "-k", "deselect_by_mark": "-m"}
 
 

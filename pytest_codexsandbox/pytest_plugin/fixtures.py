@@ -156,10 +156,15 @@ class CodexSandbox:
         told = redact_bytes(stdin)  # for the journal, and for whoever shows the call again
         self._run.pending.append(
             CallLine(
-                id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
-                cell=cell.id, observation=seen, timeout=call.timeout, stdin=base64.b64encode(told[:65536]).decode(),
+                id=seen.id,
+                environment=bench.environment_id(cell.environment),
+                subject=bench.subject_id(cell.subject),
+                cell=cell.id,
+                observation=seen,
+                timeout=call.timeout,
+                stdin=base64.b64encode(told[:65536]).decode(),
             )
-        )  # fmt: skip
+        )
         if seen.ended == "lost":
             raise bench.mark_lost(cell.environment, seen.error)
         outside = bench.outside(cell, acts, call, of=f"{key.promise} {key.case}") if control else None
@@ -186,10 +191,17 @@ class CodexSandbox:
     def _ends(self, seen: Observation, command: str) -> Evidence:
         found = self._trial.outside[seen.id]
         return Evidence(
-            claim=f"`{command}` ends by itself", act=ACT, nonce=seen.nonce, call=seen.id, control=found.told,
-            control_held=found.held or by_itself(seen), saw=ending(seen), held=by_itself(seen), reason=found.reason,
+            claim=f"`{command}` ends by itself",
+            act=ACT,
+            nonce=seen.nonce,
+            call=seen.id,
+            control=found.told,
+            control_held=found.held or by_itself(seen),
+            saw=ending(seen),
+            held=by_itself(seen),
+            reason=found.reason,
             direction="" if by_itself(seen) else found.direction,
-        )  # fmt: skip
+        )
 
     def _sandbox_is_on(self, seen: Observation, command: str) -> Evidence:
         """Shown as in any call of the probe, whose control is the probe's own."""
@@ -201,12 +213,15 @@ class CodexSandbox:
         outside = control_words(control) if known else seen.error or own.why
         return Evidence(
             claim=f"in the call of `{command}` the sandbox is {wanted}",
-            act=ACT, nonce=seen.nonce, call=seen.id,
-            control=outside, control_held=control_worked(control) and known,
+            act=ACT,
+            nonce=seen.nonce,
+            call=seen.id,
+            control=outside,
+            control_held=control_worked(control) and known,
             saw=f"the sandbox is {wanted}" if proved else f"{ending(seen)}; {own.why}",
             held=proved,
             direction="" if proved else "leak" if own.state == "off" and wanted == "on" else "denied",
-        )  # fmt: skip
+        )
 
 
 def open_sandbox(request: pytest.FixtureRequest) -> Iterator[CodexSandbox]:

@@ -129,11 +129,15 @@ class Recorder:
         result = judge_trial(trial, outcome=outcome, message=message)
         blocked = result.verdict is Verdict.BLOCKED
         return Record(
-            key=key, verdict=result.verdict, direction=result.direction, reason=result.reason,
-            evidence=tuple(trial.rows), diagnosis=trial.started.diagnosis if blocked else None,
+            key=key,
+            verdict=result.verdict,
+            direction=result.direction,
+            reason=result.reason,
+            evidence=tuple(trial.rows),
+            diagnosis=trial.started.diagnosis if blocked else None,
             calls=tuple(dict.fromkeys(seen.id for seen in (*trial.seen, *trial.control))),
             blocked_by=result.blocked_by,
-        )  # fmt: skip
+        )
 
     def _finish(self, item: pytest.Item, record: Record) -> Record:
         run, key = self.run, record.key
@@ -209,9 +213,11 @@ def _set_properties(item: pytest.Item, report: pytest.TestReport, record: Record
 def lost_capability(key: Key, reason: str) -> Record:
     """Known from the binary's own words and from what was measured of released ones; never covered by a deviation."""
     cause = Diagnosis(
-        fingerprint=LOST_CAPABILITY, cause=f"A capability was lost: {reason}.", verdict="sandbox",
+        fingerprint=LOST_CAPABILITY,
+        cause=f"A capability was lost: {reason}.",
+        verdict="sandbox",
         remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build says of itself.",
-    )  # fmt: skip
+    )
     return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
 
 

@@ -138,9 +138,13 @@ class PytestRun:
         asked = self.settings
         try:
             known = planner.gather_facts(
-                self.matrix, asked.report_dir, subjects=self.subjects, workers=workers(self.config),
-                hosts=asked.docker_hosts, scale=asked.timeout_scale,
-            )  # fmt: skip
+                self.matrix,
+                asked.report_dir,
+                subjects=self.subjects,
+                workers=workers(self.config),
+                hosts=asked.docker_hosts,
+                scale=asked.timeout_scale,
+            )
         except KeyboardInterrupt:  # pytest ends its collection all the same: nobody is asked a second time
             self.__dict__["circumstances"] = PlanningFacts()
             raise
@@ -159,9 +163,13 @@ class PytestRun:
         option_conflicts.refuse_beside_paths(words, paths=not self.only_shipped)
         option_conflicts.refuse_twice_free(words)
         found = planner.expand_cells(
-            self.matrix, self.subjects, self.circumstances, pairs=asked.pairs, hosts=asked.docker_hosts,
+            self.matrix,
+            self.subjects,
+            self.circumstances,
+            pairs=asked.pairs,
+            hosts=asked.docker_hosts,
             generators=axis(self.generators, self.writers) if self.generators else (),
-        )  # fmt: skip
+        )
         return hook_calls.call_cells_hook(self.config, found)
 
     @cached_property
@@ -205,10 +213,16 @@ class PytestRun:
         selection = msgspec.structs.replace(asked, without=self.matrix.skip)
         found = self.expanded
         plan = make(
-            self.matrix.name, found.cells, tuple(self.promises.values()), doors=self.matrix.doors, selection=selection,
-            policies=self.matrix.policies, not_planned=found.not_planned, coverage=found.coverage,
+            self.matrix.name,
+            found.cells,
+            tuple(self.promises.values()),
+            doors=self.matrix.doors,
+            selection=selection,
+            policies=self.matrix.policies,
+            not_planned=found.not_planned,
+            coverage=found.coverage,
             sides=self._sides,
-        )  # fmt: skip
+        )
         plan = add_cases(plan, self.writers, self.promises.values()) if self.generators else plan
         return planner.apply_budget(plan, self._budget, self.circumstances)
 
@@ -311,9 +325,12 @@ class PytestRun:
             inside = self._inside()
             options = ObservationCacheOptions(
                 generators_in=inside.id if inside else "",
-                folder=self.worlds / (self.worker or "main"), cache=cache_folder(),
-                timeout_scale=self.settings.timeout_scale, worker=self.worker, fingerprints=self.fingerprints,
-            )  # fmt: skip
+                folder=self.worlds / (self.worker or "main"),
+                cache=cache_folder(),
+                timeout_scale=self.settings.timeout_scale,
+                worker=self.worker,
+                fingerprints=self.fingerprints,
+            )
             say = partial(notify, self.config)
             self._bench = ObservationCache(
                 self.plan, options, emit=self.pending.append, resolve=self.resolve, say=say, writer=self._writer
@@ -332,9 +349,13 @@ class PytestRun:
         asked = self.settings
         folder = self.worlds / (self.worker or "main") / "generators"
         return open_workshop(
-            self.bench, self.writers, folder=folder, unconfined=asked.generator_unconfined, emit=self._keep,
+            self.bench,
+            self.writers,
+            folder=folder,
+            unconfined=asked.generator_unconfined,
+            emit=self._keep,
             inside=self._inside(),
-        )  # fmt: skip
+        )
 
     def _keep(self, line: Line) -> None:
         self.pending.append(self._contents.thin(line))

@@ -68,9 +68,10 @@ def need_same(binary: str, digest: str, cache: Path) -> None:
         same = False
     if not same:
         raise HarnessError(
-            "this Codex was replaced while it was asked what it can do", where=binary,
+            "this Codex was replaced while it was asked what it can do",
+            where=binary,
             next_step="leave it alone until the run has ended, or measure a copy of it",
-        )  # fmt: skip
+        )
 
 
 def is_script(binary: str) -> bool:

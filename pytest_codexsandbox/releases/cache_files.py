@@ -40,9 +40,11 @@ def ensure_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise CodexSandboxError(
-            "the cache folder cannot be made", where=str(folder), why=problem.strerror or str(problem),
+            "the cache folder cannot be made",
+            where=str(folder),
+            why=problem.strerror or str(problem),
             next_step="set CODEXSANDBOX_CACHE to a folder that you may write to",
-        ) from problem  # fmt: skip
+        ) from problem
 
 
 def remove(folder: Path, *, by_way_of: Path | None = None) -> None:

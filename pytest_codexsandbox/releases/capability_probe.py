@@ -36,11 +36,17 @@ def probe(binary: str, *, run: Run, home: Path | None = None) -> Capabilities:
         flag = next((flag for flag in _FLAGS if re.search(rf"{flag}\b", help_text)), "")
         words: dict[str, Any] = {"sandbox": shape, "workspace_write": "config" if config else "full-auto"}
         return Capabilities(
-            version=version, full_access=config, permission_profile_flag=flag, bundled_bwrap=has_bwrap(binary),
+            version=version,
+            full_access=config,
+            permission_profile_flag=flag,
+            bundled_bwrap=has_bwrap(binary),
             default_permissions=_knows_default_permissions(ask),
-            app_server=ask.knows("app-server"), exec_server=ask.knows("exec-server"),
-            mcp_server=ask.knows("mcp-server"), doctor=ask.knows("doctor"), **words,
-        )  # fmt: skip
+            app_server=ask.knows("app-server"),
+            exec_server=ask.knows("exec-server"),
+            mcp_server=ask.knows("mcp-server"),
+            doctor=ask.knows("doctor"),
+            **words,
+        )
 
 
 def has_bwrap(binary: str) -> bool:
@@ -56,9 +62,13 @@ class _Ask:
         self._binary, self._run, self._home = binary, run, home
         path = str(home)
         self._env = {
-            "HOME": path, "CODEX_HOME": path, "TMPDIR": f"{path}/tmp", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8",
+            "HOME": path,
+            "CODEX_HOME": path,
+            "TMPDIR": f"{path}/tmp",
+            "PATH": "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
             "TERM": "dumb",
-        }  # fmt: skip
+        }
 
     def __call__(self, *words: str) -> CommandResult:
         done = self._run(
@@ -93,9 +103,11 @@ def _asking(binary: str, run: Run, cache: Path) -> Iterator[_Ask]:
         (home / "tmp").mkdir()
     except OSError as problem:
         raise CodexSandboxError(
-            "the cache folder cannot be written", where=str(cache), why=problem.strerror or str(problem),
+            "the cache folder cannot be written",
+            where=str(cache),
+            why=problem.strerror or str(problem),
             next_step="set CODEXSANDBOX_CACHE to a folder that you may write to",
-        ) from problem  # fmt: skip
+        ) from problem
     try:
         yield _Ask(binary, run, home)
     finally:
@@ -147,6 +159,8 @@ def _text(done: CommandResult) -> str:
 
 def _no_codex(binary: str, why: str) -> InputError:
     return InputError(
-        "this program does not behave like Codex", where=binary, why=why,
+        "this program does not behave like Codex",
+        where=binary,
+        why=why,
         next_step=f"run it yourself: {binary} --version",
-    )  # fmt: skip
+    )

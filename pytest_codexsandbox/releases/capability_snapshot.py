@@ -20,9 +20,10 @@ def write(path: Path, rows: Mapping[str, Capabilities]) -> None:
     """Only into a checkout: the data of an installed wheel is not the user's to change."""
     if not (path.parent.parent.parent / "pyproject.toml").is_file():
         raise InputError(
-            "golden data is written in a checkout of this project only", where=str(path),
+            "golden data is written in a checkout of this project only",
+            where=str(path),
             next_step="git clone it, pip install -e it, and run the same line there",
-        )  # fmt: skip
+        )
     try:
         write_whole(path, text(rows).encode())
     except OSError as problem:

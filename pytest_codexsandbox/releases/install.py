@@ -40,9 +40,12 @@ def _install(artefact: Artefact, store: Store, place: Path, platform: Platform, 
     with _full_disk_told(store.folder):
         unpacked = _unpacked(artefact, place, store.folder, platform, progress)
         origin = Origin(
-            release=artefact.release, arch=platform.arch, source=artefact.source,
-            url=download.without_secrets(artefact.url), integrity=str(artefact.expected),
-        )  # fmt: skip
+            release=artefact.release,
+            arch=platform.arch,
+            source=artefact.source,
+            url=download.without_secrets(artefact.url),
+            integrity=str(artefact.expected),
+        )
         return store.put(place, binary=unpacked.binary, files=unpacked.files, origin=origin)
 
 
@@ -92,6 +95,8 @@ def _full_disk_told(folder: Path) -> Iterator[None]:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
             raise full_disk(folder, "it filled up while the release was unpacked") from problem
         raise CodexSandboxError(
-            "the cache could not be written", where=str(folder), why=str(problem),
+            "the cache could not be written",
+            where=str(folder),
+            why=str(problem),
             next_step="set CODEXSANDBOX_CACHE to a folder that you may write to",
-        ) from problem  # fmt: skip
+        ) from problem

@@ -133,5 +133,6 @@ def _acquire(lock: FileLock, what: str, say: Callable[[str], None]) -> None:
     except Timeout:
         raise CodexSandboxError(
             f"waited {BUILD_PATIENCE / 60:.0f} minutes for another process that gets {what}",
-            where=lock.lock_file, next_step="end that process, then run again",
-        ) from None  # fmt: skip
+            where=lock.lock_file,
+            next_step="end that process, then run again",
+        ) from None

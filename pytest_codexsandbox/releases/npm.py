@@ -25,10 +25,14 @@ NO_WAY: Final = "install npm, set npm_config_registry, or use --codex-bin"
 
 
 def find(
-    release: str, platform: Platform, *, run: Run, npm: Callable[[], str] | None = None,
+    release: str,
+    platform: Platform,
+    *,
+    run: Run,
+    npm: Callable[[], str] | None = None,
     registry: Callable[[], Registry | None] | None = None,
-) -> Artefact:  # fmt: skip
-    """Where the archive is and what it hashes to. Unavailable when it does not exist, NotReached when nobody answers."""
+) -> Artefact:
+    """Returns address and hash of the archive. Raises Unavailable if there is none, NotReached without an answer."""
     program = (npm or command)()
     configured = (registry or Registry.configured)()
     versions = (f"{release}-{platform.npm}", release)
@@ -67,9 +71,11 @@ def _asked_anew(program: str, versions: tuple[str, ...], run: Run) -> dict[str, 
 def _question(program: str, version: str, changed: Mapping[str, str]) -> Command:
     return Command(
         argv=(program, "view", "--json", "--fetch-retries=0", "--fetch-timeout=30000", f"{PACKAGE}@{version}", "dist"),
-        cwd=str(Path.cwd()), env={**environ.copied(), "npm_config_update_notifier": "false", **changed},
-        timeout=PATIENCE, why="npm, asked where a package is",
-    )  # fmt: skip
+        cwd=str(Path.cwd()),
+        env={**environ.copied(), "npm_config_update_notifier": "false", **changed},
+        timeout=PATIENCE,
+        why="npm, asked where a package is",
+    )
 
 
 def _understood(done: CommandResult) -> dict[str, Any]:
@@ -85,8 +91,11 @@ def _understood(done: CommandResult) -> dict[str, Any]:
         return answer
     problem = answer.get("error") or {}
     if " - GET http" in str(problem.get("summary")) and problem.get("code") == "E404":
-        raise Unavailable(f"npm's registry has no {PACKAGE} at all", why=last_line(str(problem["summary"]).encode()),
-                     next_step="see: npm config get registry")  # fmt: skip
+        raise Unavailable(
+            f"npm's registry has no {PACKAGE} at all",
+            why=last_line(str(problem["summary"]).encode()),
+            next_step="see: npm config get registry",
+        )
     if problem.get("code") in ("E404", "ETARGET"):
         return {}
     why = str(problem.get("summary") or last_line(done.stderr) or done.error)

@@ -12,9 +12,16 @@ from pytest_codexsandbox.system.download import NotReached, NotThere, without_se
 
 _LACKS: Final = re.compile(r"No matching distribution found for ([A-Za-z0-9._-]+)")
 _NETWORK: Final = (
-    "NewConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "NameResolutionError", "Max retries exceeded",
-    "ProxyError", "SSLError", "Temporary failure in name resolution", "Network is unreachable",
-)  # fmt: skip
+    "NewConnectionError",
+    "ConnectTimeoutError",
+    "ReadTimeoutError",
+    "NameResolutionError",
+    "Max retries exceeded",
+    "ProxyError",
+    "SSLError",
+    "Temporary failure in name resolution",
+    "Network is unreachable",
+)
 _ABSENT: Final = ("No matching distribution found", "Could not find a version that satisfies")
 _GONE: Final = ("404", "410")
 _LOGIN: Final = ("401", "403", "407")
@@ -43,8 +50,9 @@ def refusal(version: str, stderr: bytes, log: bytes, *, package: str = PACKAGE) 
     if any(words in said for words in _ABSENT):
         return _absent(f"{package} {version}", package, said)
     errors = [line for line in said.splitlines() if line.startswith(("ERROR:", "×")) and "Exception:" not in line]
-    return Unavailable("pip could not get it", why=last_line(errors[0].encode() if errors else stderr),
-                  next_step=by_hand(package))  # fmt: skip
+    return Unavailable(
+        "pip could not get it", why=last_line(errors[0].encode() if errors else stderr), next_step=by_hand(package)
+    )
 
 
 def _absent(wanted: str, package: str, said: str) -> NotThere:

@@ -18,13 +18,19 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _X86_64: Final = Platform(
-    arch="x86_64", triple="x86_64-unknown-linux-musl", npm="linux-x64", machine=62,
+    arch="x86_64",
+    triple="x86_64-unknown-linux-musl",
+    npm="linux-x64",
+    machine=62,
     wheels=("manylinux_2_17_x86_64", "manylinux2014_x86_64", "musllinux_1_1_x86_64"),
-)  # fmt: skip
+)
 _AARCH64: Final = Platform(
-    arch="aarch64", triple="aarch64-unknown-linux-musl", npm="linux-arm64", machine=183,
+    arch="aarch64",
+    triple="aarch64-unknown-linux-musl",
+    npm="linux-arm64",
+    machine=183,
     wheels=("manylinux_2_17_aarch64", "manylinux2014_aarch64", "musllinux_1_1_aarch64"),
-)  # fmt: skip
+)
 PLATFORMS: Final = {"x86_64": _X86_64, "amd64": _X86_64, "aarch64": _AARCH64, "arm64": _AARCH64}
 
 
@@ -41,7 +47,10 @@ def here(system: str = "", machine: str = "") -> Platform:
             "Codex's Linux sandbox needs Linux", where=f"{system}, {machine}", next_step="run inside a Linux container"
         )
     if machine not in PLATFORMS:
-        raise Unavailable("no Codex is published for this machine", where=f"Linux on {machine}",
-                     why=f"published: {', '.join(sorted({p.arch for p in PLATFORMS.values()}))}",
-                     next_step="build one and use --codex-bin PATH")  # fmt: skip
+        raise Unavailable(
+            "no Codex is published for this machine",
+            where=f"Linux on {machine}",
+            why=f"published: {', '.join(sorted({p.arch for p in PLATFORMS.values()}))}",
+            next_step="build one and use --codex-bin PATH",
+        )
     return PLATFORMS[machine]

@@ -53,16 +53,34 @@ def _question(program: tuple[str, ...], release: str, platform: Platform, log: P
     tags = tuple(word for tag in platform.wheels for word in ("--platform", tag))
     return Command(
         argv=(
-            *program, "install", "--dry-run", "--no-deps", "--ignore-installed", "--quiet", "--no-input",
-            "--disable-pip-version-check", "--retries", "1", "--timeout", "20", "--report", "-",
-            "--only-binary", ":all:", "--log", str(log), *tags,
-            "--target", f"{os.devnull}/none", f"{PACKAGE}=={wheel_version(release)}",
+            *program,
+            "install",
+            "--dry-run",
+            "--no-deps",
+            "--ignore-installed",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+            "--retries",
+            "1",
+            "--timeout",
+            "20",
+            "--report",
+            "-",
+            "--only-binary",
+            ":all:",
+            "--log",
+            str(log),
+            *tags,
+            "--target",
+            f"{os.devnull}/none",
+            f"{PACKAGE}=={wheel_version(release)}",
         ),
         cwd=str(Path.cwd()),
         env={**environ.copied(), "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"},
         timeout=PATIENCE,
         why="pip, asked where a wheel is",
-    )  # fmt: skip
+    )
 
 
 def _beginning(log: Path) -> bytes:

@@ -91,10 +91,11 @@ def _downloaded(release: str, store: Store, platform: Platform, progress: Progre
 
 def not_here(release: str, store: Store) -> Unavailable:
     return Unavailable(
-        f"Codex {release} is not in the cache, and nothing may be downloaded", where=str(store.folder),
+        f"Codex {release} is not in the cache, and nothing may be downloaded",
+        where=str(store.folder),
         why=f"cached: {', '.join(store.releases()) or 'none'}",
         next_step="run once with a network, or use --codex-bin PATH",
-    )  # fmt: skip
+    )
 
 
 def _installed(spec: SubjectSpec, there: installed_package.InstalledPackage, cache: Path, run: Run) -> ResolvedSubject:
@@ -116,6 +117,12 @@ def _resolved(
     found = asked_by_each(binary, cache, run) if of_users else probed(binary, digest, cache, run)
     release = "" if source == "path" else release_name(spec.release or spec.label)
     return ResolvedSubject(
-        spec=spec, binary=binary, digest=digest, capabilities=found, version=found.version, source=source,
-        provenance=facts, disagreement=known_releases.disagreement(release, found) if release else "",
-    )  # fmt: skip
+        spec=spec,
+        binary=binary,
+        digest=digest,
+        capabilities=found,
+        version=found.version,
+        source=source,
+        provenance=facts,
+        disagreement=known_releases.disagreement(release, found) if release else "",
+    )

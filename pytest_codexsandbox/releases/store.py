@@ -49,9 +49,11 @@ class Store:
             pass
         except OSError as problem:
             raise InputError(
-                "the cache cannot be read", where=str(self.folder), why=problem.strerror or str(problem),
+                "the cache cannot be read",
+                where=str(self.folder),
+                why=problem.strerror or str(problem),
                 next_step="CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is",
-            ) from problem  # fmt: skip
+            ) from problem
 
     def find(self, release: str, arch: str) -> Entry | None:
         """The whole entry of a release, or None: a damaged one is as good as none."""
@@ -112,7 +114,7 @@ class Store:
         target = self.folder / "entries" / tree_digest(files)
         entry = Entry(
             id=target.name, folder=str(target), binary=binary, digest=digests[binary], files=files, origin=origin
-        )  # fmt: skip
+        )
         hold(entry)  # first of all: it may be there already, and about to be pruned
         known = self._entry(entry.id)
         if known is None or not intact(Path(known.folder), known.files):

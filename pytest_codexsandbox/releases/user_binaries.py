@@ -55,9 +55,11 @@ def _split_label(text: str, base: Path) -> tuple[str, str]:
         return "", text
     if not is_value(label):
         raise InputError(
-            f"{label!r} cannot be the label of a binary", where=f"{OPTION} {text}",
-            why="it becomes part of cell ids: lower-case letters, digits, `.`, `+`, `_` and `-`", next_step=_FORM,
-        )  # fmt: skip
+            f"{label!r} cannot be the label of a binary",
+            where=f"{OPTION} {text}",
+            why="it becomes part of cell ids: lower-case letters, digits, `.`, `+`, `_` and `-`",
+            next_step=_FORM,
+        )
     return label, rest
 
 
@@ -95,8 +97,11 @@ def _behind_launcher(script: Path, platform: Platform | None) -> str:
     for place in (*places, root / "bin" / f"codex-{platform.triple}"):
         if place.is_file() and os.access(place, os.X_OK):
             return str(place.resolve())
-    raise _wrong(str(script), "it is npm's launcher, and no program for this machine lies beside it",
-                 "name the `codex` program below `vendor/`")  # fmt: skip
+    raise _wrong(
+        str(script),
+        "it is npm's launcher, and no program for this machine lies beside it",
+        "name the `codex` program below `vendor/`",
+    )
 
 
 def _head(file: Path) -> bytes:

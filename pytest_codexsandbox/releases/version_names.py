@@ -19,9 +19,10 @@ def release_name(text: str) -> str:
         version = Version(text)
     except InvalidVersion:
         raise InputError(
-            f"{text!r} is not the name of a Codex release", why="a release is called like 0.163.0",
+            f"{text!r} is not the name of a Codex release",
+            why="a release is called like 0.163.0",
             next_step="codexsandbox capabilities --list shows the known ones",
-        ) from None  # fmt: skip
+        ) from None
     number = ".".join(str(part) for part in version.release)
     return number if version.pre is None else f"{number}-{_WORDS[version.pre[0]]}.{version.pre[1]}"
 

@@ -14,9 +14,14 @@ Result = dict[str, Any]
 
 
 def changed(
-    results: Mapping[str, Result], run: str, journal: ReadJournal | None, reasons: Sequence[str], *,
-    at: int = 0, failed_before: bool = False,
-) -> Iterator[tuple[str, Result]]:  # fmt: skip
+    results: Mapping[str, Result],
+    run: str,
+    journal: ReadJournal | None,
+    reasons: Sequence[str],
+    *,
+    at: int = 0,
+    failed_before: bool = False,
+) -> Iterator[tuple[str, Result]]:
     """Yields name and content of each result file that has to be written. `results` are those of this run.
 
     `at`: the end of the run in milliseconds, by which Allure finds the newest of several results.
@@ -59,10 +64,16 @@ def _made(run: str, key: str, name: str, outcome: Outcome, at: int) -> tuple[str
     identity = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run} {key}"))
     labels = [{"name": RUN, "value": run}, {"name": KEY, "value": key}, {"name": "framework", "value": "pytest"}]
     made: Result = {
-        "uuid": identity, "name": name, "fullName": f"codexsandbox {key}", "labels": labels,
-        "historyId": uuid.uuid5(uuid.NAMESPACE_OID, key).hex, "parameters": [], "start": at, "stop": at,
+        "uuid": identity,
+        "name": name,
+        "fullName": f"codexsandbox {key}",
+        "labels": labels,
+        "historyId": uuid.uuid5(uuid.NAMESPACE_OID, key).hex,
+        "parameters": [],
+        "start": at,
+        "stop": at,
         **_status(outcome),
-    }  # fmt: skip
+    }
     return f"{identity}-result.json", made
 
 

@@ -92,10 +92,11 @@ def view(journal: ReadJournal, states: Mapping[Key, Record]) -> View | None:
         for same in alike.values()
     ]
     return View(
-        columns=tuple(columns.items()), sides=tuple(side_names(sides).values()),
+        columns=tuple(columns.items()),
+        sides=tuple(side_names(sides).values()),
         rows=tuple(sorted(rows, key=lambda row: row.rank)),
         untold=tuple(name for spec, name in names.items() if spec not in told),
-    )  # fmt: skip
+    )
 
 
 def numbered(rows: Iterable[BareToolRow]) -> dict[Note, int]:
@@ -123,20 +124,27 @@ def as_data(journal: ReadJournal, states: Mapping[Key, Record]) -> list[dict[str
     synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}
     return [
         {
-            "environment": spec, "synthetic": spec in synthetic, "tried": found.tried, "asked_directly": found.asked,
+            "environment": spec,
+            "synthetic": spec in synthetic,
+            "tried": found.tried,
+            "asked_directly": found.asked,
             "codex": [_as_data(record) for side in starts.get(spec, {}).values() for record in side],
         }
         for spec, found in journal.alone.items()
-    ]  # fmt: skip
+    ]
 
 
 def _as_data(record: Record) -> dict[str, str]:
     key, diagnosis = record.key, record.diagnosis
     return {
-        "cell": key.cell, "door": key.door, "policy": key.policy, "verdict": record.verdict.value,
-        "deviation": record.deviation, "fingerprint": diagnosis.fingerprint if diagnosis else "",
+        "cell": key.cell,
+        "door": key.door,
+        "policy": key.policy,
+        "verdict": record.verdict.value,
+        "deviation": record.deviation,
+        "fingerprint": diagnosis.fingerprint if diagnosis else "",
         "said": diagnosis.quote if diagnosis and diagnosis.quote else record.reason,
-    }  # fmt: skip
+    }
 
 
 # ---- making
@@ -151,7 +159,7 @@ def _starts(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, dic
 
 def _row(
     name: str, found: BareToolResults, columns: Sequence[str], starts: Sequence[Sequence[Record]], notes: _Notes
-) -> BareToolRow:  # fmt: skip
+) -> BareToolRow:
     tried = {one.name: one for one in found.tried}
     fields = tuple(_said(tried[column], notes) if column in tried else _nothing() for column in columns)
     codex = tuple(tuple(dict.fromkeys(_start(record, found, notes) for record in side)) for side in starts)

@@ -71,9 +71,12 @@ def blocks(journal: ReadJournal) -> list[GeneratorBlock]:
 
 def _block(summary: Summary, cells: Sequence[Measured]) -> GeneratorBlock:
     return GeneratorBlock(
-        summary=summary, where=_where(summary, cells), table=_table(cells), reasons=tuple(_reasons(cells)),
+        summary=summary,
+        where=_where(summary, cells),
+        table=_table(cells),
+        reasons=tuple(_reasons(cells)),
         unmeasured=tuple(_unmeasured(cells)),
-    )  # fmt: skip
+    )
 
 
 def _where(summary: Summary, cells: Sequence[Measured]) -> str:
@@ -97,7 +100,7 @@ def _table(cells: Sequence[Measured]) -> Table:
             (name, f"{one.total:,}", *(_count(one[verdict], one.leaks, verdict) for verdict, _ in shown))
             for name, one in counted.items()
         ),
-    )  # fmt: skip
+    )
 
 
 def _count(count: int, leaks: int, verdict: Verdict) -> str:
@@ -152,8 +155,9 @@ def _shown(block: GeneratorBlock, paint: Paint) -> Iterator[str]:
         yield from paint.wrapped(
             f"{headlines.plural(len(reason.records), 'check')} {reason.direction}, {reason.word}: "
             f"{headlines.shortened_list(reason.promises, _PROMISES)}" + _in_cases(reason) + _follow(reason),
-            first="   F ", indent=" " * 5,
-        )  # fmt: skip
+            first="   F ",
+            indent=" " * 5,
+        )
     for verdict, why in block.unmeasured[:_UNMEASURED]:
         yield from paint.wrapped(why, first=f"   {SIGNS_OF[verdict]} ", indent=" " * 5)
     yield from ("", line(summary, ASCII if paint.ascii else SIGNS))  # one piece, however wide: it is pasted
@@ -226,16 +230,21 @@ def readme_of(journal: ReadJournal) -> str:
 def as_data(found: Sequence[GeneratorBlock]) -> list[dict[str, object]]:
     return [
         {
-            **msgspec.to_builtins(block.summary), "line": line(block.summary),
+            **msgspec.to_builtins(block.summary),
+            "line": line(block.summary),
             "reasons": [_reason(reason) for reason in block.reasons],
             "not_measured": [why for _, why in block.unmeasured],
         }
         for block in found
-    ]  # fmt: skip
+    ]
 
 
 def _reason(reason: Reason) -> Mapping[str, object]:
     return {
-        "reason": reason.word, "direction": reason.direction, "results": len(reason.records),
-        "promises": reason.promises, "cases": reason.cases, "following": len(reason.following),
-    }  # fmt: skip
+        "reason": reason.word,
+        "direction": reason.direction,
+        "results": len(reason.records),
+        "promises": reason.promises,
+        "cases": reason.cases,
+        "following": len(reason.following),
+    }

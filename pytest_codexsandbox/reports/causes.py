@@ -127,11 +127,14 @@ def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...]) -> list[Caus
             found.setdefault(_cause_of(record, blockers), []).append(record)
     causes = [
         Cause(
-            verdict=members[0].verdict, direction=worst(members), records=tuple(_telling_first(members)),
-            starts=_starts_of(members, starts), blocker=blockers.get((members[0].blocked_by, *_column(members[0]))),
+            verdict=members[0].verdict,
+            direction=worst(members),
+            records=tuple(_telling_first(members)),
+            starts=_starts_of(members, starts),
+            blocker=blockers.get((members[0].blocked_by, *_column(members[0]))),
         )
         for members in found.values()
-    ]  # fmt: skip
+    ]
     order = {verdict: place for place, verdict in enumerate(wanted)}
     return sorted(causes, key=lambda cause: (*_place(cause, order), -len(cause.cases)))
 

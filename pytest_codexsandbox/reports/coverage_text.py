@@ -54,8 +54,10 @@ def pairs(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
         return []
     planned, measured = counted(journal, states)
     word = f"{asked.word} of values"
-    parts = [f"{word}: {measured:,} of {asked.coverable:,} measured, in {len(journal.plan.cells):,} cells of "
-             f"{asked.combinations:,} combinations"]  # fmt: skip
+    parts = [
+        f"{word}: {measured:,} of {asked.coverable:,} measured, in {len(journal.plan.cells):,} cells of "
+        f"{asked.combinations:,} combinations"
+    ]
     parts += [f"{planned - measured:,} only in cells where nothing was measured"] if planned > measured else []
     parts += [f"{asked.coverable - planned:,} not in the plan"] if asked.coverable > planned else []
     told = ["; ".join(parts)]

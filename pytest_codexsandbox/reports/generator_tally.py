@@ -84,9 +84,11 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     def declined(self) -> frozenset[str]:
         """Cases in which its first run changed nothing and said so: nothing that it writes was seen there."""
         return frozenset(
-            case for case, story in self.stories.items()
-            for run in story.runs[:1] if run.ended == "exit" and (run.refused or run.code)
-        )  # fmt: skip
+            case
+            for case, story in self.stories.items()
+            for run in story.runs[:1]
+            if run.ended == "exit" and (run.refused or run.code)
+        )
 
     @property
     def declined_of_corpus(self) -> int:
@@ -170,7 +172,8 @@ class _Reader:
                 about.setdefault(record.key.promise, []).append(record)
         stories = {line.id: line for line in self._journal.stories if line.cell == cell.id}
         return Measured(
-            cell=cell, row=self._rows.get(name) or GeneratorRow(name=name, spec=name),
+            cell=cell,
+            row=self._rows.get(name) or GeneratorRow(name=name, spec=name),
             codex=cell.as_version or self._versions.get(cell.subject, cell.subject),
             about={promise: tuple(found) for promise, found in about.items()},
             suite=tuple(one for one in records if one.key.policy != AS_ASKED and not _of_harness(one)),
@@ -180,7 +183,7 @@ class _Reader:
             calls={line.id: line for line in self._journal.calls if line.cell == cell.id},
             groups=self._grouped(record.key.case for found in about.values() for record in found),
             corpus=len(self._groups),
-        )  # fmt: skip
+        )
 
     def _grouped(self, asked: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """In the order of the corpus; what is not of it comes last."""
@@ -207,9 +210,15 @@ def paste(journal: ReadJournal, record: Record) -> tuple[str, ...]:
         return ()
     row = next((row for row in journal.plan.generators if row.name == name), None)
     return (
-        "codexsandbox", "generator", "try", "--case", record.key.case, *_which_codex(journal, record), "--",
+        "codexsandbox",
+        "generator",
+        "try",
+        "--case",
+        record.key.case,
+        *_which_codex(journal, record),
+        "--",
         *_words(row.spec if row else name),
-    )  # fmt: skip
+    )
 
 
 def _words(spec: str) -> Sequence[str]:

@@ -110,11 +110,14 @@ def _rows(journal: ReadJournal, states: dict[Key, Record]) -> tuple[GridRow, ...
     )
     return tuple(
         GridRow(
-            promise=promise, case=case, title=titles.get(promise, ""), fields=fields[promise, case],
+            promise=promise,
+            case=case,
+            title=titles.get(promise, ""),
+            fields=fields[promise, case],
             cases={} if case else several.get(promise, {}),
         )
         for promise, case in names
-    )  # fmt: skip
+    )
 
 
 def _worst_record(records: Sequence[Record]) -> Record:

@@ -18,8 +18,11 @@ from pytest_codexsandbox.reports.bubblewraps_seen import seen
 SYNTHETIC: Final = "synthetic"  # of a cell whose refusal is manufactured
 _SHOWN: Final = 4  # names in a list before it is counted instead
 _SOURCES: Final = {
-    "installed": "installed here", "path": "a file of yours", "pypi": "from PyPI", "npm": "from npm",
-}  # fmt: skip
+    "installed": "installed here",
+    "path": "a file of yours",
+    "pypi": "from PyPI",
+    "npm": "from npm",
+}
 _COUNTED: Final = (
     (Verdict.CONFORMS, "conforms"), (Verdict.UNCONFINED, "unconfined as asked"), (Verdict.EXPECTED, "known"),
     (Verdict.NOT_APPLICABLE, "n/a"), (Verdict.VIOLATES, "violates"), (Verdict.STALE, "stale"),
@@ -180,8 +183,11 @@ def contradiction(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
 
 def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
     """What the run counted when it ended, against its results: they differ only where somebody changed a line."""
-    differ = [f"{ended.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
-              if ended.get(word, 0) != number]  # fmt: skip
+    differ = [
+        f"{ended.get(word, 0):,} {word}, not {number:,}"
+        for word, number in found.items()
+        if ended.get(word, 0) != number
+    ]
     return f"CHANGED: when the run ended it counted {', '.join(differ)}: lines were changed or lost" if differ else ""
 
 

@@ -40,10 +40,14 @@ def render(journal: ReadJournal, folder: Path | None) -> str:
     where = places(journal.plan.cells, table.sides)
     style = Markup((_PAGE / "style.css").read_text(encoding="utf-8"))
     return _template().render(
-        style=style, style_hash=_hash(style), **_head(journal, states), **_told(journal, states, where, folder),
-        **_matrix(journal, states, table, where), generators=_generators(journal, states),
+        style=style,
+        style_hash=_hash(style),
+        **_head(journal, states),
+        **_told(journal, states, where, folder),
+        **_matrix(journal, states, table, where),
+        generators=_generators(journal, states),
         alone=_alone(journal, states),
-    )  # fmt: skip
+    )
 
 
 def _hash(style: str) -> str:
@@ -53,9 +57,13 @@ def _hash(style: str) -> str:
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_PAGE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=_spelled,
-    )  # fmt: skip
+        loader=jinja2.FileSystemLoader(_PAGE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_spelled,
+    )
     environment.filters["lines"] = _lines
     return environment.get_template("report.html.j2")
 

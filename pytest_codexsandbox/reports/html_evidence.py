@@ -104,14 +104,20 @@ def block(
     words = (paste(journal, record) or words) if words else words
     diagnosis = cause.diagnosis
     return EvidenceBlock(
-        anchor=f"cause-{number}", sign=sign_of(Verdict.VIOLATES if cause.starts else cause.verdict),
-        heading=_heading(cause), promises=cause.promises, where=tuple(places.of(cause.records)[:20]),
-        reason=clipped(record.reason, TEXT), pairs=pairs(record.evidence), diagnosis=diagnosis,
+        anchor=f"cause-{number}",
+        sign=sign_of(Verdict.VIOLATES if cause.starts else cause.verdict),
+        heading=_heading(cause),
+        promises=cause.promises,
+        where=tuple(places.of(cause.records)[:20]),
+        reason=clipped(record.reason, TEXT),
+        pairs=pairs(record.evidence),
+        diagnosis=diagnosis,
         link=web(diagnosis.link) if diagnosis else "",
         repro=f"sh {shlex.quote(str(folder / script if folder else script))}" if script else "",
-        again=shlex.join(words), calls=tuple(told_call(call) for call in calls.all_of(record)[:4]),
+        again=shlex.join(words),
+        calls=tuple(told_call(call) for call in calls.all_of(record)[:4]),
         cases=shortened_list(cause.cases, _CASES),
-    )  # fmt: skip
+    )
 
 
 def _heading(cause: Cause) -> str:
@@ -128,12 +134,15 @@ def pairs(rows: Sequence[Evidence]) -> tuple[Pair, ...]:
     order = sorted(rows, key=lambda row: row.held and row.control_held)
     return tuple(
         Pair(
-            claim=clipped(row.claim, TEXT), control=clipped(row.control, TEXT) or "there was no control",
-            control_held=row.control_held, saw=clipped(row.saw or row.reason, TEXT), held=row.held,
+            claim=clipped(row.claim, TEXT),
+            control=clipped(row.control, TEXT) or "there was no control",
+            control_held=row.control_held,
+            saw=clipped(row.saw or row.reason, TEXT),
+            held=row.held,
             diff=diff_lines(row),
         )
         for row in order[:_ROWS]
-    )  # fmt: skip
+    )
 
 
 def diff_lines(row: Evidence) -> tuple[DiffLine, ...]:
@@ -149,9 +158,13 @@ def told_call(call: CallLine) -> ToldCall:
     name = f"without a sandbox ({seen.door})" if call.control else f"{seen.door} under {seen.policy}"
     ended = f"{seen.ended} {seen.code}" if seen.ended in ("exit", "signal") else f"{seen.ended} {seen.error}".strip()
     return ToldCall(
-        name=name, command=clipped(shlex.join(seen.argv), TEXT), cwd=clipped(seen.cwd, TEXT),
-        ended=f"{ended}, {seen.seconds:.2f} s", stdout=clipped(seen.stdout, TEXT), stderr=clipped(seen.stderr, TEXT),
-    )  # fmt: skip
+        name=name,
+        command=clipped(shlex.join(seen.argv), TEXT),
+        cwd=clipped(seen.cwd, TEXT),
+        ended=f"{ended}, {seen.seconds:.2f} s",
+        stdout=clipped(seen.stdout, TEXT),
+        stderr=clipped(seen.stderr, TEXT),
+    )
 
 
 def promise_texts(
@@ -184,11 +197,13 @@ def _stories(records: Iterable[Record], places: Locations) -> tuple[list[Story],
     members = sorted(alike.values(), key=lambda same: WORST_FIRST.index(same[0].verdict))
     told = [
         Story(
-            sign=sign_of(same[0].verdict), where=tuple(_where(same, places)), reason=clipped(same[0].reason, TEXT),
+            sign=sign_of(same[0].verdict),
+            where=tuple(_where(same, places)),
+            reason=clipped(same[0].reason, TEXT),
             pairs=pairs(same[0].evidence),
         )
         for same in members[:_RESULTS]
-    ]  # fmt: skip
+    ]
     return told, len(members) - len(told)
 
 

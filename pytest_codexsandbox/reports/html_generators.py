@@ -114,13 +114,18 @@ class _Maker:
         wide = tuple(self._wide(found, anchors))
         confined = f"confined by {found.confined}" if found.confined else "UNCONFINED"
         return GeneratorText(
-            anchor=self._anchor("generator"), name=f"{found.row.name} {found.version}".rstrip(),
-            sign=sign_of(worst_of(found.records) if found.records else Verdict.BROKEN), line=line(block.summary),
-            where=f"{found.cell.id}, Codex {found.codex}, {confined}", doubt=clipped(block.summary.doubt, _DOUBT),
-            groups=tuple(found.groups), lines=tuple(self._lines(found, {one.group: one for one in wide})), wide=wide,
+            anchor=self._anchor("generator"),
+            name=f"{found.row.name} {found.version}".rstrip(),
+            sign=sign_of(worst_of(found.records) if found.records else Verdict.BROKEN),
+            line=line(block.summary),
+            where=f"{found.cell.id}, Codex {found.codex}, {confined}",
+            doubt=clipped(block.summary.doubt, _DOUBT),
+            groups=tuple(found.groups),
+            lines=tuple(self._lines(found, {one.group: one for one in wide})),
+            wide=wide,
             cases=tuple(self._case(found, case, records, anchors[case]) for case, records in shown),
             more=len(red) - len(shown),
-        )  # fmt: skip
+        )
 
     def _anchor(self, name: str) -> str:
         return f"{name}-{next(self._numbers[name])}"
@@ -145,11 +150,17 @@ class _Maker:
         story, claim = found.stories.get(case), found.claims.get(case)
         again = paste(self._journal, records[0])
         return CaseText(
-            anchor=anchor, name=case or "without a case", why=clipped(self._why.get(case, "") or found.why(case), TEXT),
-            asked=asked_of(story), runs=tuple(ran(story)), said=tuple(_said(story)),
+            anchor=anchor,
+            name=case or "without a case",
+            why=clipped(self._why.get(case, "") or found.why(case), TEXT),
+            asked=asked_of(story),
+            runs=tuple(ran(story)),
+            said=tuple(_said(story)),
             claim=clipped(claimed(claim.claim), TEXT) if claim else "",
-            found=tuple(map(_found, records[:_ROWS])), calls=tuple(_calls(found, records)), again=shlex.join(again),
-        )  # fmt: skip
+            found=tuple(map(_found, records[:_ROWS])),
+            calls=tuple(_calls(found, records)),
+            again=shlex.join(again),
+        )
 
 
 def _field(records: Sequence[Record], wide: Wide | None) -> GroupField | None:
@@ -186,11 +197,14 @@ def _sign(record: Record | None, anchors: Mapping[str, str]) -> Sign | None:
 def _found(record: Record) -> CaseFinding:
     row = record.deciding or next((row for row in record.evidence if not row.held), None)
     return CaseFinding(
-        sign=sign_of(record.verdict), promise=record.key.promise,
+        sign=sign_of(record.verdict),
+        promise=record.key.promise,
         word=" ".join(part for part in (record.direction, word_of(record) if record.deciding else "") if part),
-        claim=clipped(row.claim, TEXT) if row else "", saw=clipped(row.saw if row else record.reason, TEXT),
-        control=clipped(row.control, TEXT) if row else "", diff=diff_lines(row) if row else (),
-    )  # fmt: skip
+        claim=clipped(row.claim, TEXT) if row else "",
+        saw=clipped(row.saw if row else record.reason, TEXT),
+        control=clipped(row.control, TEXT) if row else "",
+        diff=diff_lines(row) if row else (),
+    )
 
 
 # ---- what was seen of a case, in words

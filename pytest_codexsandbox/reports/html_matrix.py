@@ -69,12 +69,13 @@ def topics(grid: Grid, links: Mapping[int, str], anchors: Mapping[str, str]) -> 
         columns: list[Verdict | None] = [_worst(column) for column in zip(*shown, strict=True)]
         made.append(
             Topic(
-                name=name, count=plural(len({row.promise for row in rows}), "promise"),
+                name=name,
+                count=plural(len({row.promise for row in rows}), "promise"),
                 open=few or not _OPEN.isdisjoint(columns),
                 signs=tuple(sign_of(verdict) if verdict else None for verdict in columns),
                 lines=tuple(_line(row, records, links, anchors) for row, records in zip(rows, shown, strict=True)),
             )
-        )  # fmt: skip
+        )
     return made
 
 
@@ -91,6 +92,8 @@ def _line(
     row: GridRow, records: Sequence[Record | None], links: Mapping[int, str], anchors: Mapping[str, str]
 ) -> MatrixLine:
     return MatrixLine(
-        label=row.name, title=row.title, link=anchors.get(row.promise, ""),
+        label=row.name,
+        title=row.title,
+        link=anchors.get(row.promise, ""),
         signs=tuple(sign_of(record.verdict, links.get(id(record), "")) if record else None for record in records),
-    )  # fmt: skip
+    )

@@ -78,28 +78,49 @@ def _coverage(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, A
         return None
     planned, measured = coverage_text.counted(journal, states)
     return {
-        "strength": asked.strength, "coverable": asked.coverable, "planned": planned, "measured": measured,
-        "combinations": asked.combinations, "cells": len(journal.plan.cells), "axes": asked.axes,
+        "strength": asked.strength,
+        "coverable": asked.coverable,
+        "planned": planned,
+        "measured": measured,
+        "combinations": asked.combinations,
+        "cells": len(journal.plan.cells),
+        "axes": asked.axes,
         "uncoverable": asked.uncoverable,
-    }  # fmt: skip
+    }
 
 
 def _result(record: Record, *, synthetic: bool) -> Result:
     key = record.key
     return Result(
-        cell=key.cell, door=key.door, policy=key.policy, promise=key.promise, case=key.case, synthetic=synthetic,
-        verdict=record.verdict.value, direction=record.direction, attempt=record.attempt, reason=record.reason,
-        evidence=record.evidence, diagnosis=record.diagnosis, deviation=record.deviation, seconds=record.seconds,
+        cell=key.cell,
+        door=key.door,
+        policy=key.policy,
+        promise=key.promise,
+        case=key.case,
+        synthetic=synthetic,
+        verdict=record.verdict.value,
+        direction=record.direction,
+        attempt=record.attempt,
+        reason=record.reason,
+        evidence=record.evidence,
+        diagnosis=record.diagnosis,
+        deviation=record.deviation,
+        seconds=record.seconds,
         repro=record.repro,
-    )  # fmt: skip
+    )
 
 
 def _causes(states: Mapping[Key, Record]) -> list[dict[str, Any]]:
     return [
         {
-            "verdict": cause.verdict.value, "direction": cause.direction, "results": len(cause.records),
-            "promises": cause.promises, "diagnosis": cause.diagnosis, "cases": cause.cases,
-            "measured": cause.measured, "following": len(cause.following),
+            "verdict": cause.verdict.value,
+            "direction": cause.direction,
+            "results": len(cause.records),
+            "promises": cause.promises,
+            "diagnosis": cause.diagnosis,
+            "cases": cause.cases,
+            "measured": cause.measured,
+            "following": len(cause.following),
         }
         for cause in (*causes.loud(states), *causes.quiet(states))
-    ]  # fmt: skip
+    ]

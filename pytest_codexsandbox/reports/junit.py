@@ -56,7 +56,7 @@ def _cases(suite: ElementTree.Element) -> dict[Key, list[ElementTree.Element]]:
 
 def _settle(
     suite: ElementTree.Element, cases: list[ElementTree.Element], record: Record, outcome: Outcome
-) -> ElementTree.Element:  # fmt: skip
+) -> ElementTree.Element:
     """One case for one result: of several attempts the one that already says what counts, else the last."""
     if cases:
         *_, case = sorted(cases, key=lambda one: _kind(one) == outcome.kind)

@@ -60,8 +60,10 @@ def _head(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]:
     yield f"**{_text(' '.join(headlines.counts(journal, states)))}**"
     yield ""
     wide = (
-        *coverage_text.pairs(journal, states), *coverage_text.without_sandbox(journal, states), *headlines.posture(journal),
-    )  # fmt: skip
+        *coverage_text.pairs(journal, states),
+        *coverage_text.without_sandbox(journal, states),
+        *headlines.posture(journal),
+    )
     for line in [
         headlines.codex(journal),
         *coverage_text.environments(journal, _MACHINES),

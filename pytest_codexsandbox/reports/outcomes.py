@@ -58,10 +58,15 @@ def properties(record: Record) -> dict[str, str]:
     """Returns the fields of a result by which other programs sort and find it."""
     key = record.key
     always = {
-        "cell": key.cell, "door": key.door, "policy": key.policy, "promise": key.promise,
-        "verdict": record.verdict.value, "direction": record.direction,
-        "fingerprint": record.diagnosis.fingerprint if record.diagnosis else "", "repro": record.repro,
-    }  # fmt: skip
+        "cell": key.cell,
+        "door": key.door,
+        "policy": key.policy,
+        "promise": key.promise,
+        "verdict": record.verdict.value,
+        "direction": record.direction,
+        "fingerprint": record.diagnosis.fingerprint if record.diagnosis else "",
+        "repro": record.repro,
+    }
     sometimes = {"case": key.case, "deviation": record.deviation, "blocked_by": blocked_by(record)}
     return {**always, **{name: value for name, value in sometimes.items() if value}}
 

@@ -21,9 +21,11 @@ _KEPT: Final = (
     "the rest is as the user has it"
 )
 _MEANS: Final[Mapping[Answer, str]] = {
-    "yes": "all that was asked held", "no": "something did not hold", "unknown": "not all of it could be measured",
+    "yes": "all that was asked held",
+    "no": "something did not hold",
+    "unknown": "not all of it could be measured",
     "not asked": "not asked",
-}  # fmt: skip
+}
 _INSTALL: Final = 'pip install "pytest-codexsandbox[codex]"'
 
 

@@ -77,16 +77,23 @@ def _summary(journal: ReadJournal, cells: Sequence[Measured], incomplete: str) -
     doubt = incomplete or _doubt(record for cell in cells for record in cell.trust)
     counted = tally(records)
     return Summary(
-        name=first.row.name, version=first.version, spec=first.row.spec,
-        product=journal.run.product or "codexsandbox", codex=tuple(dict.fromkeys(cell.codex for cell in cells)),
-        date=journal.run.started[:10], counts=_by_word(counted), leaks=counted.leaks,
+        name=first.row.name,
+        version=first.version,
+        spec=first.row.spec,
+        product=journal.run.product or "codexsandbox",
+        codex=tuple(dict.fromkeys(cell.codex for cell in cells)),
+        date=journal.run.started[:10],
+        counts=_by_word(counted),
+        leaks=counted.leaks,
         suite=_by_word(tally(record for cell in cells for record in cell.suite)),
         answers=_answers(records, journal.plan.of_generators, doubt, unseen=_unseen(cells)),
-        cases=min(cell.cases for cell in cells), corpus=first.corpus,
+        cases=min(cell.cases for cell in cells),
+        corpus=first.corpus,
         declined=max(cell.declined_of_corpus for cell in cells),
         confined=", ".join(sorted({cell.confined for cell in cells})) if all(cell.confined for cell in cells) else "",
-        doubt=doubt, told=first.row.told,
-    )  # fmt: skip
+        doubt=doubt,
+        told=first.row.told,
+    )
 
 
 def _by_word(counted: Tally) -> dict[str, int]:

@@ -40,9 +40,10 @@ class ResultFiles(msgspec.Struct, frozen=True, kw_only=True):
         An error in a file that cannot be changed is ignored: the exit code already says that the run failed.
         """
         there = msgspec.structs.replace(
-            self, junit=self.junit if _path(self.junit).is_file() else "",
+            self,
+            junit=self.junit if _path(self.junit).is_file() else "",
             allure=self.allure if Path(self.allure).is_dir() else "",
-        )  # fmt: skip
+        )
         for _ in there.complete(NO_RUN, None, (reason,)):
             pass
 

@@ -38,10 +38,16 @@ def render(
     states = journal.states()
     table = grid(journal, states)
     teller = CauseBlocks(
-        paint=paint, calls=causes.Calls(journal), places=places(journal.plan.cells, table.sides),
-        titles={promise.id: promise.title for promise in journal.plan.promises}, again=journal.run.invocation,
-        folder=folder, verbosity=verbosity, keys=journal.plan.keys, paste=partial(paste, journal),
-    )  # fmt: skip
+        paint=paint,
+        calls=causes.Calls(journal),
+        places=places(journal.plan.cells, table.sides),
+        titles={promise.id: promise.title for promise in journal.plan.promises},
+        again=journal.run.invocation,
+        folder=folder,
+        verbosity=verbosity,
+        keys=journal.plan.keys,
+        paste=partial(paste, journal),
+    )
     found = causes.loud(states)
     lines = [
         *_head(journal, states, paint, verbosity),
@@ -142,9 +148,14 @@ def _attempts(journal: ReadJournal, paint: Paint) -> list[str]:
 
 
 def _foot(
-    journal: ReadJournal, states: Mapping[Key, Record], found: list[causes.Cause], paint: Paint, folder: Path | None, *,
+    journal: ReadJournal,
+    states: Mapping[Key, Record],
+    found: list[causes.Cause],
+    paint: Paint,
+    folder: Path | None,
+    *,
     every: bool,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     lines = [""]
     for told in coverage_text.left_out(journal, _REASONS, every=every):
         lines += paint.wrapped(told)

@@ -10,9 +10,18 @@ from pytest_codexsandbox.selftest.fake_codex_script import FakeSubject, subject,
 from pytest_codexsandbox.selftest.fake_codexes import ALLOW_ALL, AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, named
 
 __all__ = [
-    "ALLOW_ALL", "AT_EVERY_DOOR", "FAKES", "GOOD", "OPEN_DOORS", "Fake", "FakeSubject", "canaries", "named", "subject",
+    "ALLOW_ALL",
+    "AT_EVERY_DOOR",
+    "FAKES",
+    "GOOD",
+    "OPEN_DOORS",
+    "Fake",
+    "FakeSubject",
+    "canaries",
+    "named",
+    "subject",
     "write",
-]  # fmt: skip
+]
 
 
 def canaries(folder: Path) -> tuple[FakeSubject, FakeSubject]:

@@ -16,8 +16,13 @@ from pytest_codexsandbox.selftest.fake import Fake
 
 GUEST: Final = Path(__file__).resolve().parent.parent / "guest"
 SOURCES: Final = (
-    "fake_codex.py", "fake_call.py", "fake_doors.py", "restrained_probe.py", "restraint.py", "sqlite_restraint.py",
-)  # fmt: skip
+    "fake_codex.py",
+    "fake_call.py",
+    "fake_doors.py",
+    "restrained_probe.py",
+    "restraint.py",
+    "sqlite_restraint.py",
+)
 CAPABILITIES: Final = Capabilities(
     version="0.0.0",
     sandbox="sandbox",

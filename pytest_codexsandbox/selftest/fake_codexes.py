@@ -282,19 +282,45 @@ PROCESSES: Final = (
 
 # What is asked through every door: the ways of giving no honest answer, and of each topic few that break it.
 AT_EVERY_DOOR: Final = (
-    "good", "allow-all", "exit-0", "exit-1", "silent", "hang", "garbage", "wrong-nonce", "prose", "crash", "liar",
-    "late", "half", "twice", "deny-all", "read-only-writes", "full-access-denies", "lets-outside", "ignores-roots",
-    "ignores-exclude-slash-tmp", "forgets-git", "sqlite-outside", "leaks-inet", "network-on-denies", "fails-always",
-    "shows-everybody", "flag-missing",
-)  # fmt: skip
+    "good",
+    "allow-all",
+    "exit-0",
+    "exit-1",
+    "silent",
+    "hang",
+    "garbage",
+    "wrong-nonce",
+    "prose",
+    "crash",
+    "liar",
+    "late",
+    "half",
+    "twice",
+    "deny-all",
+    "read-only-writes",
+    "full-access-denies",
+    "lets-outside",
+    "ignores-roots",
+    "ignores-exclude-slash-tmp",
+    "forgets-git",
+    "sqlite-outside",
+    "leaks-inet",
+    "network-on-denies",
+    "fails-always",
+    "shows-everybody",
+    "flag-missing",
+)
 # Confined at every other door: one door's start says nothing about another's.
 OPEN_DOORS: Final = {
     door: mutant(
-        f"open-{door}", f"has no sandbox at the door {door}", "start.sandbox-is-on",
-        "filesystem.outside-create-refused", flaws=(f"unconfined:{door}",),
+        f"open-{door}",
+        f"has no sandbox at the door {door}",
+        "start.sandbox-is-on",
+        "filesystem.outside-create-refused",
+        flaws=(f"unconfined:{door}",),
     )
     for door in ("app-server", "exec")
-}  # fmt: skip
+}
 FAKES: Final = (GOOD, ALLOW_ALL, *GENERAL, *FILESYSTEM, *PROTECTED, *SQLITE, *NETWORKS, *PROCESSES)
 
 

@@ -27,9 +27,13 @@ PATIENCE: Final = 30.0  # seconds to connect, and between two reads
 _CHUNK: Final = 1 << 18
 _MOST: Final = 4 << 30  # nobody publishes a Codex of this size
 _HANDLERS: Final = (
-    urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler,
-    urllib.request.HTTPRedirectHandler, urllib.request.HTTPDefaultErrorHandler, urllib.request.HTTPErrorProcessor,
-)  # fmt: skip
+    urllib.request.ProxyHandler,
+    urllib.request.HTTPHandler,
+    urllib.request.HTTPSHandler,
+    urllib.request.HTTPRedirectHandler,
+    urllib.request.HTTPDefaultErrorHandler,
+    urllib.request.HTTPErrorProcessor,
+)
 
 
 class NotReached(Unavailable):
@@ -53,9 +57,11 @@ def wrong_bytes(
 ) -> CodexSandboxError:
     """Nobody's absence, and no reason to try elsewhere."""
     return CodexSandboxError(
-        "the downloaded bytes are not the ones that the registry announced", where=where, why=why,
+        "the downloaded bytes are not the ones that the registry announced",
+        where=where,
+        why=why,
         next_step=f"a proxy or mirror changed them: ask its owner, or {instead}",
-    )  # fmt: skip
+    )
 
 
 class Hash(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,9 +96,15 @@ class Download:
     """A stream that counts and hashes what is read from it."""
 
     def __init__(
-        self, source: IO[bytes], *, url: str, total: int, expected: Hash, patience: float,
+        self,
+        source: IO[bytes],
+        *,
+        url: str,
+        total: int,
+        expected: Hash,
+        patience: float,
         arrived: Callable[[int], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._source, self._url, self._expected, self._arrived = source, url, expected, arrived
         self._patience = patience
         self._hash = hashlib.new(expected.algorithm or "sha256")
@@ -124,9 +136,14 @@ class Download:
 
 @contextmanager
 def download(
-    url: str, *, expected: Hash, progress: Progress, label: str, headers: Mapping[str, str] | None = None,
+    url: str,
+    *,
+    expected: Hash,
+    progress: Progress,
+    label: str,
+    headers: Mapping[str, str] | None = None,
     patience: float = PATIENCE,
-) -> Iterator[Download]:  # fmt: skip
+) -> Iterator[Download]:
     """The bytes behind `url`. Leaving without an error checks that all came and that they hash to `expected`."""
     with _opened(url, headers or {}, patience) as (source, total), progress.download(label, total) as arrived:
         stream = Download(source, url=url, total=total, expected=expected, arrived=arrived, patience=patience)
@@ -224,9 +241,11 @@ def _refused(status: int, where: str) -> Unavailable:
         return NotThere("the registry does not have it", where=where, why=f"HTTP {status}")
     if status in (401, 403):
         return Unavailable(
-            "the registry wants a login", where=where, why=f"HTTP {status}",
+            "the registry wants a login",
+            where=where,
+            why=f"HTTP {status}",
             next_step="install it with your own tool (pip, npm), then use --codex-bin PATH",
-        )  # fmt: skip
+        )
     return NotReached(f"the registry answered HTTP {status}", where=where, next_step=_NEXT)
 
 

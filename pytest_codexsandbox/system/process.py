@@ -41,9 +41,15 @@ def run(command: Command, *, inherit_output: bool = False) -> CommandResult:
 def running(argv: Sequence[str], *, cwd: str, env: dict[str, str], stderr: IO[bytes] | None = None) -> Iterator[Child]:
     """A live process with unbuffered pipes on stdin and stdout. Leaving ends its process group."""
     child = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd, env=env, start_new_session=True,
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        cwd=cwd,
+        env=env,
+        start_new_session=True,
         bufsize=0,
-    )  # fmt: skip
+    )
     try:
         yield child
     finally:
@@ -66,9 +72,15 @@ def let_end(child: Child, *, within: float) -> bool:
 def _popen(command: Command, *, inherit_output: bool) -> Child:
     output = None if inherit_output else subprocess.PIPE
     return subprocess.Popen(
-        command.argv, stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL, stdout=output, stderr=output,
-        cwd=command.cwd, env=command.env, start_new_session=True, bufsize=0,
-    )  # fmt: skip
+        command.argv,
+        stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        cwd=command.cwd,
+        env=command.env,
+        start_new_session=True,
+        bufsize=0,
+    )
 
 
 def _end_group(child: Child) -> None:

@@ -92,12 +92,15 @@ def test_everything_that_the_user_can_read_can_be_read_inside(trial: Trial) -> N
     policies=(FULL_ACCESS,),
     acts={
         "outside": Act(verb="write", path="@OUTSIDE@/@NAME@", params={"data": "as asked"}),
-        "git": Act(verb="write", path="@OUTSIDE@/@NAME@-tree/.git/config", params={"data": "as asked"}, given=(
-            Given(kind="dir", path="@OUTSIDE@/@NAME@-tree/.git"),
-        )),
+        "git": Act(
+            verb="write",
+            path="@OUTSIDE@/@NAME@-tree/.git/config",
+            params={"data": "as asked"},
+            given=(Given(kind="dir", path="@OUTSIDE@/@NAME@-tree/.git"),),
+        ),
     },
     requires=("capability:full-access",),
-)  # fmt: skip
+)
 def test_danger_full_access_restricts_no_write(trial: Trial) -> None:
     """Under danger-full-access a command writes wherever the user may, a repository's .git included.
 

@@ -42,8 +42,10 @@ def test_it_performs_in_order_and_says_that_it_is_done(tmp_path: Path) -> None:
     said, code = talk(act("create", file), act("unlink", file), act("read", file))
     assert (said.ready, said.finished, code, said.rest) == (True, True, 0, b"")
     assert [(name, row.ok, row.errno) for name, row in said.rows.items()] == [
-        ("t/create", True, ""), ("t/unlink", True, ""), ("t/read", False, "ENOENT"),
-    ]  # fmt: skip
+        ("t/create", True, ""),
+        ("t/unlink", True, ""),
+        ("t/read", False, "ENOENT"),
+    ]
     assert all(row.ms >= 0 for row in said.rows.values())
 
 

@@ -27,6 +27,13 @@ def container(*, distro: str = DISTRO, user: str = "root", bwrap: str = "distro"
         user=UserSpec(name=user, uid=uid, gid=uid),
     )
     return EnvironmentSpec(
-        id=f"{distro}~bwrap-{bwrap}~open~{user}", backend="docker", distro=distro, profile="open", user=user,
-        engine="docker", arch=this_machine().arch, bwrap=bwrap, container=made,
-    )  # fmt: skip
+        id=f"{distro}~bwrap-{bwrap}~open~{user}",
+        backend="docker",
+        distro=distro,
+        profile="open",
+        user=user,
+        engine="docker",
+        arch=this_machine().arch,
+        bwrap=bwrap,
+        container=made,
+    )

@@ -31,8 +31,9 @@ class OwnEngine:
         # It keeps the namespaces while the engine is stopped and started again.
         self._holder = subprocess.Popen(
             ("unshare", "--net", "--mount", "sh", "-c", f"{hiding}ip link set lo up && echo ready && exec sleep 3600"),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
         assert self._holder.stdout is not None
         assert self._holder.stdout.readline() == b"ready\n"
         self._holder.stdout.close()
@@ -42,10 +43,26 @@ class OwnEngine:
         for stale in ("pid", "engine.sock", "exec/containerd/containerd.pid", "exec/containerd/containerd.sock"):
             (self.folder / stale).unlink(missing_ok=True)  # a stale one lies about who runs
         words = (
-            "nsenter", "-t", str(self._holder.pid), "--net", "--mount", "dockerd", "--data-root", f"{self.folder}/data",
-            "--exec-root", f"{self.folder}/exec", "-H", self.host, "--pidfile", f"{self.folder}/pid", "--bridge=none",
-            "--iptables=false", "--ip6tables=false", "--storage-driver=overlay2", *self._more,
-        )  # fmt: skip
+            "nsenter",
+            "-t",
+            str(self._holder.pid),
+            "--net",
+            "--mount",
+            "dockerd",
+            "--data-root",
+            f"{self.folder}/data",
+            "--exec-root",
+            f"{self.folder}/exec",
+            "-H",
+            self.host,
+            "--pidfile",
+            f"{self.folder}/pid",
+            "--bridge=none",
+            "--iptables=false",
+            "--ip6tables=false",
+            "--storage-driver=overlay2",
+            *self._more,
+        )
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         limit = time.monotonic() + 60

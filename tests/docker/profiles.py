@@ -35,9 +35,14 @@ def profiled(profile: str, user: str = "root", *, as_called: Profile | None = No
     found = as_called or SHIPPED.profile(profile)
     made = msgspec.structs.replace(spec.container, profile=found, user=SHIPPED.user(user))
     return msgspec.structs.replace(
-        spec, id=f"{spec.distro}~bwrap-distro~{profile}~{user}", profile=profile, user=user, resolver="ours",
-        synthetic=found.synthetic, container=made,
-    )  # fmt: skip
+        spec,
+        id=f"{spec.distro}~bwrap-distro~{profile}~{user}",
+        profile=profile,
+        user=user,
+        resolver="ours",
+        synthetic=found.synthetic,
+        container=made,
+    )
 
 
 @contextmanager
@@ -59,9 +64,11 @@ def sandboxed(
     """By Codex, in a fresh world."""
     world = environment.world()
     env = {
-        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": world.values["HOME"],
-        "CODEX_HOME": world.values["CODEX_HOME"], "LC_ALL": "C.UTF-8",
-    }  # fmt: skip
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": world.values["HOME"],
+        "CODEX_HOME": world.values["CODEX_HOME"],
+        "LC_ALL": "C.UTF-8",
+    }
     words = (environment.bring(codex.binary), "sandbox", "-c", 'sandbox_mode="workspace-write"', *more, "--", *argv)
     try:
         return environment.run(Command(argv=words, cwd=world.values["WORKSPACE"], env=env, timeout=60))

@@ -24,15 +24,22 @@ class Registry:
     def publish(self, name: str, tag: str, file_system: bytes, *, machine: str) -> str:
         """An image of one layer; the digest of its manifest."""
         layer = gzip.compress(file_system, 1, mtime=0)
-        config = json.dumps({
-            "architecture": _ARCH.get(machine, machine), "os": "linux", "config": {},
-            "rootfs": {"type": "layers", "diff_ids": [_digest(file_system)]},
-        }).encode()  # fmt: skip
-        manifest = json.dumps({
-            "schemaVersion": 2, "mediaType": _MANIFEST,
-            "config": _blob("application/vnd.docker.container.image.v1+json", config),
-            "layers": [_blob("application/vnd.docker.image.rootfs.diff.tar.gzip", layer)],
-        }).encode()  # fmt: skip
+        config = json.dumps(
+            {
+                "architecture": _ARCH.get(machine, machine),
+                "os": "linux",
+                "config": {},
+                "rootfs": {"type": "layers", "diff_ids": [_digest(file_system)]},
+            }
+        ).encode()
+        manifest = json.dumps(
+            {
+                "schemaVersion": 2,
+                "mediaType": _MANIFEST,
+                "config": _blob("application/vnd.docker.container.image.v1+json", config),
+                "layers": [_blob("application/vnd.docker.image.rootfs.diff.tar.gzip", layer)],
+            }
+        ).encode()
         for content in (config, layer):
             self.documents[f"/v2/{name}/blobs/{_digest(content)}"] = ("application/octet-stream", content)
         for reference in (tag, _digest(manifest)):

@@ -48,9 +48,14 @@ def spec_of(place: Place) -> EnvironmentSpec:
     profile = SHIPPED.profile(place.profile)
     made = msgspec.structs.replace(spec.container, profile=profile, user=SHIPPED.user(place.user))
     return msgspec.structs.replace(
-        spec, id=f"{spec.distro}~bwrap-{place.bwrap}~{place.profile}~{place.user}", profile=place.profile,
-        user=place.user, resolver="ours", synthetic=profile.synthetic, container=made,
-    )  # fmt: skip
+        spec,
+        id=f"{spec.distro}~bwrap-{place.bwrap}~{place.profile}~{place.user}",
+        profile=place.profile,
+        user=place.user,
+        resolver="ours",
+        synthetic=profile.synthetic,
+        container=made,
+    )
 
 
 @contextmanager
@@ -64,10 +69,13 @@ def run_line(environment: ContainerEnvironment, codex: Subject, line: str) -> tu
     world = environment.world()
     binary = environment.bring(codex.binary)
     env: dict[str, str] = {
-        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "PY": f"{environment.guest[0]} -I",
-        "CODEX": binary, "BUNDLED": str(Path(binary).parent.parent / "codex-resources" / "bwrap"),
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "LC_ALL": "C.UTF-8",
+        "PY": f"{environment.guest[0]} -I",
+        "CODEX": binary,
+        "BUNDLED": str(Path(binary).parent.parent / "codex-resources" / "bwrap"),
         **{name: world.values[name] for name in _NAMES if name in world.values},
-    }  # fmt: skip
+    }
     command = Command(argv=("sh", "-c", line), cwd=world.values["WORKSPACE"], env=env, timeout=60)
     try:
         done = environment.run(command)

@@ -82,9 +82,25 @@ def test_a_codex_that_the_engine_sees_otherwise_is_sent_to_it() -> None:
         (mine / "bin/codex").write_text(f"{SAYS}# of today\n")
         words = 'mount --bind "$1/mine" "$1/codex" && exec "$2" -c "$3" "$1/codex"'
         done = subprocess.run(
-            ("unshare", "--mount", "--propagation", "private", "sh", "-c", words, "sh", folder, sys.executable,
-             ELSEWHERE), check=False, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2],
-        )  # fmt: skip
+            (
+                "unshare",
+                "--mount",
+                "--propagation",
+                "private",
+                "sh",
+                "-c",
+                words,
+                "sh",
+                folder,
+                sys.executable,
+                ELSEWHERE,
+            ),
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=Path(__file__).parents[2],
+        )
         assert (done.stdout, done.returncode) == ("the one that was asked for", 0), done.stderr
 
 

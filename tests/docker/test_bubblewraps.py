@@ -247,9 +247,14 @@ def test_in_a_run_another_one_is_shown_and_not_counted_as_measured(folder: Path)
     (folder / "m.toml").write_text(MATRIX)
     words = ("--codex-matrix=m.toml", "--codex-only", "filesystem.outside-create-refused", "-q")
     done = subprocess.run(
-        (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *words), cwd=folder,
-        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "COLUMNS": "200"},
-    )  # fmt: skip
+        (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *words),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "COLUMNS": "200"},
+    )
     text = " ".join(done.stdout.split())
     assert done.returncode == 11, done.stdout
     assert "nothing was measured in debian-bookworm~bwrap-0.4.1~" in text

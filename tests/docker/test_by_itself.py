@@ -12,9 +12,14 @@ from pytest_codexsandbox.registry import cache_folder
 
 LIMIT = 300.0  # a machine may be slow: this one is no measure
 WORDS = (
-    "--codex-matrix=profiles", "--codex-only=*~docker-default~*,*~seccomp-unconfined~*,*~synthetic-rtm-newaddr~*",
-    "--codex-skip=*~root~*", "--codex-report=html,markdown,json", "-p", "no:cacheprovider", "-v",
-)  # fmt: skip
+    "--codex-matrix=profiles",
+    "--codex-only=*~docker-default~*,*~seccomp-unconfined~*,*~synthetic-rtm-newaddr~*",
+    "--codex-skip=*~root~*",
+    "--codex-report=html,markdown,json",
+    "-p",
+    "no:cacheprovider",
+    "-v",
+)
 START, NETWORK_ON = "start.sandbox-is-on", "workspace-write-network"
 NEWADDR = ("loopback: Failed RTM_NEWADDR: Operation not permitted", "loopback-newaddr-refused-by-filter")
 
@@ -52,9 +57,15 @@ def test_every_report_shows_what_each_program_did_in_each_profile() -> None:
 
 def run(*words: str, folder: str) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        env={**os.environ, "CODEXSANDBOX_CACHE": str(cache_folder()), "COLUMNS": "140"}, timeout=LIMIT, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CODEXSANDBOX_CACHE": str(cache_folder()), "COLUMNS": "140"},
+        timeout=LIMIT,
+        check=False,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -68,8 +79,11 @@ def nothing_but_starts_and_canaries_is_measured(ran: Ran) -> None:
 def where_the_filter_refuses_all_of_them_say_so(ran: Ran) -> None:
     outer = "userns-refused-by-outer-filter"
     assert ran.tried("docker-default") == {
-        "bwrap": outer, "bwrap-net": outer, "bwrap-proc": outer, "unshare": "unshare-refused",
-    }  # fmt: skip
+        "bwrap": outer,
+        "bwrap-net": outer,
+        "bwrap-proc": outer,
+        "unshare": "unshare-refused",
+    }
     assert set(ran.starts("docker-default").values()) == {("expected", outer)}
     assert "a user namespace (EPERM, by a filter of system calls)" in ran.of("docker-default")["asked_directly"]
 

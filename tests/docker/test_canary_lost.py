@@ -51,9 +51,18 @@ def folder() -> Iterator[Path]:
 def test_a_canary_is_asked_again_in_a_new_container_and_not_for_ever(folder: Path, times: int, code: int) -> None:
     (folder / "kills.py").write_text(KILLS.format(times=times))
     words = (
-        sys.executable, "-m", "pytest", "-p", "kills", "--codex-matrix=m.toml", "--codex-only=process.exit-code-kept",
-        "-p", "no:cacheprovider", "-p", "no:randomly",
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "kills",
+        "--codex-matrix=m.toml",
+        "--codex-only=process.exit-code-kept",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+    )
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == code, done.stdout
     (path,) = folder.glob(".codexsandbox/*/journal.ndjson")

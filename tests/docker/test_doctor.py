@@ -28,8 +28,10 @@ def test_an_engine_an_image_and_a_sandbox_are_found() -> None:
     assert spec is not None
     found = {one.what: one for one in findings(partial(in_container, spec))}
     assert [(name, one.answer) for name, one in found.items()] == [
-        ("containers", "yes"), ("images", "yes"), ("sandbox in a container", "yes"),
-    ]  # fmt: skip
+        ("containers", "yes"),
+        ("images", "yes"),
+        ("sandbox in a container", "yes"),
+    ]
     assert DISTRO in found["images"].why
     assert "a write outside is refused" in found["sandbox in a container"].why
 

@@ -297,11 +297,13 @@ def test_what_a_killed_run_left_is_not_mistaken_for_that_of_another_machine(fold
     with Engine() as engine, opened(container(), folder) as environment:
         made = [
             engine.create(
-                str(environment.facts()["image"]), ("/nothing",), {},
+                str(environment.facts()["image"]),
+                ("/nothing",),
+                {},
                 Labels={**labels.labels("environment", "feedfeed"), labels.OWNER: msgspec.json.encode(one).decode()},
             )
             for one in (owner, theirs)
-        ]  # fmt: skip
+        ]
         try:
             cleanup_watcher.clear(engine.host, owner.process)
             assert [bool(engine.state(one)) for one in made] == [False, True]

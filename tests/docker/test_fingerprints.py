@@ -27,8 +27,12 @@ from tests.needs import DOCKER
 ROWS = [(place, row) for place, rows in EVERYTHING.items() for row in rows]
 AT_LEAST = 40
 INNOCENT = {  # that people take for the sandbox: refused, timeout, x509, NXDOMAIN, ENOSPC
-    "connection-refused", "connection-timeout", "tls-untrusted", "name-does-not-exist", "no-space",
-}  # fmt: skip
+    "connection-refused",
+    "connection-timeout",
+    "tls-untrusted",
+    "name-does-not-exist",
+    "no-space",
+}
 WRONG_USER = {"permission-denied", "apt-not-root"}  # the words of one who is not root
 
 

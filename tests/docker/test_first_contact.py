@@ -50,9 +50,13 @@ def test_a_registry_that_answers_keeps_its_images_in_the_plan(empty: Path, capsy
     with registry() as there:
         there.publish("one", "1", b"\0" * 10240, machine="x86_64")
         shown = planned(
-            empty, capsys, f"mine={there.address}/one:1", f"none={there.address}/none:1",
-            one=f"{there.address}/one:1", two=f"{there.address}/two:1",
-        )  # fmt: skip
+            empty,
+            capsys,
+            f"mine={there.address}/one:1",
+            f"none={there.address}/none:1",
+            one=f"{there.address}/one:1",
+            two=f"{there.address}/two:1",
+        )
         assert list(left_out(shown)) == ["none"], "of the others nobody knows better"
         assert "docker pull" in left_out(shown)["none"]
         assert answers(shown)["registry", there.address] == "yes"

@@ -93,14 +93,19 @@ def test_links_are_laid_and_seen(shop: CaseRunner, link: str) -> None:
     case = Case(id=link, why="links", config=b"a = 1\n", link=link)  # type: ignore[arg-type]
     before = shop.run_case(sh("true"), case, Intent(), version="").before
     kinds = {name: state.kind for name, state in before.items() if state.kind != "dir"}
-    assert kinds == {
-        "symlink": {CONFIG: "symlink", "@HOME@/dotfiles/codex.toml": "file"},
-        "hardlink": {CONFIG: "file", "@HOME@/dotfiles/codex.toml": "file"},
-        "symlinked-home": {
-            CONFIG: "file", "@HOME@/.codex": "symlink", "@HOME@/dotfiles/codex/config.toml": "file",
-        },
-        "missing-home": {"@CODEX_HOME@": "missing"},
-    }[link]  # fmt: skip
+    assert (
+        kinds
+        == {
+            "symlink": {CONFIG: "symlink", "@HOME@/dotfiles/codex.toml": "file"},
+            "hardlink": {CONFIG: "file", "@HOME@/dotfiles/codex.toml": "file"},
+            "symlinked-home": {
+                CONFIG: "file",
+                "@HOME@/.codex": "symlink",
+                "@HOME@/dotfiles/codex/config.toml": "file",
+            },
+            "missing-home": {"@CODEX_HOME@": "missing"},
+        }[link]
+    )
 
 
 def test_a_program_that_is_not_in_there_is_not_started(shop: CaseRunner) -> None:

@@ -31,9 +31,15 @@ def test_two_engines_that_do_not_see_our_files_measure_one_matrix() -> None:
         folder = Path(name)
         (folder / "m.toml").write_text(MATRIX)
         words = (
-            sys.executable, "-m", "pytest", "--codex-matrix=m.toml", f"--codex-docker-hosts={one.host},{two.host}",
-            "--codex-only=start.*,filesystem.outside-create-refused", "-p", "no:cacheprovider",
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "pytest",
+            "--codex-matrix=m.toml",
+            f"--codex-docker-hosts={one.host},{two.host}",
+            "--codex-only=start.*,filesystem.outside-create-refused",
+            "-p",
+            "no:cacheprovider",
+        )
         done = subprocess.run(words, check=False, cwd=folder, capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
         (journal,) = (folder / ".codexsandbox").glob("*/journal.ndjson")

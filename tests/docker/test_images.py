@@ -148,11 +148,12 @@ def test_debian_has_what_it_is_said_to_have(engine: Engine, bubblewrap: bool) ->
         ImageRequest(image=SHIPPED.image("debian-bookworm"), bubblewrap=bubblewrap)
     )
     told = said(
-        engine, image,
+        engine,
+        image,
         "id -u agent; stat -c %a /tmp; stat -c %U /home/agent; . /etc/os-release; echo $VERSION_CODENAME;"
         " ls /etc/ssl/certs/ca-certificates.crt;"
         " if command -v bwrap >/dev/null; then bwrap --version; else echo none; fi",
-    ).splitlines()  # fmt: skip
+    ).splitlines()
     assert told[:5] == ["1000", "1777", "agent", "bookworm", "/etc/ssl/certs/ca-certificates.crt"]
     assert told[-1] == ("bubblewrap 0.8.0" if bubblewrap else "none")
 

@@ -36,8 +36,9 @@ def test_molecule_a_boot_prepends_what_is_there_already() -> None:
     seen = run(
         "--codex-matrix=incident-molecule",
         "--codex-only=generator.second-run-changes-nothing,generator.means-the-same-again,generator.config-loads",
-        "-k", "01-none-no-folder or 63-molecule-77",
-    )  # fmt: skip
+        "-k",
+        "01-none-no-folder or 63-molecule-77",
+    )
     verdicts = {
         name: {
             asked.promise: verdict for asked, verdict in seen.verdicts(generator=name, case="01-none-no-folder").items()
@@ -45,8 +46,10 @@ def test_molecule_a_boot_prepends_what_is_there_already() -> None:
         for name in ("molecule-hotpatch", "molecule-77", "molecule-82", "molecule-fixed")
     }
     again, means, loads = (
-        "generator.second-run-changes-nothing", "generator.means-the-same-again", "generator.config-loads",
-    )  # fmt: skip
+        "generator.second-run-changes-nothing",
+        "generator.means-the-same-again",
+        "generator.config-loads",
+    )
     red, good = "violates", "conforms"
     assert verdicts == {
         "molecule-hotpatch": {again: red, means: red, loads: red},

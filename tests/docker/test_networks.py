@@ -155,9 +155,13 @@ def test_the_promises_about_names_are_measured_and_catch_who_breaks_them(codex: 
         for fake in bad.values():
             (tmp_path / fake.name).mkdir(exist_ok=True)
             found = run_promises(
-                promises, fake.policies, subject(tmp_path / fake.name, fake), environment=spec, options=options,
+                promises,
+                fake.policies,
+                subject(tmp_path / fake.name, fake),
+                environment=spec,
+                options=options,
                 exempt_from_start=True,
-            )  # fmt: skip
+            )
             caught = {key.promise for key, record in found.items() if record.verdict is Verdict.VIOLATES}
             applicable = {key.promise for key, record in found.items() if record.verdict is not Verdict.NOT_APPLICABLE}
             assert set(fake.caught_by) & applicable <= caught, {key.promise: one.reason for key, one in found.items()}

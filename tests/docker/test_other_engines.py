@@ -111,10 +111,16 @@ def test_podman_and_docker_say_the_same_of_every_promise(podman: str, folder: Pa
 def verdicts(host: str, folder: Path) -> dict[str, str]:
     into = folder / f"report-{len(list(folder.glob('report-*')))}"
     words = (
-        sys.executable, "-m", "pytest", "--codex-matrix=m.toml", f"--codex-docker-hosts={host}",
-        f"--codex-report-dir={into}", "-p", "no:cacheprovider",
+        sys.executable,
+        "-m",
+        "pytest",
+        "--codex-matrix=m.toml",
+        f"--codex-docker-hosts={host}",
+        f"--codex-report-dir={into}",
+        "-p",
+        "no:cacheprovider",
         "--codex-only=start.*,dns.*,filesystem.outside-create-refused,process.*",
-    )  # fmt: skip
+    )
     done = subprocess.run(words, check=False, cwd=folder, capture_output=True, text=True, timeout=600)
     # What these profiles refuse is red or known; nothing is broken, and nothing stays.
     assert done.returncode in (0, 1), done.stdout[-4000:] + done.stderr[-2000:]

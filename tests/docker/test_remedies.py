@@ -27,8 +27,10 @@ from tests.needs import DOCKER
 
 PROOFS: Final = [(remedy, proof) for remedy in remedies() for proof in remedy.proofs]
 VERDICTS: Final[dict[Turns, Verdict]] = {
-    "green": Verdict.CONFORMS, "no sandbox": Verdict.UNCONFINED, "no better": Verdict.VIOLATES,
-}  # fmt: skip
+    "green": Verdict.CONFORMS,
+    "no sandbox": Verdict.UNCONFINED,
+    "no better": Verdict.VIOLATES,
+}
 LIMIT: Final = "/proc/sys/user/max_user_namespaces"
 
 

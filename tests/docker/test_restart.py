@@ -27,9 +27,14 @@ def test_the_rest_of_a_run_is_measured_when_the_engine_is_back() -> None:
         folder = Path(name)
         (folder / "m.toml").write_text(MATRIX)
         words = (
-            sys.executable, "-m", "pytest", "--codex-matrix=m.toml", f"--codex-docker-hosts={engine.host}", "-p",
+            sys.executable,
+            "-m",
+            "pytest",
+            "--codex-matrix=m.toml",
+            f"--codex-docker-hosts={engine.host}",
+            "-p",
             "no:cacheprovider",
-        )  # fmt: skip
+        )
         with (folder / "out").open("wb") as out:
             run = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         journal = _begun(folder, run)

@@ -45,9 +45,18 @@ def left_of(pid: int) -> list[str]:
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
     words = (
-        sys.executable, "-c", INTERRUPTIBLE, sys.executable, "-m", "pytest", "--codex-matrix=m.toml", "-p",
-        "no:cacheprovider", "-p", "no:randomly",
-    )  # fmt: skip
+        sys.executable,
+        "-c",
+        INTERRUPTIBLE,
+        sys.executable,
+        "-m",
+        "pytest",
+        "--codex-matrix=m.toml",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+    )
     with (folder / "out").open("wb") as out:
         return subprocess.Popen(words, cwd=folder, stdout=out, stderr=out, start_new_session=True)
 

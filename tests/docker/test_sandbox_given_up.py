@@ -38,10 +38,14 @@ def done(generate: Callable[[Request], object], profile: str, folder: Path) -> O
         values = world.values
         generate(
             Request(
-                platform="linux", version="", home=values["HOME"], codex_home=values["CODEX_HOME"], config=str(config),
+                platform="linux",
+                version="",
+                home=values["HOME"],
+                codex_home=values["CODEX_HOME"],
+                config=str(config),
                 workspace=values["WORKSPACE"],
             )
-        )  # fmt: skip
+        )
         return GeneratedConfig(files={CONFIG: GeneratedFile(content=config.read_bytes())})
 
     codex = installed_codex(cache_folder())
@@ -51,11 +55,14 @@ def done(generate: Callable[[Request], object], profile: str, folder: Path) -> O
     return seen
 
 
-@pytest.mark.parametrize(("generate", "profile", "says"), [
-    (nothing, NETNS, "loopback: Failed RTM_NEWADDR: Operation not permitted"),
-    (molecule.pr_77, UID_MAP, "setting up uid map: Permission denied"),
-    (molecule.hotpatch, UID_MAP, "setting up uid map: Permission denied"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("generate", "profile", "says"),
+    [
+        (nothing, NETNS, "loopback: Failed RTM_NEWADDR: Operation not permitted"),
+        (molecule.pr_77, UID_MAP, "setting up uid map: Permission denied"),
+        (molecule.hotpatch, UID_MAP, "setting up uid map: Permission denied"),
+    ],
+)
 def test_the_agent_can_start_nothing(
     generate: Callable[[Request], object], profile: str, says: str, tmp_path: Path
 ) -> None:
@@ -64,9 +71,15 @@ def test_the_agent_can_start_nothing(
     assert says in seen.stderr, seen
 
 
-@pytest.mark.parametrize(("generate", "profile"), [
-    (molecule.pr_77, NETNS), (molecule.pr_82, NETNS), (molecule.pr_82, UID_MAP), (molecule.fixed, UID_MAP),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("generate", "profile"),
+    [
+        (molecule.pr_77, NETNS),
+        (molecule.pr_82, NETNS),
+        (molecule.pr_82, UID_MAP),
+        (molecule.fixed, UID_MAP),
+    ],
+)
 def test_the_agent_works(generate: Callable[[Request], object], profile: str, tmp_path: Path) -> None:
     """The network on, no network namespace is needed; without a sandbox, nothing is."""
     seen = done(generate, profile, tmp_path)

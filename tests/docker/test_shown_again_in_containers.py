@@ -38,9 +38,14 @@ def codex() -> Iterator[Subject]:
 
 
 def observe(
-    environment: ContainerEnvironment, codex: Subject, acts: Mapping[str, Act], *, door: Door | None = None,
-    policy: str = "workspace-write", **call: Any,
-) -> Observation:  # fmt: skip
+    environment: ContainerEnvironment,
+    codex: Subject,
+    acts: Mapping[str, Act],
+    *,
+    door: Door | None = None,
+    policy: str = "workspace-write",
+    **call: Any,
+) -> Observation:
     chosen = door or SandboxDoor()
     words = Call(**{"timeout": 120.0, **call})
     (seen,) = chosen.observe(environment, codex.inside(environment), POLICIES[policy], acts, words)

@@ -48,10 +48,16 @@ def asked(environment: Environment, kind: str, script: str, **more: Any) -> tupl
     spec = Spec(scheme="cmd", text=script, words=("sh", "-c", script, "sh", "@CONFIG@", "@NETWORK@"))
     declaration = Declaration(markers=(Marker(begin="# BEGIN x", end="# END x"),), timeout=60.0)
     bench = StressContext(
-        generator=Generator(name="sh", spec=spec, declaration=declaration), environment=environment, version="0.163.0",
-        case=Case(id="ordinary", why="an ordinary file", config=USER), wish=Intent(network=True), other=Intent(),
-        folder=Path("/nowhere"), named=named, **more,
-    )  # fmt: skip
+        generator=Generator(name="sh", spec=spec, declaration=declaration),
+        environment=environment,
+        version="0.163.0",
+        case=Case(id="ordinary", why="an ordinary file", config=USER),
+        wish=Intent(network=True),
+        other=Intent(),
+        folder=Path("/nowhere"),
+        named=named,
+        **more,
+    )
     return STRAINS[kind](bench)
 
 
@@ -64,11 +70,14 @@ def red(found: tuple[Finding, ...]) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "other", "reason"),
     [
-        ("survives", "appends-a-server", ""), ("keeps-theirs", "appends-a-server", ""),
-        ("survives", "saves-crlf", "duplicate-key"), ("keeps-theirs", "reserialises", "duplicate-key"),
-        ("survives", "key-inside", ""), ("keeps-theirs", "key-inside", "key-lost"),
+        ("survives", "appends-a-server", ""),
+        ("keeps-theirs", "appends-a-server", ""),
+        ("survives", "saves-crlf", "duplicate-key"),
+        ("keeps-theirs", "reserialises", "duplicate-key"),
+        ("survives", "key-inside", ""),
+        ("keeps-theirs", "key-inside", "key-lost"),
     ],
-)  # fmt: skip
+)
 def test_a_writer_of_ours_comes_between_and_what_does_not_stand_it_is_caught(
     environment: Environment, kind: str, other: str, reason: str
 ) -> None:

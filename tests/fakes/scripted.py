@@ -21,10 +21,19 @@ def world(word: str = "w1", folder: str = "/run folder") -> World:
     top = f"{folder}/{word}"
     names = {"WORKSPACE": "workspace", "OUTSIDE": "outside", "ROOT0": "root0", "SIBLING": "sibling", "HOME": "home"}
     values = {name: f"{top}/{below}" for name, below in names.items()} | {
-        "CODEX_HOME": f"{top}/codex-home", "TMP": "/tmp", "TMPDIR": f"{folder}/t", "SHM": "/dev/shm", "WORLD": top,
-        "HTTP": "8080", "DNS": "5353", "UNIX": f"{folder}/rig", "ABSTRACT": "rig", "PYTHON": "/usr/bin/python3",
-        "PROBE": "/opt/probe.py", "HIDDEN": "/proc/4711/fd/700",
-    }  # fmt: skip
+        "CODEX_HOME": f"{top}/codex-home",
+        "TMP": "/tmp",
+        "TMPDIR": f"{folder}/t",
+        "SHM": "/dev/shm",
+        "WORLD": top,
+        "HTTP": "8080",
+        "DNS": "5353",
+        "UNIX": f"{folder}/rig",
+        "ABSTRACT": "rig",
+        "PYTHON": "/usr/bin/python3",
+        "PROBE": "/opt/probe.py",
+        "HIDDEN": "/proc/4711/fd/700",
+    }
     return World(id=word, folder=top, values=values)
 
 
@@ -96,9 +105,14 @@ class ScriptedEnvironment:
         return self.look(world, paths)
 
     def survey(
-        self, world: World, paths: Sequence[str], *, tokens: Sequence[str], planted: Sequence[Given],
+        self,
+        world: World,
+        paths: Sequence[str],
+        *,
+        tokens: Sequence[str],
+        planted: Sequence[Given],
         known: Sequence[str],
-    ) -> OutsideView:  # fmt: skip
+    ) -> OutsideView:
         looks, arrivals = self.look(world, paths), {token: self.arrivals(token) for token in tokens}
         for one in planted:
             with suppress(HarnessError):
@@ -114,9 +128,12 @@ class FakeSubject:
 
     def __init__(self, *, binary: str = "/opt/codex", **capabilities: Any) -> None:
         words: dict[str, Any] = {
-            "version": "0.163.0", "sandbox": "sandbox", "workspace_write": "config", "full_access": True,
+            "version": "0.163.0",
+            "sandbox": "sandbox",
+            "workspace_write": "config",
+            "full_access": True,
             "default_permissions": True,
-        }  # fmt: skip
+        }
         self.spec = SubjectSpec(label="fake", path=binary)
         self.binary, self.digest = binary, "0" * 64
         self.capabilities = Capabilities(**(words | capabilities))

@@ -45,9 +45,9 @@ The first that applies; the last lines of the screen and the journal's `end` nam
 `codexsandbox diagnose` end with 4 for a journal that cannot be read, 11 for one that contradicts itself or has no end.
 """
 _WHEN: Final[dict[int, str]] = {
-    exit_code.VIOLATED: "a promise was violated, a test of your own failed, or another plugin did not let the run pass; "
-    "with `--codex-strict` also: something is blocked, unconfined although a sandbox was asked for, or n/a by probe, "
-    "an image that was asked for cannot be had here, or `-k`, `--deselect` or another plugin dropped results",
+    exit_code.VIOLATED: "a promise was violated, a test of your own failed, or another plugin did not let the run "
+    "pass; with `--codex-strict` also: something is blocked, unconfined although a sandbox was asked for, or n/a by "
+    "probe, an image that was asked for cannot be had here, or `-k`, `--deselect` or another plugin dropped results",
     exit_code.LEDGER: "the ledger does not add up: something planned has no state, nothing was measured in a cell, or "
     "not whether its sandbox is on (and it is not known that every sandbox is refused there), sandboxes were asked "
     "for and none was on in the whole run, a release or all cells in containers could not be measured, workers of one "

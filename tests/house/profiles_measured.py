@@ -64,10 +64,13 @@ def _measure(name: str, user: str, host: str) -> tuple[Measured, dict[str, str]]
 
 def _machine(facts: Mapping[str, str], about: Mapping[str, Any], codex: Subject) -> dict[str, str]:
     return {
-        "kernel": facts["kernel"].partition("-")[0], "distro": facts["distro_name"], "bwrap": facts["bwrap.version"],
-        "apparmor": facts["apparmor_profile"], "engine": f"Docker {about['EngineVersion']}",
+        "kernel": facts["kernel"].partition("-")[0],
+        "distro": facts["distro_name"],
+        "bwrap": facts["bwrap.version"],
+        "apparmor": facts["apparmor_profile"],
+        "engine": f"Docker {about['EngineVersion']}",
         "codex": codex.capabilities.version,
-    }  # fmt: skip
+    }
 
 
 def _results(environment: ContainerEnvironment, codex: Subject) -> dict[str, Result]:

@@ -22,9 +22,13 @@ KEPT: Final = Path(__file__).resolve().parents[1] / "golden" / "readme" / "journ
 BEGIN: Final = "<!-- matrix: begin -->"
 END: Final = "<!-- matrix: end -->"
 WORDS: Final = (
-    "pytest", "--codex-matrix=incident-hermes", "--codex-release", "installed",
-    "--codex-only", "sqlite.granted-folder-works,sqlite.sibling-database-refused",
-)  # fmt: skip
+    "pytest",
+    "--codex-matrix=incident-hermes",
+    "--codex-release",
+    "installed",
+    "--codex-only",
+    "sqlite.granted-folder-works,sqlite.sibling-database-refused",
+)
 _FACTS: Final = ("arch", "distro", "distro_version", "distro_name", "uid")
 
 
@@ -83,9 +87,10 @@ def small(journal: ReadJournal) -> list[Line]:
 
 def _plan(plan: PlanLine) -> PlanLine:
     return replace(
-        plan, promises=tuple(replace(row, summary="", source="") for row in plan.promises),
+        plan,
+        promises=tuple(replace(row, summary="", source="") for row in plan.promises),
         generators=tuple(replace(row, spec=row.name, rows=()) for row in plan.generators),
-    )  # fmt: skip
+    )
 
 
 def _environment(line: EnvironmentLine) -> EnvironmentLine:
@@ -100,10 +105,25 @@ def _subject(line: SubjectLine) -> SubjectLine:
 
 def _call(number: int, line: CallLine) -> CallLine:
     seen = replace(
-        line.observation, id=f"c{number}", nonce="", argv=(), cwd="", env={}, stdout="", stderr="", error="", rows={},
-        before={}, after={}, arrivals=(), survivors=(), litter=(), world=None, given={},
+        line.observation,
+        id=f"c{number}",
+        nonce="",
+        argv=(),
+        cwd="",
+        env={},
+        stdout="",
+        stderr="",
+        error="",
+        rows={},
+        before={},
+        after={},
+        arrivals=(),
+        survivors=(),
+        litter=(),
+        world=None,
+        given={},
         readings=tuple(map(_reading, line.observation.readings[:1])),
-    )  # fmt: skip
+    )
     used = line.bwrap_used and replace(line.bwrap_used, path=_last(line.bwrap_used.path))
     return replace(line, id=seen.id, observation=seen, stdin="", stdin_sha256="", repro="", bwrap_used=used)
 

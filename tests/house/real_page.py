@@ -24,8 +24,18 @@ BEGIN: Final = "<!-- run: begin -->"
 END: Final = "<!-- run: end -->"
 POLICY: Final = ("effective.says-what-was-asked", "effective.does-what-was-asked")
 _HEADS: Final = (
-    "name", "version", "s a run", "checks", "conform", "red", "blocked", "known", "n/a", "policy as due", "what is red",
-)  # fmt: skip
+    "name",
+    "version",
+    "s a run",
+    "checks",
+    "conform",
+    "red",
+    "blocked",
+    "known",
+    "n/a",
+    "policy as due",
+    "what is red",
+)
 
 
 def text(journal: ReadJournal, *again: ReadJournal, beside: str = "") -> str:
@@ -94,14 +104,19 @@ def _row(one: Measured) -> tuple[str, ...]:
     counts = tally(every)
     policy = tally(record for name in POLICY for record in one.about.get(name, ()))
     seconds = [run.seconds for story in one.stories.values() for run in story.runs]
-    numbers = (counts[each] for each in (
-        Verdict.CONFORMS, Verdict.VIOLATES, Verdict.BLOCKED, Verdict.EXPECTED, Verdict.NOT_APPLICABLE
-    ))  # fmt: skip
+    numbers = (
+        counts[each]
+        for each in (Verdict.CONFORMS, Verdict.VIOLATES, Verdict.BLOCKED, Verdict.EXPECTED, Verdict.NOT_APPLICABLE)
+    )
     return (
-        f"`{one.row.name}`", one.version or "the cell's", f"{median(seconds):.2f}" if seconds else "",
-        f"{counts.total:,}", *(f"{number:,}" if number else "" for number in numbers), policy.held,
+        f"`{one.row.name}`",
+        one.version or "the cell's",
+        f"{median(seconds):.2f}" if seconds else "",
+        f"{counts.total:,}",
+        *(f"{number:,}" if number else "" for number in numbers),
+        policy.held,
         ", ".join(_causes(every)),
-    )  # fmt: skip
+    )
 
 
 def _causes(every: tuple[Record, ...]) -> list[str]:

@@ -47,13 +47,22 @@ def script(
         subprocess.run([*git, *rest], check=True, timeout=60)
     (folder / "tmp").mkdir()
     env = {
-        **os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "HEARD": str(folder / "heard"),
-        "SAID": str(folder / "said"), "CODE": str(code), "TMPDIR": str(folder / "tmp"),
-    }  # fmt: skip
+        **os.environ,
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "HEARD": str(folder / "heard"),
+        "SAID": str(folder / "said"),
+        "CODE": str(code),
+        "TMPDIR": str(folder / "tmp"),
+    }
     done = subprocess.run(
-        [str(folder / "ci" / name), *words], env=env, capture_output=True, text=True, timeout=240,
-        stdin=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
+        [str(folder / "ci" / name), *words],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     assert list((folder / "tmp").iterdir()) == [], "its folder is left behind"
     heard = (folder / "heard").read_text() if (folder / "heard").exists() else ""
     return done.returncode, done.stdout + done.stderr, heard

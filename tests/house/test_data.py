@@ -116,8 +116,12 @@ def test_no_two_shipped_deviations_say_how_one_start_fails() -> None:
     """Where two bind, one of them is violated in another way: stale in every run that measures the cell."""
     matrix = load.load("pull-request")
     assert matrix.containers is not None
-    containers = {"distro": matrix.containers.distros, "bwrap": matrix.containers.bwraps,
-                  "profile": matrix.containers.profiles, "user": matrix.containers.users}  # fmt: skip
+    containers = {
+        "distro": matrix.containers.distros,
+        "bwrap": matrix.containers.bwraps,
+        "profile": matrix.containers.profiles,
+        "user": matrix.containers.users,
+    }
     shipped_ones = expectation_files.load((data_folder("matrix") / "expectations" / "known.toml",))
     starts = [one for one in shipped_ones if one.promise == "start.sandbox-is-on"]
     assert starts

@@ -21,14 +21,25 @@ POINTS = {
     for name, target in points.items()
 } | {f"script: {name}": target for name, target in PROJECT["project"]["scripts"].items()}
 DATA = (
-    "py.typed", "reports/journal.schema.json", "reports/page/*.j2", "reports/page/*.css",
-    "diagnosis/fingerprints/*.toml", "diagnosis/remedies.toml", "guest/*.py",
-    "generators/scaffold/*.sh", "generators/scaffold/README.md",
+    "py.typed",
+    "reports/journal.schema.json",
+    "reports/page/*.j2",
+    "reports/page/*.css",
+    "diagnosis/fingerprints/*.toml",
+    "diagnosis/remedies.toml",
+    "guest/*.py",
+    "generators/scaffold/*.sh",
+    "generators/scaffold/README.md",
     "shipped/matrix/presets/local.toml",
-    "shipped/matrix/presets/releases.toml", "shipped/matrix/codex/*.toml", "shipped/matrix/incidents/*.toml",
-    "shipped/matrix/incidents/*/*.toml", "shipped/matrix/expectations/known.toml",
-    "shipped/scenarios/start/test_*.py", "shipped/scenarios/trust/test_*.py", "shipped/scenarios/sqlite/test_*.py",
-)  # fmt: skip
+    "shipped/matrix/presets/releases.toml",
+    "shipped/matrix/codex/*.toml",
+    "shipped/matrix/incidents/*.toml",
+    "shipped/matrix/incidents/*/*.toml",
+    "shipped/matrix/expectations/known.toml",
+    "shipped/scenarios/start/test_*.py",
+    "shipped/scenarios/trust/test_*.py",
+    "shipped/scenarios/sqlite/test_*.py",
+)
 
 
 def wheel() -> set[str]:

@@ -131,8 +131,9 @@ def test_with_bubblewrap_0_12_the_filter_alone_is_not_called_proved() -> None:
     for name in ("docker-filter-plus-bubblewrap", "podman-filter", "no-filter"):
         remedy = by_name(name)
         assert shown(remedy, cause, IN_DOCKER) == (
-            "no better", "does not help: tried in docker-default with bubblewrap 0.12",
-        )  # fmt: skip
+            "no better",
+            "does not help: tried in docker-default with bubblewrap 0.12",
+        )
         older = Where(family="bubblewrap before 0.12", profile="docker-default")
         assert shown(remedy, cause, older) == ("green", "proved in docker-default with bubblewrap before 0.12")
     helps = by_name("docker-filter-and-bare-proc")

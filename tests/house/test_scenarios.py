@@ -21,9 +21,17 @@ from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.registry import data_folder
 
 OF_GENERATORS = {
-    "holds", "loads", "claims", "enforces", "replaces_at_once", "survives", "keeps_theirs", "migrates",
-    "loses_nothing_together", "survives_being_killed",
-}  # fmt: skip
+    "holds",
+    "loads",
+    "claims",
+    "enforces",
+    "replaces_at_once",
+    "survives",
+    "keeps_theirs",
+    "migrates",
+    "loses_nothing_together",
+    "survives_being_killed",
+}
 EVIDENCE = {"refused", "allowed", "says", "clean", "standing_evidence"} | OF_GENERATORS
 CONTROLS = {"control_row", "control_look", "controlled"}
 CODES = {"returncode", "code", "exit", "exit_code", "status"}
@@ -266,9 +274,21 @@ class Watched(RealTrial):
 
 def blank(policy: str) -> Observation:
     return Observation(
-        id="call", door="sandbox", policy=policy, nonce="n", argv=(), cwd="", env={}, ended="lost", code=0,
-        seconds=0.0, stdout_sha256="", stdout_total=0, stdout="", stderr="",
-    )  # fmt: skip
+        id="call",
+        door="sandbox",
+        policy=policy,
+        nonce="n",
+        argv=(),
+        cwd="",
+        env={},
+        ended="lost",
+        code=0,
+        seconds=0.0,
+        stdout_sha256="",
+        stdout_total=0,
+        stdout="",
+        stderr="",
+    )
 
 
 @each_promise_of_codex

@@ -61,9 +61,15 @@ def run(*words: str, test: str = "") -> Happened:
             shutil.copy(TESTS / test, folder / test)
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, *([test] if test else [])]
         done = subprocess.run(
-            command, cwd=folder, env={**os.environ, "CODEXSANDBOX_CACHE": str(cache_folder())},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT, check=False,
-        )  # fmt: skip
+            command,
+            cwd=folder,
+            env={**os.environ, "CODEXSANDBOX_CACHE": str(cache_folder())},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=LIMIT,
+            check=False,
+        )
         out = done.stdout.decode(errors="replace")
         journals = sorted(folder.glob(".codexsandbox/*/journal.ndjson"))
         assert len(journals) == 1, out
@@ -82,12 +88,14 @@ def _records(path: Path) -> dict[Asked, Record]:
     titles = {row.id: row.title for row in journal.plan.promises}
     return {
         Asked(
-            generator=axes[key.cell].get("generator", ""), case=key.case, release=axes[key.cell]["codex"],
+            generator=axes[key.cell].get("generator", ""),
+            case=key.case,
+            release=axes[key.cell]["codex"],
             promise=titles[key.promise] if key.promise.startswith("user.") else key.promise,
             policy="" if key.policy == "as-asked" else key.policy,
         ): record
         for key, record in journal.states().items()
-    }  # fmt: skip
+    }
 
 
 def have(release: str) -> None:

@@ -21,8 +21,11 @@ PREVENTED = [bad for bad in BAD if bad.kind == "prevented"]
 ALSO = {  # promises that a flaw breaks beside its own
     "breaks-toml": {"generator.second-run-changes-nothing", "generator.user-keys-keep-their-values"},
     "duplicates-its-block": {
-        "generator.does-not-grow", "generator.keys-at-their-own-place", "generator.user-keys-keep-their-values",
-        "generator.means-the-same-again", "generator.third-run-changes-nothing",
+        "generator.does-not-grow",
+        "generator.keys-at-their-own-place",
+        "generator.user-keys-keep-their-values",
+        "generator.means-the-same-again",
+        "generator.third-run-changes-nothing",
     },
     "grows": {"generator.second-run-changes-nothing", "generator.third-run-changes-nothing"},
     "changes-mode": {"generator.second-run-changes-nothing", "generator.third-run-changes-nothing"},
@@ -33,7 +36,7 @@ ALSO = {  # promises that a flaw breaks beside its own
     "flips-the-network": {"effective.grants-no-more"},
     "argv-unescaped": {"effective.grants-no-more"},
     "argv-grants-home": {"effective.argv-reads-as-asked"},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

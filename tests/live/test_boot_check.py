@@ -60,8 +60,10 @@ def test_a_service_that_is_not_up_is_not_blamed_on_the_sandbox(
     assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
-@pytest.mark.parametrize("said", ["bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted",
-                                  "bwrap: setting up uid map: Permission denied"])  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    ["bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", "bwrap: setting up uid map: Permission denied"],
+)
 def test_a_codex_whose_sandbox_does_not_start_has_its_own_code(
     said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,14 +87,17 @@ exec "{codex}" "$@"
 """
 
 
-@pytest.mark.parametrize(("mode", "policy", "code"), [
-    ("danger-full-access", "workspace-write", boot.NOT_ON),
-    ("danger-full-access", "danger-full-access", boot.OK),
-    ("workspace-write", "workspace-write", boot.OK),
-    ("read-only", "workspace-write", boot.NOT_ON),
-    ("read-only", "read-only", boot.OK),
-    ("workspace-write", "read-only", boot.NOT_ON),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mode", "policy", "code"),
+    [
+        ("danger-full-access", "workspace-write", boot.NOT_ON),
+        ("danger-full-access", "danger-full-access", boot.OK),
+        ("workspace-write", "workspace-write", boot.OK),
+        ("read-only", "workspace-write", boot.NOT_ON),
+        ("read-only", "read-only", boot.OK),
+        ("workspace-write", "read-only", boot.NOT_ON),
+    ],
+)
 def test_a_configuration_file_decides_where_one_is_named(mode: str, policy: str, code: int, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(f'sandbox_mode = "{mode}"\n')
@@ -115,14 +120,17 @@ def test_a_file_without_the_network_fails_the_request(service: str, tmp_path: Pa
     assert main(words) == boot.OK
 
 
-@pytest.mark.parametrize("words", [
-    ["--url", "ftp://127.0.0.1/"],
-    ["--url", "http://"],
-    ["--url", "http://127.0.0.1:99999/"],
-    ["--url", "http://127.0.0.1/a b"],
-    ["--config", "/nowhere/config.toml", "--door", "exec"],
-    ["--codex-bin", "/nowhere/codex"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--url", "ftp://127.0.0.1/"],
+        ["--url", "http://"],
+        ["--url", "http://127.0.0.1:99999/"],
+        ["--url", "http://127.0.0.1/a b"],
+        ["--config", "/nowhere/config.toml", "--door", "exec"],
+        ["--codex-bin", "/nowhere/codex"],
+    ],
+)
 def test_wrong_input_ends_with_4(words: list[str]) -> None:
     assert main(["boot-check", *words]) == 4
 

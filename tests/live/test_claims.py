@@ -68,10 +68,14 @@ def test_a_file_that_does_not_load_is_confirmed_by_a_process_of_its_own(claimant
 @pytest.mark.parametrize(
     "text",
     [
-        b'[features]\nplugins = "no"\n', b"[features]\nshell_snapshot = 3\n", b"[[features]]\nx = 1\n",
-        b'"fe\\u0061tures" = 1\n', b"\xef\xbb\xbffeatures = 1\n", b"[features.plugins]\nx = 1\n",
+        b'[features]\nplugins = "no"\n',
+        b"[features]\nshell_snapshot = 3\n",
+        b"[[features]]\nx = 1\n",
+        b'"fe\\u0061tures" = 1\n',
+        b"\xef\xbb\xbffeatures = 1\n",
+        b"[features.plugins]\nx = 1\n",
     ],
-)  # fmt: skip
+)
 def test_what_we_say_to_keep_a_server_quiet_hides_nothing(claimant: Claimant, text: bytes) -> None:
     for claim in (claimant.claim(text), claimant.claim(text, fresh=True), claimant.claim(text, argv=("-c", "a=1"))):
         assert not claim.loads, claim

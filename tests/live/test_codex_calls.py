@@ -55,9 +55,11 @@ def test_a_function_may_call_it_as_well(shop: CaseRunner, codex: str, tmp_path: 
         "    subprocess.run([request['codex'], *'mcp add demo -- npx demo'.split()], check=True)\n"
     )
     one = Generator(
-        name="calls", spec=Spec(scheme="py", text="cx_calls:generate"), base=str(tmp_path),
+        name="calls",
+        spec=Spec(scheme="py", text="cx_calls:generate"),
+        base=str(tmp_path),
         declaration=Declaration(timeout=GENEROUS, installed=(str(tmp_path / "cx_calls.py"),)),
-    )  # fmt: skip
+    )
     given = told(shop, codex, one).first
     assert given.files[CONFIG].content == SERVER, given
 

@@ -29,9 +29,13 @@ class Server:
             path.mkdir(parents=True)
         env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "CODEX_HOME": str(self.home)}
         self.process = subprocess.Popen(
-            [binary, "app-server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd=self.workspace, env=env,
-        )  # fmt: skip
+            [binary, "app-server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self.workspace,
+            env=env,
+        )
         self.said: queue.Queue[dict[str, Any]] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self.ask("initialize", {"clientInfo": {"name": "t", "title": "t", "version": "0"}})

@@ -101,8 +101,10 @@ def test_each_policy_opens_what_it_says_and_nothing_else(
     arrived = {entry.split()[0] for entry in seen.arrivals}
     assert arrived == ({"http", "dns-udp", "dns-tcp"} if policy in (NETWORK, FULL_ACCESS) else set())
     if not arrived:
-        assert {(seen.rows[f"door.network/{act}"].errno, seen.rows[f"door.network/{act}"].step) for act in
-                ("http", "udp", "tcp")} == {("EPERM", "socket")}  # fmt: skip
+        assert {
+            (seen.rows[f"door.network/{act}"].errno, seen.rows[f"door.network/{act}"].step)
+            for act in ("http", "udp", "tcp")
+        } == {("EPERM", "socket")}
     else:
         assert seen.rows["door.network/udp"].value == "192.0.2.7" == seen.rows["door.network/tcp"].value
 

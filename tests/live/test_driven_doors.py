@@ -155,9 +155,11 @@ def test_a_file_that_is_rewritten_under_a_running_server_fools_nobody(machine: E
 
 def server_of(codex: Subject, world: World) -> Command:
     return Command(
-        argv=(codex.binary, "app-server", "-c", "features.plugins=false"), cwd=world.values["WORKSPACE"],
-        env=surroundings(world, Call()), timeout=300.0,
-    )  # fmt: skip
+        argv=(codex.binary, "app-server", "-c", "features.plugins=false"),
+        cwd=world.values["WORKSPACE"],
+        env=surroundings(world, Call()),
+        timeout=300.0,
+    )
 
 
 # ---- what fails

@@ -74,10 +74,12 @@ def _records(wrapping: str, chosen: Callable[[Promise], bool]) -> dict[Key, Reco
         spec = SubjectSpec(label="forger", path=str(wrapper), as_version="0.163.0", source="path")
         pairs = [pair for pair in promises(data_folder("scenarios")) if pair[0].topic == "start" or chosen(pair[0])]
         return run_promises(
-            sorted(pairs, key=lambda pair: pair[0].call is not None), (WORKSPACE_WRITE,),
-            resolve(spec, cache=folder / "cache"), environment=this_machine(),
+            sorted(pairs, key=lambda pair: pair[0].call is not None),
+            (WORKSPACE_WRITE,),
+            resolve(spec, cache=folder / "cache"),
+            environment=this_machine(),
             options=ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache"),
-        )  # fmt: skip
+        )
 
 
 def test_who_speaks_before_the_probe_is_not_believed() -> None:

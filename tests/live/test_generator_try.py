@@ -52,9 +52,14 @@ def test_a_bad_one_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_one_that_cannot_be_started_is_one_error_and_nothing_is_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    text: str | None, mode: int, what: str, next_step: str,
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str | None,
+    mode: int,
+    what: str,
+    next_step: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     if text is not None:
         (tmp_path / "tool.sh").write_text(text)
@@ -114,9 +119,13 @@ SAYS = "F effective.says-what-was-asked denied"
     ],
 )
 def test_one_that_is_told_nothing_is_asked_what_it_can_know(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    script: str, case: str, seen: str,
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    script: str,
+    case: str,
+    seen: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gen.sh").write_text(
         f"#!/bin/sh\ngrep -qs -e mcp_servers -e workspace-write {CONFIG} || {{ {script}; }}\n"

@@ -136,9 +136,13 @@ def test_a_generator_may_write_for_the_folders_of_another_world(folder: Path) ->
     script = 'echo "roots = $CXG_WRITABLE_ROOTS" > "$1"; echo "$HOME" > "$2/made"'
     spec = Spec(scheme="cmd", text=script, words=("/bin/sh", "-c", script, "sh", "@CONFIG@", "@CODEX_HOME@"))
     written = generated(
-        Generator(name="sh", spec=spec), Intent(roots=("@ROOT0@/a",)), values, folder=folder, version="0.163.0",
+        Generator(name="sh", spec=spec),
+        Intent(roots=("@ROOT0@/a",)),
+        values,
+        folder=folder,
+        version="0.163.0",
         confinement=confinement(),
-    )  # fmt: skip
+    )
     assert {path: file.content for path, file in written.files.items()} == {
         CONFIG: b'roots = ["/codexsandbox-root0/a"]\n',
         "@CODEX_HOME@/made": b"/codexsandbox-home\n",

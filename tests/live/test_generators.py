@@ -84,8 +84,10 @@ def test_a_result_that_is_forged_or_malformed_is_said_and_not_believed(shop: Cas
 
 
 def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
-    given = first(shop, sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no",
-                           scheme="launch"))  # fmt: skip
+    given = first(
+        shop,
+        sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no", scheme="launch"),
+    )
     assert "no Codex was given" in given.stderr, "a question that nobody can answer is not swallowed"
     assert [launch.work for launch in given.launches] == [False, True]
     assert given.argv == ("-s", "read-only", "-c", "x=y", "--config=z=1")

@@ -19,10 +19,15 @@ WISH = Intent(roots=("@ROOT0@",))
 CASES = shipped_cases()
 FIXED = tuple(name for name in generator_files.files() if name.endswith("-fixed"))
 DECLINED = (  # of files that Codex loads, and of wishes that can be written down
-    "the file says default_permissions", "the file has 2 names", "the file is read-only", "this is no file",
+    "the file says default_permissions",
+    "the file has 2 names",
+    "the file is read-only",
+    "this is no file",
     "the file cannot be written",
-    "what Codex enforces on", "no sandbox of Codex starts here", "the root ",
-)  # fmt: skip
+    "what Codex enforces on",
+    "no sandbox of Codex starts here",
+    "the root ",
+)
 PROJECT = ".codex/config.toml says sandbox_mode"
 
 

@@ -37,9 +37,11 @@ def test_hermes_a_worker_closes_its_task_only_with_the_bridge() -> None:
         name = f"hermes-board-{generator}"
         found = {asked.promise: what for asked, what in seen.verdicts(generator=name, release=REPORTED).items()}
         assert found == {
-            closes: verdict, others: "conforms",
-            "start.sandbox-is-on": "conforms", "trust.control-and-canaries": "conforms",
-        }, (name, seen.out)  # fmt: skip
+            closes: verdict,
+            others: "conforms",
+            "start.sandbox-is-on": "conforms",
+            "trust.control-and-canaries": "conforms",
+        }, (name, seen.out)
         installed = [what for asked, what in seen.verdicts(generator=name, promise=closes).items()]
         assert installed == [verdict, verdict]
     red = Asked("hermes-board-none", closes, policy=ROOTS, release=REPORTED)
@@ -81,9 +83,11 @@ def test_an_external_tool_works_where_its_homes_are_granted_and_the_path_is_name
 
 def test_an_external_tool_is_granted_no_more_than_it_needs() -> None:
     seen = run(
-        "--codex-matrix=incident-external-cli", "--codex-only=effective.*,network.loopback-http-*", "-k",
+        "--codex-matrix=incident-external-cli",
+        "--codex-only=effective.*,network.loopback-http-*",
+        "-k",
         "loopback-http or 01-none-no-folder or 76-default-board",
-    )  # fmt: skip
+    )
     granted, asked_for = "effective.grants-no-more", {"effective.says-what-was-asked", "effective.does-what-was-asked"}
     for name in ("external-cli-moved", "external-cli-in-place"):
         assert reds(seen, generator=name) == set(), (name, seen.out)
@@ -119,9 +123,13 @@ def test_the_tools_own_folders_are_granted_where_they_are(
     def write(world: World, policy: Policy) -> GeneratedConfig:
         places = world.values
         request = Request(
-            platform="linux", version="", home=places["HOME"], codex_home=places["CODEX_HOME"],
-            config=f"{places['CODEX_HOME']}/config.toml", workspace=places["WORKSPACE"],
-        )  # fmt: skip
+            platform="linux",
+            version="",
+            home=places["HOME"],
+            codex_home=places["CODEX_HOME"],
+            config=f"{places['CODEX_HOME']}/config.toml",
+            workspace=places["WORKSPACE"],
+        )
         return GeneratedConfig(argv=tuple(generate(request)["argv"]))
 
     door = AppServerDoor().configured(write)
@@ -146,9 +154,11 @@ ROWS = {  # what is written for macOS and Windows is asked here; what their sand
 
 def test_multica_the_policy_is_captured_until_the_block_stands_on_top() -> None:
     seen = run(
-        "--codex-matrix=incident-multica", f"--codex-only={','.join(CAPTURED)}", "-k",
+        "--codex-matrix=incident-multica",
+        f"--codex-only={','.join(CAPTURED)}",
+        "-k",
         "02-ends-in or 04-ends-in or 72-platform",
-    )  # fmt: skip
+    )
     assert seen.code == 1, seen.out
     for case in ("02-ends-in-tui", "02-ends-in-profile", "02-ends-in-server"):
         for promise, fingerprint in CAPTURED.items():
@@ -164,19 +174,26 @@ def test_multica_the_policy_is_captured_until_the_block_stands_on_top() -> None:
         assert seen.records[says].verdict.value == "conforms"
 
 
-@pytest.mark.parametrize(("said", "facts", "fingerprint"), [
-    ("dial tcp: lookup api.example.com: no such host", ("platform=darwin",), "macos-dns-blocked"),
-    ("dial tcp: lookup api.example.com: no such host", (), "go-name-does-not-exist"),
-    ("dial tcp 203.0.113.9:8080: connect: connection refused", ("platform=darwin",), "connection-refused"),
-    ("dial tcp 203.0.113.9:443: i/o timeout", ("platform=darwin",), "connection-timeout"),
-    ("x509: certificate signed by unknown authority", ("platform=darwin",), "tls-untrusted"),
-    ('{"method":"process/exited","params":{"sandboxDenied":true}}', (), "exec-server-sandbox-denied"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "facts", "fingerprint"),
+    [
+        ("dial tcp: lookup api.example.com: no such host", ("platform=darwin",), "macos-dns-blocked"),
+        ("dial tcp: lookup api.example.com: no such host", (), "go-name-does-not-exist"),
+        ("dial tcp 203.0.113.9:8080: connect: connection refused", ("platform=darwin",), "connection-refused"),
+        ("dial tcp 203.0.113.9:443: i/o timeout", ("platform=darwin",), "connection-timeout"),
+        ("x509: certificate signed by unknown authority", ("platform=darwin",), "tls-untrusted"),
+        ('{"method":"process/exited","params":{"sandboxDenied":true}}', (), "exec-server-sandbox-denied"),
+    ],
+)
 def test_a_pasted_line_is_told_apart(said: str, facts: tuple[str, ...], fingerprint: str) -> None:
     words = [word for fact in facts for word in ("--fact", fact)]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest_codexsandbox", "diagnose", "-", *words], input=f"{said}\n".encode(),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "pytest_codexsandbox", "diagnose", "-", *words],
+        input=f"{said}\n".encode(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0
     assert done.stdout.decode().startswith(f"{fingerprint}  ("), done.stdout

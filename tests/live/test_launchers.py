@@ -33,9 +33,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         ("codex -a never exec -s workspace-write --add-dir . hi", "plain", f"P {DOES}: "),
         ("codex exec --full-auto hi", "plain", f"F {DOES} denied (cli-full-auto-gone)"),
         ('cd "$HOME"; codex exec -s workspace-write hi', "plain", f"F {DOES} leak (started-elsewhere)"),
-        ('codex exec -s workspace-write -C / hi', "plain", f"F {DOES} leak (started-elsewhere)"),
+        ("codex exec -s workspace-write -C / hi", "plain", f"F {DOES} leak (started-elsewhere)"),
     ],
-)  # fmt: skip
+)
 def test_what_codex_does_with_the_words_of_a_start(asked: object, words: str, wish: str, seen: str) -> None:
     assert callable(asked)
     assert seen in asked(words, "--wish", wish)
@@ -48,9 +48,16 @@ def test_a_command_that_is_itself_a_start_of_codex_is_judged_by_its_words(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "400")
     words = (
-        "codex", "exec", "-c", "sandbox_mode=workspace-write", "-c", "sandbox_workspace_write.network_access=true",
-        "-c", "sandbox_workspace_write.writable_roots=@ROOTS_JSON@", "hi",
-    )  # fmt: skip
+        "codex",
+        "exec",
+        "-c",
+        "sandbox_mode=workspace-write",
+        "-c",
+        "sandbox_workspace_write.network_access=true",
+        "-c",
+        "sandbox_workspace_write.writable_roots=@ROOTS_JSON@",
+        "hi",
+    )
     asks = ["generator", "try", "--case", "01-none", "--wish", "roots,network", "--", f"{scheme}{words[0]}", *words[1:]]
     code = main(asks)
     shown = capsys.readouterr().out

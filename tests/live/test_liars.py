@@ -65,10 +65,12 @@ def _verdicts(wrapping: str, then: str = "") -> dict[str, tuple[Verdict, str]]:
         spec = SubjectSpec(label="liar", path=str(wrapper), as_version="0.163.0", source="path")
         pairs = [pair for pair in promises(data_folder("scenarios")) if pair[0].id in CHOSEN]
         records = run_promises(
-            sorted(pairs, key=lambda pair: pair[0].call is not None), (WORKSPACE_WRITE,),
-            resolve(spec, cache=folder / "cache"), environment=this_machine(),
+            sorted(pairs, key=lambda pair: pair[0].call is not None),
+            (WORKSPACE_WRITE,),
+            resolve(spec, cache=folder / "cache"),
+            environment=this_machine(),
             options=ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache"),
-        )  # fmt: skip
+        )
     return {key.promise: (record.verdict, record.direction) for key, record in records.items()}
 
 

@@ -37,10 +37,14 @@ def config_read(folder: Path, *overrides: str) -> dict[str, Any] | None:
         {"id": 2, "method": "config/read", "params": {"includeLayers": True}},
     ]
     process = subprocess.Popen(
-        [str(installed_codex(cache_folder()).binary), "app-server", *argv], cwd=workspace, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        [str(installed_codex(cache_folder()).binary), "app-server", *argv],
+        cwd=workspace,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         env={"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "CODEX_HOME": str(home)},
-    )  # fmt: skip
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError), process:  # it may end before it was asked anything

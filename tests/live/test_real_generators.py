@@ -169,10 +169,13 @@ def test_how_a_tool_of_pypi_starts_codex_is_recorded(shop: CaseRunner) -> None:
     story = told(shop, here("hermes-agent-argv"))
     root = story.world["ROOT0"]
     assert story.first.argv == (
-        "-c", 'sandbox_mode="workspace-write"',
-        "-c", f'sandbox_workspace_write.writable_roots=["{root}"]',
-        "-c", "sandbox_workspace_write.network_access=false",
-    )  # fmt: skip
+        "-c",
+        'sandbox_mode="workspace-write"',
+        "-c",
+        f'sandbox_workspace_write.writable_roots=["{root}"]',
+        "-c",
+        "sandbox_workspace_write.network_access=false",
+    )
     assert left(story) == USERS.decode()
 
 

@@ -66,12 +66,22 @@ def claimed(claimant: Claimant, generate: Generate, folder: Path, user: bytes | 
     return claimant.claim(content, argv=made.argv)
 
 
-@pytest.mark.parametrize("user", [
-    None, b"", PLAIN, PLAIN.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + PLAIN, PLAIN + b"[tui]\nx = 1\n",
-    b'sandbox_mode = "read-only"\n' + PLAIN, b"sandbox_workspace_write = { network_access = false }\n" + PLAIN,
-    b"[ sandbox_workspace_write ] # c\nexclude_slash_tmp = true\nwritable_roots = [\n '/a', # b\n]\n",
-    b'[permissions.x]\nextends = ":workspace"\n', b'[profiles.p]\nsandbox_mode = "read-only"\n',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "user",
+    [
+        None,
+        b"",
+        PLAIN,
+        PLAIN.replace(b"\n", b"\r\n"),
+        b"\xef\xbb\xbf" + PLAIN,
+        PLAIN + b"[tui]\nx = 1\n",
+        b'sandbox_mode = "read-only"\n' + PLAIN,
+        b"sandbox_workspace_write = { network_access = false }\n" + PLAIN,
+        b"[ sandbox_workspace_write ] # c\nexclude_slash_tmp = true\nwritable_roots = [\n '/a', # b\n]\n",
+        b'[permissions.x]\nextends = ":workspace"\n',
+        b'[profiles.p]\nsandbox_mode = "read-only"\n',
+    ],
+)
 def test_what_the_exemplary_one_asks_for_is_what_codex_says(
     claimant: Claimant, tmp_path: Path, user: bytes | None
 ) -> None:
@@ -115,27 +125,35 @@ DEFAULT_BOARD: dict[str, Any] = {"roots": (), "params": {"board": "default"}}
 MACOS: dict[str, Any] = {"platform": "darwin"}
 
 
-@pytest.mark.parametrize(("generator", "words", "sandbox", "network", "roots"), [
-    (hermes_argv.merged, {}, "workspace-write", False, ("@ROOT0@",)),
-    (hermes_argv.fixed, {}, "workspace-write", False, ("@ROOT0@",)),
-    (hermes_argv.merged, DEFAULT_BOARD, "workspace-write", False, ("@HOME@/.hermes",)),
-    (hermes_argv.fixed, DEFAULT_BOARD, "workspace-write", False, ("@HOME@/.hermes/kanban/boards/default",)),
-    (hermes_file.release_0_19, {}, "workspace-write", False, ()),
-    (hermes_file.fixed, {}, "workspace-write", False, ()),
-    (hermes_file.release_0_13, {}, "read-only", False, ()),  # captured by the last table
-    (multica.release_0_2_5, {}, "workspace-write", True, ()),
-    (multica.release_0_2_5, MACOS, "danger-full-access", True, ()),
-    (multica.release_0_4_16, {}, "danger-full-access", True, ()),
-    (multica.fixed, {}, "workspace-write", True, ()),
-    (molecule.hotpatch, {}, "workspace-write", True, ()),
-    (molecule.pr_77, {}, "workspace-write", True, ()),
-    (molecule.pr_82, {}, "danger-full-access", True, ()),
-    (molecule.fixed, {}, "danger-full-access", True, ()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("generator", "words", "sandbox", "network", "roots"),
+    [
+        (hermes_argv.merged, {}, "workspace-write", False, ("@ROOT0@",)),
+        (hermes_argv.fixed, {}, "workspace-write", False, ("@ROOT0@",)),
+        (hermes_argv.merged, DEFAULT_BOARD, "workspace-write", False, ("@HOME@/.hermes",)),
+        (hermes_argv.fixed, DEFAULT_BOARD, "workspace-write", False, ("@HOME@/.hermes/kanban/boards/default",)),
+        (hermes_file.release_0_19, {}, "workspace-write", False, ()),
+        (hermes_file.fixed, {}, "workspace-write", False, ()),
+        (hermes_file.release_0_13, {}, "read-only", False, ()),  # captured by the last table
+        (multica.release_0_2_5, {}, "workspace-write", True, ()),
+        (multica.release_0_2_5, MACOS, "danger-full-access", True, ()),
+        (multica.release_0_4_16, {}, "danger-full-access", True, ()),
+        (multica.fixed, {}, "workspace-write", True, ()),
+        (molecule.hotpatch, {}, "workspace-write", True, ()),
+        (molecule.pr_77, {}, "workspace-write", True, ()),
+        (molecule.pr_82, {}, "danger-full-access", True, ()),
+        (molecule.fixed, {}, "danger-full-access", True, ()),
+    ],
+)
 def test_each_re_created_policy_is_said_by_codex(
-    claimant: Claimant, tmp_path: Path, generator: Generate, words: dict[str, Any], sandbox: str, network: bool,
+    claimant: Claimant,
+    tmp_path: Path,
+    generator: Generate,
+    words: dict[str, Any],
+    sandbox: str,
+    network: bool,
     roots: tuple[str, ...],
-) -> None:  # fmt: skip
+) -> None:
     claim = claimed(claimant, generator, tmp_path, **words)
     assert (claim.loads, claim.sandbox, claim.network, claim.roots) == (True, sandbox, network, roots), claim
 

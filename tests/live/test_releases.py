@@ -40,7 +40,8 @@ from pytest_codexsandbox.registry import cache_folder
 
 known_releases.known = lambda: {"0.136.0": known_releases.Known(npm=1)}
 known_releases.capabilities = dict
-print(resolve(SubjectSpec(label="0.136.0", release="0.136.0"), cache=cache_folder(), progress=NoDownloadProgress()).binary)
+spec = SubjectSpec(label="0.136.0", release="0.136.0")
+print(resolve(spec, cache=cache_folder(), progress=NoDownloadProgress()).binary)
 """
 
 
@@ -112,9 +113,13 @@ def test_many_processes_at_once_download_a_release_once(tmp_path: Path) -> None:
     with registry() as known:
         publish(known)
         env = {
-            "PATH": str(tmp_path), "HOME": str(tmp_path), "CODEXSANDBOX_CACHE": str(tmp_path / "cache"),
-            "npm_config_registry": known.address, "no_proxy": "127.0.0.1", "PYTHONPATH": os.pathsep.join(sys.path),
-        }  # fmt: skip
+            "PATH": str(tmp_path),
+            "HOME": str(tmp_path),
+            "CODEXSANDBOX_CACHE": str(tmp_path / "cache"),
+            "npm_config_registry": known.address,
+            "no_proxy": "127.0.0.1",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
         workers = [
             subprocess.Popen([sys.executable, "-c", RESOLVE], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             for _ in range(6)

@@ -53,9 +53,11 @@ REFUSED = {
     "unix-connect": Act(verb="unix-connect", params={"address": "@UNIX@", "token": "@NAME@"}),
 }  # fmt: skip
 WORDS = {
-    "EROFS": "Read-only file system", "EPERM": "Operation not permitted",
-    "SQLITE_READONLY": "attempt to write a readonly database", "SQLITE_CANTOPEN": "unable to open database file",
-}  # fmt: skip
+    "EROFS": "Read-only file system",
+    "EPERM": "Operation not permitted",
+    "SQLITE_READONLY": "attempt to write a readonly database",
+    "SQLITE_CANTOPEN": "unable to open database file",
+}
 
 
 @pytest.fixture

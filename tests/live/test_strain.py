@@ -56,14 +56,28 @@ def sh(script: str) -> Generator:
 
 
 def strained(
-    kind: str, one: Generator, folder: Path, *, how: Confinement | None = None, beside: str = "",
-    strace: Tracer | None = None, codex: str = "",
-) -> tuple[Finding, ...]:  # fmt: skip
+    kind: str,
+    one: Generator,
+    folder: Path,
+    *,
+    how: Confinement | None = None,
+    beside: str = "",
+    strace: Tracer | None = None,
+    codex: str = "",
+) -> tuple[Finding, ...]:
     bench = StressContext(
-        generator=one, case=CASE, wish=Intent(roots=("@ROOT0@",)), other=Intent(network=True), version="0.163.0",
-        folder=folder, confinement=confinement() if how is None else how, beside=beside, named=generator,
-        tracer=strace, codex=codex,
-    )  # fmt: skip
+        generator=one,
+        case=CASE,
+        wish=Intent(roots=("@ROOT0@",)),
+        other=Intent(network=True),
+        version="0.163.0",
+        folder=folder,
+        confinement=confinement() if how is None else how,
+        beside=beside,
+        named=generator,
+        tracer=strace,
+        codex=codex,
+    )
     return STRAINS[kind](bench)
 
 

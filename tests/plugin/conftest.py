@@ -87,9 +87,12 @@ class Matrix:
         return self.done(done.returncode, done.stdout.decode(errors="replace"), folder)
 
     def start(
-        self, *words: str, files: dict[str, str] | None = None, plugins: tuple[str, ...] = (),
+        self,
+        *words: str,
+        files: dict[str, str] | None = None,
+        plugins: tuple[str, ...] = (),
         env: dict[str, str] | None = None,
-    ) -> "Started":  # fmt: skip
+    ) -> "Started":
         folder = self.prepare(files or {})
         with (folder / "out.log").open("wb") as log:
             process = subprocess.Popen(

@@ -133,8 +133,9 @@ def test_a_codex_whose_sandbox_hangs_is_waited_for_once_and_not_for_every_call(m
     (fake,) = named(["hang"])
     run = matrix.run(
         "--codex-only=process.exit-code-kept,process.interrupt-ends-the-call,process.stdin-arrives",
-        "--codex-timeout-scale=0.1", f"--codex-bin={write(tmp_path, fake)}@0.163.0",
-    )  # fmt: skip
+        "--codex-timeout-scale=0.1",
+        f"--codex-bin={write(tmp_path, fake)}@0.163.0",
+    )
     assert run.code in (10, 11), run.out
     calls = [call for call in run.journal.calls if not call.control]
     assert len(calls) == len({call.observation.policy for call in calls}), [call.observation.argv for call in calls]
@@ -157,9 +158,14 @@ def test_another_schemas_journal_is_refused(matrix: Matrix) -> None:
     )
     for name in ("old.ndjson", "bad.ndjson", "gone.ndjson"):
         done = subprocess.run(
-            [sys.executable, "-m", "pytest_codexsandbox", "report", name], cwd=folder, env=matrix.environment({}),
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "pytest_codexsandbox", "report", name],
+            cwd=folder,
+            env=matrix.environment({}),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert done.returncode == 4, done.stderr
         assert name in done.stdout + done.stderr
         assert "Traceback" not in done.stderr

@@ -16,9 +16,11 @@ Canaries.{method} = lambda self, *words: "planted by the test"
 @pytest.mark.parametrize("method", ["_caught", "_passed"])
 def test_where_a_canary_is_misjudged_nothing_is_believed(matrix: Matrix, method: str) -> None:
     run = matrix.run(
-        "--codex-only=network.*", files={"sick.py": MISJUDGED.format(method=method)}, plugins=("sick",),
+        "--codex-only=network.*",
+        files={"sick.py": MISJUDGED.format(method=method)},
+        plugins=("sick",),
         env={"PYTHONPATH": "."},
-    )  # fmt: skip
+    )
     assert {record.verdict for record in run.journal.states().values()} == {Verdict.BROKEN}, run.out
     assert run.code == 11, run.out
     assert "planted by the test" in run.out

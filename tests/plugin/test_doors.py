@@ -44,9 +44,12 @@ def test_a_codex_that_is_open_at_one_door_is_red_there_and_green_elsewhere(matri
     wrapper.write_text(OPEN.format(there.binary))
     wrapper.chmod(0o755)
     run = matrix.run(
-        "--codex-matrix=doors.toml", f"--codex-bin=mine={wrapper}@{there.release}", "--codex-only=filesystem.outside-*",
-        matrix=False, files={"doors.toml": FILE},
-    )  # fmt: skip
+        "--codex-matrix=doors.toml",
+        f"--codex-bin=mine={wrapper}@{there.release}",
+        "--codex-only=filesystem.outside-*",
+        matrix=False,
+        files={"doors.toml": FILE},
+    )
     starts = {key.door: record for key, record in run.journal.states().items() if key.promise == "start.sandbox-is-on"}
     assert run.code == 1, run.out
     assert (starts["exec"].verdict, starts["exec"].direction) == (Verdict.VIOLATES, "leak")
@@ -60,9 +63,13 @@ def test_a_door_alone_is_measured_with_its_own_canaries(matrix: Matrix, workers:
     only = FILE.replace('doors = ["exec", "sandbox", "app-server"]', 'doors = ["exec"]')
     words = ("-n", workers) if workers != "0" else ()
     run = matrix.run(
-        "--codex-matrix=doors.toml", "--codex-only=network.*", *words, matrix=False, files={"doors.toml": only},
+        "--codex-matrix=doors.toml",
+        "--codex-only=network.*",
+        *words,
+        matrix=False,
+        files={"doors.toml": only},
         plugins=("xdist.plugin",) if words else (),
-    )  # fmt: skip
+    )
     assert run.code == 0, run.out
     trust = [record for key, record in run.journal.states().items() if key.promise == "trust.control-and-canaries"]
     assert {record.verdict for record in trust} == {Verdict.CONFORMS}

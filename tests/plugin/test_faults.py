@@ -264,7 +264,8 @@ def test_a_codex_that_cannot_be_started_is_no_finding(matrix: Matrix) -> None:
         "    calls.extend(command for command in commands if command.argv[0].endswith('/codex'))\n"
         "    if len(calls) < 2 or commands[0] not in calls:\n"
         "        return run(self, commands)\n"
-        "    return tuple(CommandResult(ended='not-started', error='codex: Too many open files') for _ in commands)\n\n\n"
+        "    failed = CommandResult(ended='not-started', error='codex: Too many open files')\n"
+        "    return tuple(failed for _ in commands)\n\n\n"
         "AgentEnvironment.run_together = refused\n"
     )
     run = matrix.run("--codex-only=process.exit-code-kept,workspace-write", files={"conftest.py": text})

@@ -61,9 +61,13 @@ def test_without_rights_on_the_engine_nothing_is_downloaded(
     with listening(tmp_path, mode=0) as host:
         env = {"DOCKER_HOST": host, "CODEXSANDBOX_CACHE": str(tmp_path / "cold")}
         run = matrix.run(
-            "--codex-matrix=pull-request", *words, env=env, plugins=("ordinary", *XDIST), matrix=False,
+            "--codex-matrix=pull-request",
+            *words,
+            env=env,
+            plugins=("ordinary", *XDIST),
+            matrix=False,
             files={"ordinary.py": ORDINARY},
-        )  # fmt: skip
+        )
     is_one_error(run, tmp_path / "cold", "Permission denied")
 
 
@@ -77,9 +81,13 @@ def test_an_engine_that_is_deaf_is_not_waited_for(matrix: Matrix, tmp_path: Path
 def test_the_plan_ends_with_the_same_error(matrix: Matrix, tmp_path: Path) -> None:
     env = {"DOCKER_HOST": "unix:///nonexistent.sock", "CODEXSANDBOX_CACHE": str(tmp_path / "cold")}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest_codexsandbox", "plan", "pull-request"], env=matrix.environment(env),
-        capture_output=True, text=True, check=False, cwd=tmp_path,
-    )  # fmt: skip
+        [sys.executable, "-m", "pytest_codexsandbox", "plan", "pull-request"],
+        env=matrix.environment(env),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     assert done.returncode == 4, done.stdout
     assert done.stdout == ""
     assert done.stderr.startswith("codexsandbox: nothing can be measured: the container engine does not answer")
@@ -88,9 +96,14 @@ def test_the_plan_ends_with_the_same_error(matrix: Matrix, tmp_path: Path) -> No
 @pytest.mark.parametrize("words", [(), ("-n2",)])
 def test_what_can_be_measured_is_and_the_run_is_no_success(matrix: Matrix, words: tuple[str, ...]) -> None:
     run = matrix.run(
-        "--codex-matrix=both.toml", "--codex-only=process.exit-code-kept", *words, files={"both.toml": BOTH},
-        env={"DOCKER_HOST": "unix:///nonexistent.sock"}, plugins=XDIST, matrix=False,
-    )  # fmt: skip
+        "--codex-matrix=both.toml",
+        "--codex-only=process.exit-code-kept",
+        *words,
+        files={"both.toml": BOTH},
+        env={"DOCKER_HOST": "unix:///nonexistent.sock"},
+        plugins=XDIST,
+        matrix=False,
+    )
     assert run.code == 11, run.out
     early, sep, closing = run.out.partition("legend")
     assert sep

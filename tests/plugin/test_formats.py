@@ -44,7 +44,7 @@ reason = "none"
 # The machine has no room for the call of the promise itself.
 BROKEN = """
 from pytest_codexsandbox.environments.agent_environment import AgentEnvironment
-from pytest_codexsandbox.model.command import Finished
+from pytest_codexsandbox.model.command import CommandResult
 run, calls = AgentEnvironment.run_together, []
 
 def refused(self, commands):
@@ -160,8 +160,10 @@ def agree(done: Done, code: int) -> dict[Key, Record]:
     assert document["exit"] == code
     assert tuple(document["reasons"]) == journal.end.reasons
     assert document["counts"] == journal.counts()
-    listed = {Key(**{name: one[name] for name in ("cell", "door", "policy", "promise", "case")}): one["verdict"]
-              for one in document["results"]}  # fmt: skip
+    listed = {
+        Key(**{name: one[name] for name in ("cell", "door", "policy", "promise", "case")}): one["verdict"]
+        for one in document["results"]
+    }
     assert listed == {key: record.verdict.value for key, record in states.items()}
 
     markdown = (folder / "report.md").read_text()
@@ -303,9 +305,13 @@ def test_a_refused_run_without_a_matrix_has_an_error_as_well(
     matrix: Matrix, words: tuple[str, ...], text: str, why: str
 ) -> None:
     run = matrix.run(
-        "test_mine.py", "--junit-xml=junit.xml", *words, files={"test_mine.py": text}, matrix=False,
+        "test_mine.py",
+        "--junit-xml=junit.xml",
+        *words,
+        files={"test_mine.py": text},
+        matrix=False,
         plugins=("xdist.plugin",),
-    )  # fmt: skip
+    )
     assert run.code == 4, run.out
     (told,) = [one.get("message", "") for one in in_junit_file(run).iter("error")]
     assert told.startswith("exit 4: ") and why in told

@@ -220,9 +220,13 @@ KILLS = """
 
 def test_a_worker_that_is_killed_amid_stories_leaves_broken_records_and_the_rest_goes_on(matrix: Matrix) -> None:
     run = matrix.run(
-        "--codex-generator=good", FEW, "--codex-only=generator.*", "-n2",
-        files={"kills.py": textwrap.dedent(KILLS)}, plugins=(*XDIST, "kills"),
-    )  # fmt: skip
+        "--codex-generator=good",
+        FEW,
+        "--codex-only=generator.*",
+        "-n2",
+        files={"kills.py": textwrap.dedent(KILLS)},
+        plugins=(*XDIST, "kills"),
+    )
     states = run.journal.states()
     assert set(states) == set(run.journal.plan.keys)
     broken = {key.promise for key, one in states.items() if one.verdict is Verdict.BROKEN}
@@ -247,9 +251,12 @@ REMOVES = """
 
 def test_a_stage_that_somebody_removes_is_the_harness_fault_and_no_generators(matrix: Matrix) -> None:
     run = matrix.run(
-        "--codex-generator=good", FEW, "--codex-only=generator.parses,generator.comments-stay",
-        files={"removes.py": textwrap.dedent(REMOVES)}, plugins=("removes",),
-    )  # fmt: skip
+        "--codex-generator=good",
+        FEW,
+        "--codex-only=generator.parses,generator.comments-stay",
+        files={"removes.py": textwrap.dedent(REMOVES)},
+        plugins=("removes",),
+    )
     found = {one.verdict for one in run.journal.states().values()}
     assert Verdict.VIOLATES not in found, run.out
     assert Verdict.BROKEN in found, run.out

@@ -130,8 +130,9 @@ def test_a_users_own_test_runs_commands_through_the_real_codex(matrix: Matrix) -
         states = run.journal.states()
         mine = {key.policy: record for key, record in states.items() if key.promise.startswith("user.")}
         assert {policy: record.verdict for policy, record in mine.items()} == {
-            "workspace-write": Verdict.CONFORMS, "read-only": Verdict.CONFORMS,
-        }, run.out  # fmt: skip
+            "workspace-write": Verdict.CONFORMS,
+            "read-only": Verdict.CONFORMS,
+        }, run.out
         assert {key.promise for key in states} >= {"start.sandbox-is-on", "trust.control-and-canaries"}
         assert run.code == 0, run.out
         assert ("1 deselected" in run.out) == active

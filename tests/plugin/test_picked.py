@@ -66,9 +66,14 @@ def test_a_budget_leaves_out_the_cells_that_took_long_before(matrix: Matrix, wor
     found = find()
     assert found is not None
     run = matrix.run(
-        SHORT, f"--codex-bin=before={found.binary}", f"--codex-bin=after={found.binary}", "--codex-budget=5m", *words,
-        files=earlier("2020-01-01T00-00-00", slow="before"), plugins=XDIST,
-    )  # fmt: skip
+        SHORT,
+        f"--codex-bin=before={found.binary}",
+        f"--codex-bin=after={found.binary}",
+        "--codex-budget=5m",
+        *words,
+        files=earlier("2020-01-01T00-00-00", slow="before"),
+        plugins=XDIST,
+    )
     assert run.code == 0, run.out
     journal = newest(run)
     assert {cell.subject for cell in journal.plan.cells} == {"after"}

@@ -23,9 +23,12 @@ def test_settings_that_are_shut_outside_are_not_measured(matrix: Matrix, workers
     binary = Path(subject(matrix.prepare({}), GOOD).binary)
     plugins = ("xdist.plugin",) if workers else ()
     run = matrix.run(
-        f"--codex-only={ID}", f"--codex-bin=mine={binary}@0.169.0", *workers, files={"conftest.py": SHUT},
+        f"--codex-only={ID}",
+        f"--codex-bin=mine={binary}@0.169.0",
+        *workers,
+        files={"conftest.py": SHUT},
         plugins=plugins,
-    )  # fmt: skip
+    )
     found = [record for key, record in run.journal.states().items() if key.promise == ID]
     assert found, run.out
     assert {record.verdict for record in found} == {Verdict.NOT_APPLICABLE}, run.out

@@ -17,16 +17,20 @@ WRITING = ("-c", 'sandbox_mode="workspace-write"')
 # The folders of a test may lie below /tmp, which workspace-write grants.
 NO_TMP = (
     *WRITING,
-    "-c", "sandbox_workspace_write.exclude_slash_tmp=true",
-    "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true",
-)  # fmt: skip
+    "-c",
+    "sandbox_workspace_write.exclude_slash_tmp=true",
+    "-c",
+    "sandbox_workspace_write.exclude_tmpdir_env_var=true",
+)
 Act = tuple[str, Path | str, dict[str, Any]]
 
 
 def probe(acts: list[Act]) -> tuple[str, ...]:
     """The probe's own argv, as observe.py makes it."""
-    rows = [{"id": str(place), "verb": verb, "path": str(path), "params": params}
-            for place, (verb, path, params) in enumerate(acts)]  # fmt: skip
+    rows = [
+        {"id": str(place), "verb": verb, "path": str(path), "params": params}
+        for place, (verb, path, params) in enumerate(acts)
+    ]
     plan = base64.b64encode(zlib.compress(json.dumps({"acts": rows}).encode())).decode()
     return (sys.executable, "-I", "-S", str(GUEST / "probe.py"), NONCE, plan)
 
@@ -38,15 +42,23 @@ class World:
             (folder / name).mkdir()
         self.workspace, self.outside = folder / "workspace", folder / "outside"
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "LANG": "C.UTF-8",
-        }  # fmt: skip
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder / "home"),
+            "TMPDIR": str(folder / "tmp"),
+            "LANG": "C.UTF-8",
+        }
 
     def start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
         path = write(self.folder / "bin", named([name])[0])
         return subprocess.Popen(
-            [str(path), *words], cwd=self.workspace, env=self.environment, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+            [str(path), *words],
+            cwd=self.workspace,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
 
     def call(self, name: str, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         with self.start(name, *words) as process:

@@ -96,11 +96,18 @@ def test_options_are_not_guessed_from_their_beginning() -> None:
     assert ended.value.code == 4
 
 
-@pytest.mark.parametrize("words", [
-    ("plan", "--codex-bin="), ("plan", "--codex-release", ""), ("plan", "--codex-generator="),
-    ("doctor", "--codex-bin="), ("capabilities", "--codex-bin="), ("generator", "--codex-bin="),
-    ("generator", "--codex-release= "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "--codex-bin="),
+        ("plan", "--codex-release", ""),
+        ("plan", "--codex-generator="),
+        ("doctor", "--codex-bin="),
+        ("capabilities", "--codex-bin="),
+        ("generator", "--codex-bin="),
+        ("generator", "--codex-release= "),
+    ],
+)
 def test_an_option_that_is_given_nothing_is_none_that_is_left_out(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,8 +125,11 @@ def test_an_error_of_ours_is_said_without_a_traceback(
     a_command(monkeypatch, raising(kind("what", where="where", why="because", next_step="do this")))
     assert cli.main(["plan"]) == 4
     assert capsys.readouterr().err.splitlines() == [
-        "codexsandbox: what", "  where  where", "  why    because", "  next   do this",
-    ]  # fmt: skip
+        "codexsandbox: what",
+        "  where  where",
+        "  why    because",
+        "  next   do this",
+    ]
 
 
 def test_a_fault_of_ours_says_that_it_is_one(

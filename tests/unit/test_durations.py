@@ -58,8 +58,9 @@ def test_what_is_most_like_the_cell_is_believed(tmp_path: Path) -> None:
     here = ours.environment.id
     cells = (
         Spent(cell=ours.id, environment=here, subject="0.163.0", seconds=1.0, calls=1),
-        spent("0.40.0", seconds=3.0, calls=1, environment=here), spent("0.163.0", seconds=9.0, calls=1),
-    )  # fmt: skip
+        spent("0.40.0", seconds=3.0, calls=1, environment=here),
+        spent("0.163.0", seconds=9.0, calls=1),
+    )
     journal(tmp_path, "a", *cells)
     found = learn(tmp_path)
     assert found.expected(ours, Work(calls=2)) == 2.0
@@ -69,9 +70,17 @@ def test_what_is_most_like_the_cell_is_believed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", '{"line":"end"}', '{"line":"result"}', '{"line":"end","finished":"","exit":0,"reasons":[],'
-             '"counts":{}}', '["end"]', "\x00"],
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "{",
+        '{"line":"end"}',
+        '{"line":"result"}',
+        '{"line":"end","finished":"","exit":0,"reasons":[],"counts":{}}',
+        '["end"]',
+        "\x00",
+    ],
+)
 def test_what_teaches_nothing_does_no_harm(tmp_path: Path, text: str) -> None:
     journal(tmp_path, "broken", text=text or "\n")
     journal(tmp_path, "good", spent())

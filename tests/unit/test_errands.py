@@ -82,9 +82,22 @@ class Door:
 
 def seen(id: str, policy: str, ended: str) -> Observation:
     return Observation(
-        id=id, door="sandbox", policy=policy, nonce="n", argv=(), cwd="/", env={}, ended=ended, code=0, seconds=0.1,  # type: ignore[arg-type]
-        stdout_sha256="", stdout_total=0, stdout="", stderr="", ready=True,
-    )  # fmt: skip
+        id=id,
+        door="sandbox",
+        policy=policy,
+        nonce="n",
+        argv=(),
+        cwd="/",
+        env={},
+        ended=ended,
+        code=0,
+        seconds=0.1,  # type: ignore[arg-type]
+        stdout_sha256="",
+        stdout_total=0,
+        stdout="",
+        stderr="",
+        ready=True,
+    )
 
 
 @pytest.fixture

@@ -8,11 +8,13 @@ from pytest_codexsandbox.model.journal_lines import EnvironmentLine
 from pytest_codexsandbox.model.machine import changes, differences
 
 FACTS: dict[str, Any] = {
-    "boot_id": "b", "kernel": "6.1",
+    "boot_id": "b",
+    "kernel": "6.1",
     "sysctls": {"user.max_user_namespaces": "15000", "kernel.unprivileged_userns_clone": "1"},
     "bwrap_of_calls": {"path": "/usr/bin/bwrap", "sha256": "a" * 64, "mode": "755", "version": "bubblewrap 0.8.0"},
-    "etc_codex": {}, "image": "sha256:1",
-}  # fmt: skip
+    "etc_codex": {},
+    "image": "sha256:1",
+}
 
 
 def but(**words: Any) -> dict[str, Any]:
@@ -23,20 +25,28 @@ def line(spec: str, **words: Any) -> EnvironmentLine:
     return EnvironmentLine(id=spec, spec=spec, facts=but(**words))
 
 
-@pytest.mark.parametrize(("now", "told"), [
-    (but(), ""),
-    (but(kernel="another word", bwrap_of_calls={**FACTS["bwrap_of_calls"], "version": "asked again"}), ""),
-    ({"sysctls": FACTS["sysctls"]}, ""),
-    (but(bwrap_of_calls={}), "bwrap was /usr/bin/bwrap aaaaaaaaaaaa 755, and is none"),
-    (but(bwrap_of_calls={**FACTS["bwrap_of_calls"], "sha256": "b" * 64}), "and is /usr/bin/bwrap bbbbbbbbbbbb 755"),
-    (but(bwrap_of_calls={**FACTS["bwrap_of_calls"], "mode": "4755"}), "and is /usr/bin/bwrap aaaaaaaaaaaa 4755"),
-    (but(bwrap_of_calls={**FACTS["bwrap_of_calls"], "path": "/opt/bwrap"}), "and is /opt/bwrap"),
-    (but(sysctls={**FACTS["sysctls"], "user.max_user_namespaces": "0"}),
-     "user.max_user_namespaces was 15000, and is 0"),
-    (but(sysctls={"user.max_user_namespaces": "15000"}), "kernel.unprivileged_userns_clone was 1, and is none"),
-    (but(etc_codex={"/etc/codex/requirements.toml": "c" * 64}), "/etc/codex was none, and is /etc/codex/requirements"),
-    (but(image="sha256:2"), "image was sha256:1, and is sha256:2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (but(), ""),
+        (but(kernel="another word", bwrap_of_calls={**FACTS["bwrap_of_calls"], "version": "asked again"}), ""),
+        ({"sysctls": FACTS["sysctls"]}, ""),
+        (but(bwrap_of_calls={}), "bwrap was /usr/bin/bwrap aaaaaaaaaaaa 755, and is none"),
+        (but(bwrap_of_calls={**FACTS["bwrap_of_calls"], "sha256": "b" * 64}), "and is /usr/bin/bwrap bbbbbbbbbbbb 755"),
+        (but(bwrap_of_calls={**FACTS["bwrap_of_calls"], "mode": "4755"}), "and is /usr/bin/bwrap aaaaaaaaaaaa 4755"),
+        (but(bwrap_of_calls={**FACTS["bwrap_of_calls"], "path": "/opt/bwrap"}), "and is /opt/bwrap"),
+        (
+            but(sysctls={**FACTS["sysctls"], "user.max_user_namespaces": "0"}),
+            "user.max_user_namespaces was 15000, and is 0",
+        ),
+        (but(sysctls={"user.max_user_namespaces": "15000"}), "kernel.unprivileged_userns_clone was 1, and is none"),
+        (
+            but(etc_codex={"/etc/codex/requirements.toml": "c" * 64}),
+            "/etc/codex was none, and is /etc/codex/requirements",
+        ),
+        (but(image="sha256:2"), "image was sha256:1, and is sha256:2"),
+    ],
+)
 def test_what_decides_over_a_sandbox_is_compared(now: dict[str, Any], told: str) -> None:
     found = differences(FACTS, now)
     assert len(found) == bool(told)

@@ -118,9 +118,12 @@ def test_one_that_was_started_ahead_and_has_ended_since_is_started_anew(
     told: list[ScriptedEnvironment] = []
     said: list[str] = []
     made = environment_pool.EnvironmentPool(
-        Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: told.append(environment),  # type: ignore[arg-type]
+        Path("/f"),
+        Path("/c"),
+        programs=lambda spec: (),
+        opened=lambda spec, environment: told.append(environment),  # type: ignore[arg-type]
         say=said.append,
-    )  # fmt: skip
+    )
     spec = EnvironmentSpec(id="e", backend="dying", distro="none")
     made.ahead(spec)
     found = made.get(spec)

@@ -14,10 +14,11 @@ RUN = "/home/quagga/.cache/codexsandbox/runs/2026-01-01-abc"
 FOLDER = f"{RUN}/main/e-here/w1"
 FOLDERS = {"HOME": "home", "CODEX_HOME": "codex-home", "WORKSPACE": "workspace", "OUTSIDE": "outside"}
 WORLD = World(
-    id="ab12w1", folder=FOLDER,
+    id="ab12w1",
+    folder=FOLDER,
     values={name: f"{FOLDER}/{base}" for name, base in FOLDERS.items()}
     | {"TMPDIR": f"{RUN}/main/e-here/tmp", "TMP": "/tmp", "HTTP": "4711"},
-)  # fmt: skip
+)
 PLACES = {"/home/quagga": "~", "/home/quagga/.cache/codexsandbox": "@CACHE@", RUN: "@RUN@"}
 PATHS = PrivatePaths([WORLD], PLACES)
 
@@ -82,9 +83,11 @@ def test_a_journal_for_readers_names_no_real_path(places: dict[str, str]) -> Non
     call = CallLine(id="c1", environment="e", subject="s", cell="c", observation=seen)
     red = record(reason="" if places else f"saw: {FOLDER}/outside/x")
     journal = ReadJournal(
-        run=RunLine(id="2026", started="", places=places), calls=(call,), records=(red,),
+        run=RunLine(id="2026", started="", places=places),
+        calls=(call,),
+        records=(red,),
         plan=PlanLine(digest="", cells=(), promises=(), keys=(red.key,)),
-    )  # fmt: skip
+    )
     shown = private(journal)
     assert "quagga" not in repr(shown)
     assert shown.calls[0].observation.stderr == "@OUTSIDE@/x"

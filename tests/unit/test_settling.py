@@ -41,10 +41,15 @@ def test_all_that_was_planned_conforms_and_nothing_applies() -> None:
 @pytest.mark.parametrize(
     ("verdict", "code"),
     [
-        (Verdict.VIOLATES, 1), (Verdict.BROKEN, 10), (Verdict.STALE, 12),
-        (Verdict.EXPECTED, 0), (Verdict.UNCONFINED, 0), (Verdict.BLOCKED, 0), (Verdict.NOT_APPLICABLE, 0),
+        (Verdict.VIOLATES, 1),
+        (Verdict.BROKEN, 10),
+        (Verdict.STALE, 12),
+        (Verdict.EXPECTED, 0),
+        (Verdict.UNCONFINED, 0),
+        (Verdict.BLOCKED, 0),
+        (Verdict.NOT_APPLICABLE, 0),
     ],
-)  # fmt: skip
+)
 def test_each_verdict_has_its_code(verdict: Verdict, code: int) -> None:
     assert ended(seen(read_only=verdict)).code == code
 

@@ -20,9 +20,13 @@ OWN, OTHER = "@ROOT0@/kanban.db", "@SIBLING@/kanban.db"
 
 def close(codex_sandbox, board):
     return codex_sandbox.run(
-        sys.executable, "-c", WORKER, board,
-        given=[Given(kind="sqlite-wal", path=board)], looks=[f"{board}#rows"],
-    )  # fmt: skip
+        sys.executable,
+        "-c",
+        WORKER,
+        board,
+        given=[Given(kind="sqlite-wal", path=board)],
+        looks=[f"{board}#rows"],
+    )
 
 
 @pytest.mark.codex(policies=("workspace-write-roots",))

@@ -12,9 +12,11 @@ import pytest
 from pytest_codexsandbox.model.act import Given
 
 HOMES = {
-    "XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state", "XDG_DATA_HOME": ".local/share",
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_STATE_HOME": ".local/state",
+    "XDG_DATA_HOME": ".local/share",
     "XDG_CACHE_HOME": ".cache",
-}  # fmt: skip
+}
 TOOL = """
 import json, os, sqlite3, sys
 homes = json.loads(sys.argv[1])

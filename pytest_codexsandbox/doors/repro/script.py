@@ -43,9 +43,13 @@ FIND: Final = (
 
 
 def repro_script(
-    observation: Observation, *, acts: Mapping[str, Act] | None = None, stdin: bytes = b"",
-    entrance: ReproShell | None = None, about: str = "",
-) -> str:  # fmt: skip
+    observation: Observation,
+    *,
+    acts: Mapping[str, Act] | None = None,
+    stdin: bytes = b"",
+    entrance: ReproShell | None = None,
+    about: str = "",
+) -> str:
     """The script for the call, or for these of its acts (with their placeholders, by id)."""
     if observation.world is None or not observation.argv:
         return _nothing(observation)

@@ -39,9 +39,10 @@ def build(tarball: IO[bytes], version: str, folder: Path, *, run: Run) -> Path:
     said = run(_command((str(program), "--version"), folder, "the version of what was built"))
     if said.stdout.decode(errors="replace").strip() != f"bubblewrap {version}":
         raise HarnessError(
-            f"what was built as bubblewrap {version} does not say so", where=str(program),
+            f"what was built as bubblewrap {version} does not say so",
+            where=str(program),
             why=(said.error or (said.stdout + said.stderr).decode(errors="replace")).strip()[:300],
-        )  # fmt: skip
+        )
     return program
 
 

@@ -137,8 +137,9 @@ def _digest(path: Path) -> str:
 # ---- from outside
 def _built(spec: BwrapSpec, folder: Path, run: Run) -> tuple[Path, tuple[Path, ...]]:
     if not bwrap_build.compiler():
-        raise Unavailable(f"bubblewrap {spec.version} cannot be built here: there is no C compiler",
-                     next_step=bwrap_build.NEEDED)  # fmt: skip
+        raise Unavailable(
+            f"bubblewrap {spec.version} cannot be built here: there is no C compiler", next_step=bwrap_build.NEEDED
+        )
     return bwrap_build.build(io.BytesIO(_sources(spec)), spec.version, folder, run=run), ()
 
 
@@ -156,9 +157,10 @@ def _sources(spec: BwrapSpec) -> bytes:
         except CodexSandboxError as problem:
             why.append(f"{base}: {problem.what}{f' ({problem.why})' if problem.why else ''}")
     raise Unavailable(
-        f"the sources of bubblewrap {spec.version} cannot be had here", why="; ".join(why) or "no archive is known",
+        f"the sources of bubblewrap {spec.version} cannot be had here",
+        why="; ".join(why) or "no archive is known",
         next_step=f"name an archive that has them: {source_archives.VARIABLE}=URL",
-    )  # fmt: skip
+    )
 
 
 def _whole(stream: Download) -> bytes:

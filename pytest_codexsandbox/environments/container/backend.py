@@ -118,9 +118,14 @@ class ContainerBackend:
 
     @contextmanager
     def open(
-        self, spec: EnvironmentSpec, folder: Path, *, cache: Path | None = None, brought: Sequence[ProvidedProgram] = (),
+        self,
+        spec: EnvironmentSpec,
+        folder: Path,
+        *,
+        cache: Path | None = None,
+        brought: Sequence[ProvidedProgram] = (),
         say: Notify = silent,
-    ) -> Iterator[ContainerEnvironment]:  # fmt: skip
+    ) -> Iterator[ContainerEnvironment]:
         asked = spec.container
         if asked is None:
             raise HarnessError("this environment is no container", where=spec.id)
@@ -259,9 +264,13 @@ class _Container:
 
     @contextmanager
     def started(
-        self, config: HostConfig, places: dict[str, str], network: networks.Network,
-        *, filters: Callable[..., HostConfig],
-    ) -> Iterator[ContainerEnvironment]:  # fmt: skip
+        self,
+        config: HostConfig,
+        places: dict[str, str],
+        network: networks.Network,
+        *,
+        filters: Callable[..., HostConfig],
+    ) -> Iterator[ContainerEnvironment]:
         """`filters`: for Podman, puts the text of a filter where it reads one."""
         image = self._bwrap.image(self._image)
         self._entrance = self._way_in(image, config)
@@ -269,13 +278,25 @@ class _Container:
             config = filters(config, where=self._engine.host)
         self._asked_for = True
         self._id = self._engine.create(
-            image, _ARGV, config, name=self._name, Labels=labels.labels("environment", self.word),
-            OpenStdin=True, StdinOnce=True, AttachStdin=True, AttachStdout=True, AttachStderr=True, Tty=False,
-            WorkingDir="/", Env=["LC_ALL=C.UTF-8", f"PATH={_PATH}"], Entrypoint=[], Hostname=_HOSTNAME,
+            image,
+            _ARGV,
+            config,
+            name=self._name,
+            Labels=labels.labels("environment", self.word),
+            OpenStdin=True,
+            StdinOnce=True,
+            AttachStdin=True,
+            AttachStdout=True,
+            AttachStderr=True,
+            Tty=False,
+            WorkingDir="/",
+            Env=["LC_ALL=C.UTF-8", f"PATH={_PATH}"],
+            Entrypoint=[],
+            Hostname=_HOSTNAME,
             Healthcheck={"Test": ["NONE"]},  # of a user's own image: nothing runs in there but what we start
             **network.words,
             **host_config.identity(self._asked),
-        )  # fmt: skip
+        )
         self._bwrap.lay(self._id)
         attached = self._attach()
         try:
@@ -286,10 +307,14 @@ class _Container:
 
     def _way_in(self, image: str, config: Mapping[str, Any]) -> ReproShell:
         return docker_command.entrance(
-            image, config, user=str(host_config.identity(self._asked)["User"]), hostname=_HOSTNAME,
-            archive=self._bwrap.archive(), host="" if self._engine.host == _UNSAID else self._engine.host,
+            image,
+            config,
+            user=str(host_config.identity(self._asked)["User"]),
+            hostname=_HOSTNAME,
+            archive=self._bwrap.archive(),
+            host="" if self._engine.host == _UNSAID else self._engine.host,
             made_by="" if self._asked.image.reference else f"codexsandbox images build {self._asked.image.name}",
-        )  # fmt: skip
+        )
 
     def _attach(self) -> Attached:
         words = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
@@ -300,14 +325,22 @@ class _Container:
         self, attached: Attached, places: dict[str, str], network: networks.Network
     ) -> Iterator[ContainerEnvironment]:
         client = AgentClient(
-            attached.writing, attached.reading, name=self._spec.id, explain=lambda: self._explained(attached),
+            attached.writing,
+            attached.reading,
+            name=self._spec.id,
+            explain=lambda: self._explained(attached),
             silence=self._paused,
-        )  # fmt: skip
+        )
         try:
             body, _ = client.ask(
-                "hello", watch_parent=False, folder=host_config.WORLDS, word=self.word, own_tmp="already", turn_timeout=60.0,
+                "hello",
+                watch_parent=False,
+                folder=host_config.WORLDS,
+                word=self.word,
+                own_tmp="already",
+                turn_timeout=60.0,
                 resolver=self._spec.resolver == config_verification.OURS,
-            )  # fmt: skip
+            )
             config_verification.check(self._spec, body["facts"], nested=self._nested)
             facts = {
                 **body["facts"],

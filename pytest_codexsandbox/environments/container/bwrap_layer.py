@@ -56,9 +56,12 @@ class BwrapLayer:
             what = f"bubblewrap {self._spec.name} was asked for, and is not there"
             raise ConfigMismatch(what, where=INSIDE, why=differs)
         asked = {
-            "name": self._spec.name, "source": self._spec.source, "free": self._spec.free,
-            "sha256": there.get("sha256", ""), "version": there.get("version", ""),
-        }  # fmt: skip
+            "name": self._spec.name,
+            "source": self._spec.source,
+            "free": self._spec.free,
+            "sha256": there.get("sha256", ""),
+            "version": there.get("version", ""),
+        }
         return {"bwrap": there, "bwrap_asked": asked}
 
     # ---- by way of the engine

@@ -103,7 +103,7 @@ def check(spec: EnvironmentSpec, facts: Mapping[str, Any], *, nested: Callable[[
             f"the profile {spec.profile or 'of this container'} did not take effect",
             why="; ".join(wrong[:_SHOWN]) + more,  # without its name: the same for all its cells
             next_step="nothing is measured under a name that is not true: see what this engine and its kernel can do",
-        )  # fmt: skip
+        )
 
 
 def _check_image(spec: EnvironmentSpec, facts: Mapping[str, Any]) -> None:
@@ -112,10 +112,12 @@ def _check_image(spec: EnvironmentSpec, facts: Mapping[str, Any]) -> None:
     wrong = differences(image.expect, facts) if image is not None else ()
     if image is not None and wrong:
         raise ConfigMismatch(
-            f"this image is not {image.name}", where=spec.id, why="; ".join(wrong),
+            f"this image is not {image.name}",
+            where=spec.id,
+            why="; ".join(wrong),
             next_step=f"remove what the engine has as {image.pull or image.name}, then: "
             f"codexsandbox images build --update {image.name}",
-        )  # fmt: skip
+        )
 
 
 def is_plain_map() -> bool:

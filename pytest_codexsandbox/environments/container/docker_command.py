@@ -16,21 +16,35 @@ Words = list[str]
 FILTER: Final = "seccomp.json"
 # What the command does by itself: a value beside these has no word.
 _BY_ITSELF: Final[Mapping[str, object]] = {
-    "Privileged": False, "OomScoreAdj": 0, "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
-}  # fmt: skip
+    "Privileged": False,
+    "OomScoreAdj": 0,
+    "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
+}
 
 
 def entrance(
-    image: str, told: Mapping[str, Any], *, user: str, hostname: str, archive: str = "", host: str = "",
+    image: str,
+    told: Mapping[str, Any],
+    *,
+    user: str,
+    hostname: str,
+    archive: str = "",
+    host: str = "",
     made_by: str = "",
-) -> ReproShell:  # fmt: skip
+) -> ReproShell:
     """`told`: what the API was told of the host's side (recipe.host_config)."""
     filter = _filter(told["SecurityOpt"])
     words = ["--user", user, "--hostname", hostname, "--workdir", "/", "--env", "LC_ALL=C.UTF-8", *words_of(told)]
     return ReproShell(
-        image=image, words=tuple(words), home=WORLDS, files={FILTER: filter} if filter else {}, archive=archive,
-        host=host, made_by=made_by, neighbour="" if told["NetworkMode"] == "none" else NEIGHBOUR,
-    )  # fmt: skip
+        image=image,
+        words=tuple(words),
+        home=WORLDS,
+        files={FILTER: filter} if filter else {},
+        archive=archive,
+        host=host,
+        made_by=made_by,
+        neighbour="" if told["NetworkMode"] == "none" else NEIGHBOUR,
+    )
 
 
 def words_of(told: Mapping[str, Any]) -> Words:

@@ -43,8 +43,11 @@ _MAY_NOT: Final = (
 
 # What is read piece by piece is read by urllib3 itself, with errors of its own.
 _BROKEN: Final = (
-    docker.errors.DockerException, requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError,
-)  # fmt: skip
+    docker.errors.DockerException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+    OSError,
+)
 HostConfig = dict[str, Any]
 
 
@@ -246,9 +249,11 @@ class Engine:
         """What the engine noted of a container that is gone, in its words: `oom`, `kill 9`, `die 137`."""
         with self.asked("tell what happened"):
             noted = self.api.events(
-                since=int(since) - 1, until=int(time.time()) + 1, decode=True,
+                since=int(since) - 1,
+                until=int(time.time()) + 1,
+                decode=True,
                 filters={"container": container, "event": ["oom", "kill", "die", "died"]},  # Podman looks for the last
-            )  # fmt: skip
+            )
             found = [(event["Action"], event["Actor"]["Attributes"]) for event in noted]
         return tuple(" ".join(filter(None, (what, more.get("signal") or more.get("exitCode")))) for what, more in found)
 

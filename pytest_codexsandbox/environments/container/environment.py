@@ -29,9 +29,14 @@ class ContainerEnvironment(AgentEnvironment):
     turn_timeout = 0.0  # its /tmp is its own
 
     def __init__(
-        self, spec: EnvironmentSpec, client: AgentClient, facts: Mapping[str, Any], places: Mapping[str, str],
-        entrance: ReproShell | None = None, neighbour: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        spec: EnvironmentSpec,
+        client: AgentClient,
+        facts: Mapping[str, Any],
+        places: Mapping[str, str],
+        entrance: ReproShell | None = None,
+        neighbour: str = "",
+    ) -> None:
         super().__init__(spec, client, facts, folder=host_config.WORLDS)
         self._places, self._entrance, self._neighbour = dict(places), entrance, neighbour
         self._worlds: set[str] = set()
@@ -52,9 +57,11 @@ class ContainerEnvironment(AgentEnvironment):
             raise Unavailable("this program was not brought along", where=f"{binary} in {self._spec.id}") from None
         if not place:
             raise HarnessError(
-                "this Codex is not the one that the run began with", where=binary,
-                why="it was built or installed anew meanwhile", next_step="run again",
-            )  # fmt: skip
+                "this Codex is not the one that the run began with",
+                where=binary,
+                why="it was built or installed anew meanwhile",
+                next_step="run again",
+            )
         return place
 
     # ---- the neighbour
@@ -68,10 +75,11 @@ class ContainerEnvironment(AgentEnvironment):
         self._worlds.discard(world.id)
         if self._was_met and not self._worlds and not self._met():
             raise EnvironmentLost(
-                "the environment has lost its neighbour", where=self._spec.id,
+                "the environment has lost its neighbour",
+                where=self._spec.id,
                 why=f"{NEIGHBOUR} was {self._neighbour}, and is not found there any more: its container has ended, or "
                 "the network was changed",
-            )  # fmt: skip
+            )
 
     def _met(self) -> bool:
         return any(_address(self.run(self._lookup())) == self._neighbour for _ in range(_TRIES))

@@ -21,9 +21,11 @@ def exclusive(path: Path, what: str, *, patience: float = _PATIENCE) -> Iterator
         lock.acquire(timeout=patience)
     except Timeout:
         raise HarnessError(
-            f"waited {patience:.0f} s for another process that makes {what}", where=str(path),
-            why="it works still, or hangs", next_step="end it, then run again",
-        ) from None  # fmt: skip
+            f"waited {patience:.0f} s for another process that makes {what}",
+            where=str(path),
+            why="it works still, or hangs",
+            next_step="end it, then run again",
+        ) from None
     try:
         yield
     finally:

@@ -30,9 +30,14 @@ class Images:
     """On one engine. `update`: what is pinned is made anew."""
 
     def __init__(
-        self, engine: Engine, cache: Path, *, watch: Watch | None = None, providers: tuple[str, ...] = PROVIDERS,
+        self,
+        engine: Engine,
+        cache: Path,
+        *,
+        watch: Watch | None = None,
+        providers: tuple[str, ...] = PROVIDERS,
         update: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._engine, self._cache, self._watch = engine, cache.absolute(), watch or NoBuildProgress()
         self._providers, self._update = providers, update
         self.lock = LockFile(cache)
@@ -82,8 +87,10 @@ class Images:
 
     def _locked(self, want: ImageRequest) -> str:
         locked = self.lock.read().images.get(image_request.digest(want), {})
-        return next((image for image in dict.fromkeys(made.image for made in locked.values())
-                     if self._engine.image_id(image)), "")  # fmt: skip
+        return next(
+            (image for image in dict.fromkeys(made.image for made in locked.values()) if self._engine.image_id(image)),
+            "",
+        )
 
     def _named(self, want: ImageRequest) -> str:
         # The cache was cleared, or the engine is new to it: what has our name and says that it was made so is it. The
@@ -123,10 +130,11 @@ class Images:
         first = _first.setdefault((self._engine.host, image.reference), found)
         if found != first:
             raise HarnessError(
-                "this image is not the one that the run began with", where=image.reference,
+                "this image is not the one that the run began with",
+                where=image.reference,
                 why=f"it was {first[:19]}, and is {found[:19]} now: it was built or pulled anew meanwhile",
                 next_step="run again",
-            )  # fmt: skip
+            )
         return found
 
     def _had_or_pulled(self, image: ImageSpec) -> str:
@@ -135,9 +143,10 @@ class Images:
             return found
         if not image.pull:
             raise Unavailable(
-                f"there is no image {image.reference}", where=self._engine.host,
+                f"there is no image {image.reference}",
+                where=self._engine.host,
                 next_step=f"docker pull {image.reference}",
-            )  # fmt: skip
+            )
         with turn(self._cache, image_request.base_digest(image), image.reference, self._watch):
             pull(self._engine, image.pull, what=image.name, watch=self._watch)
         return self._engine.image_id(image.reference)
@@ -156,17 +165,27 @@ class Images:
         could = {name for name, word in zip(PROVIDERS, (image.pull, image.suite), strict=True) if word}
         if could <= set(self._providers):
             one = Failure(
-                name=image.name, what=problem.what, why=problem.why, next_step=problem.next_step, when=time.time(),
+                name=image.name,
+                what=problem.what,
+                why=problem.why,
+                next_step=problem.next_step,
+                when=time.time(),
                 on_base=base_digest in self.lock.read().bases,
                 short="; ".join(dict.fromkeys(short(reason) for reason in _reasons(problem))),
-            )  # fmt: skip
+            )
             self.lock.keep_failure(base_digest, one)
 
     def _keep(self, want: ImageRequest, image: str, *, base: str, seconds: float) -> Made:
         made = Made(
-            name=want.image.name, variant=want.variant, image=image, base=base, tag=want.tag, size=self.size(image),
-            made=now(), seconds=round(seconds, 1),
-        )  # fmt: skip
+            name=want.image.name,
+            variant=want.variant,
+            image=image,
+            base=base,
+            tag=want.tag,
+            size=self.size(image),
+            made=now(),
+            seconds=round(seconds, 1),
+        )
         self.lock.keep_image(
             image_request.digest(want), self._engine_name(), made, base_digest=image_request.base_digest(want.image)
         )
@@ -181,9 +200,14 @@ class Images:
         begun = time.monotonic()
         provider, pinned, tag = self._provided(want, tuple(locked.values()))
         base = Base(
-            name=want.image.name, provider=provider, pin=pinned, image=self._engine.image_id(tag), tag=tag, made=now(),
+            name=want.image.name,
+            provider=provider,
+            pin=pinned,
+            image=self._engine.image_id(tag),
+            tag=tag,
+            made=now(),
             seconds=round(time.monotonic() - begun, 1),
-        )  # fmt: skip
+        )
         self.lock.keep_base(digest, self._engine_name(), base)
         return base
 
@@ -246,7 +270,7 @@ def _neither(image: ImageSpec, reasons: list[Unavailable]) -> Unavailable:
     why = "; ".join(f"{one.what}: {one.why}" for one in reasons)
     problem = NoImageProvider(
         f"{image.name} cannot be had here", why=why, next_step=reasons[-1].next_step or reasons[0].next_step
-    )  # fmt: skip
+    )
     problem.reasons = tuple(reasons)
     return problem
 

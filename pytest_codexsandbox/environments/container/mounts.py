@@ -138,8 +138,9 @@ class MountPlanner:
     def _is_the_same(self, helper: str, supply: Mount) -> bool:
         ours = (Path(supply.folder) / supply.sample).lstat()
         return self._engine.file_status(helper, f"{supply.inside}/{supply.sample}") == (
-            ours.st_size, ours.st_mtime_ns // 10**9,
-        )  # fmt: skip
+            ours.st_size,
+            ours.st_mtime_ns // 10**9,
+        )
 
     # ---- volumes
     def _volume(self, supply: Mount, image: str) -> str:

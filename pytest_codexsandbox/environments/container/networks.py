@@ -59,16 +59,31 @@ def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any
             engine.undo_network(name)
             raise
         config = {
-            "NetworkMode": name, "Mounts": list(mounts), "AutoRemove": True, "ReadonlyRootfs": True, "CapDrop": ["ALL"],
-            "SecurityOpt": ["no-new-privileges:true"], "LogConfig": {"Type": "none", "Config": {}},
-        }  # fmt: skip
+            "NetworkMode": name,
+            "Mounts": list(mounts),
+            "AutoRemove": True,
+            "ReadonlyRootfs": True,
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges:true"],
+            "LogConfig": {"Type": "none", "Config": {}},
+        }
         neighbour = f"codexsandbox-{word}-neighbour"
         stack.callback(engine.remove, neighbour)
         container = engine.create(
-            image, _WAIT, config, name=neighbour, Labels=labels.labels("environment", word), OpenStdin=True,
-            StdinOnce=True, AttachStdin=True, Tty=False, Entrypoint=[], User="65534:65534", WorkingDir="/",
+            image,
+            _WAIT,
+            config,
+            name=neighbour,
+            Labels=labels.labels("environment", word),
+            OpenStdin=True,
+            StdinOnce=True,
+            AttachStdin=True,
+            Tty=False,
+            Entrypoint=[],
+            User="65534:65534",
+            WorkingDir="/",
             NetworkingConfig={"EndpointsConfig": {name: {"Aliases": [NEIGHBOUR]}}},
-        )  # fmt: skip
+        )
         with engine.asked("attach to the neighbour"):
             tether = Attached(engine.api.attach_socket(container, {"stdin": 1, "stream": 1}))
         stack.callback(tether.close)  # it lives no longer than we do
@@ -93,9 +108,14 @@ def _make(engine: Engine, name: str, word: str) -> None:
         try:
             with engine.asked("make a network"):
                 engine.api.create_network(
-                    name, driver="bridge", internal=True, options=options, ipam=config, enable_ipv6=False,
+                    name,
+                    driver="bridge",
+                    internal=True,
+                    options=options,
+                    ipam=config,
+                    enable_ipv6=False,
                     labels=labels.labels("network", word),
-                )  # fmt: skip
+                )
             return
         except HarnessError as problem:
             if not left:

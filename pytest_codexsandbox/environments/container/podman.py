@@ -27,23 +27,26 @@ def refuse(asked: ContainerSpec, *, gives: Callable[[], frozenset[str]], where: 
     profile, user = asked.profile, asked.user
     if not profile.seccomp:
         raise Unavailable(
-            f"{profile.name} is Docker's own filter, and Podman's is another", where=where,
+            f"{profile.name} is Docker's own filter, and Podman's is another",
+            where=where,
             next_step="a profile that brings its filter, as podman-default does, or none; or Docker",
-        )  # fmt: skip
+        )
     if profile.network == "own":
         raise Unavailable(
-            f"{profile.name} is a network with Docker's name service in it, and Podman's is another", where=where,
+            f"{profile.name} is a network with Docker's name service in it, and Podman's is another",
+            where=where,
             next_step="Docker",
-        )  # fmt: skip
+        )
     if user.uid == 0 or not profile.capabilities:
         return
     beyond = sorted(set(profile.capabilities) - gives())
     if beyond:
         raise Unavailable(
-            f"Podman does not leave the capabilities of {profile.name} out of force for {user.name}", where=where,
+            f"Podman does not leave the capabilities of {profile.name} out of force for {user.name}",
+            where=where,
             why=f"by its own default it does not give {', '.join(beyond)}, and what is added is in force at once",
             next_step="root; default_capabilities in Podman's containers.conf; or Docker",
-        )  # fmt: skip
+        )
 
 
 def as_podman_config(config: Mapping[str, Any], asked: ContainerSpec) -> dict[str, Any]:
@@ -67,9 +70,10 @@ def _with_file(word: str, folder: Path, near: Callable[[], bool], where: str) ->
         return word
     if not near():
         raise Unavailable(
-            "this Podman does not see our files, and takes a filter as a file only", where=where,
+            "this Podman does not see our files, and takes a filter as a file only",
+            where=where,
             next_step="a profile without a filter, a Podman of this machine, or Docker",
-        )  # fmt: skip
+        )
     text = word.removeprefix("seccomp=")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"

@@ -30,9 +30,23 @@ _SHAPE: Final = "2"  # of the folder; a new one is another folder
 _UNUSED: Final = 3 * 24 * 3600  # seconds
 _HERE: Final = Path(__file__).parent.parent.parent / "guest"
 _LEFT_OUT: Final = (
-    "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "site-packages", "dist-packages", "lib2to3",
-    "pydoc_data", "distutils", "unittest", "__phello__", "config-*", "*.a", "__pycache__",
-)  # fmt: skip
+    "test",
+    "tests",
+    "idlelib",
+    "tkinter",
+    "turtledemo",
+    "ensurepip",
+    "site-packages",
+    "dist-packages",
+    "lib2to3",
+    "pydoc_data",
+    "distutils",
+    "unittest",
+    "__phello__",
+    "config-*",
+    "*.a",
+    "__pycache__",
+)
 _LOADED: Final = (
     "import array, binascii, bz2, ctypes, fcntl, hashlib, json, lzma, math, mmap, pty, random, resource, secrets\n"
     "import select, selectors, socket, sqlite3, struct, subprocess, termios, threading, zlib\n"
@@ -88,9 +102,11 @@ def _make(folder: Path) -> None:
         loader = name if name.startswith("ld-") else loader
     if not loader:
         raise HarnessError(
-            "this Python cannot be brought into a container", where=sys.executable,
-            why="it is linked statically, or this is not Linux", next_step="use a dynamically linked Python",
-        )  # fmt: skip
+            "this Python cannot be brought into a container",
+            where=sys.executable,
+            why="it is linked statically, or this is not Linux",
+            next_step="use a dynamically linked Python",
+        )
     # Two steps: both in one break an interpreter that is linked to a fixed address, as Debian's is.
     _patchelf("--force-rpath", "--set-rpath", f"{INSIDE}/python/lib", str(program))
     _patchelf("--set-interpreter", f"{INSIDE}/python/lib/{loader}", str(program))
@@ -100,9 +116,13 @@ def _make(folder: Path) -> None:
     shutil.copytree(_HERE, folder / "guest", ignore=shutil.ignore_patterns("__pycache__"))
     for tree in (target, folder / "guest"):
         compileall.compile_dir(
-            tree, quiet=2, workers=1, stripdir=str(folder), prependdir=INSIDE,
+            tree,
+            quiet=2,
+            workers=1,
+            stripdir=str(folder),
+            prependdir=INSIDE,
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-        )  # fmt: skip
+        )
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o444))
@@ -116,9 +136,10 @@ def _libraries(stdlib: Path) -> Iterator[str]:
     )
     if done.ended != "exit" or done.exit:
         raise HarnessError(
-            "this Python cannot be brought into a container", where=sys.executable,
+            "this Python cannot be brought into a container",
+            where=sys.executable,
             why=done.error or done.stderr.decode("utf-8", "replace").strip()[-300:],
-        )  # fmt: skip
+        )
     mapped = {line.split(None, 5)[5] for line in done.stdout.decode().splitlines() if len(line.split(None, 5)) == 6}
     for path in sorted(mapped):
         if ".so" in Path(path).name and not Path(path).is_relative_to(stdlib):

@@ -31,9 +31,13 @@ _NEW: Final = 60.0
 _LONGEST: Final = 107  # of the name of a socket
 _OPTIONS: Final = (
     "BatchMode=yes",  # nobody is there to be asked
-    "ControlMaster=no", "ControlPath=none",  # a connection of its own: it ends when we do
-    "ExitOnForwardFailure=yes", "StreamLocalBindMask=0177", "ServerAliveInterval=15", "ServerAliveCountMax=4",
-)  # fmt: skip
+    "ControlMaster=no",
+    "ControlPath=none",  # a connection of its own: it ends when we do
+    "ExitOnForwardFailure=yes",
+    "StreamLocalBindMask=0177",
+    "ServerAliveInterval=15",
+    "ServerAliveCountMax=4",
+)
 
 
 def is_far(host: str) -> bool:
@@ -83,9 +87,11 @@ def _fault(host: str, said: IO[bytes]) -> HarnessError:
     told = " ".join(said.read(4096).decode("utf-8", "replace").split())
     kind = HarnessError if told else NotResponding
     return kind(
-        "the container engine does not answer", where=host, why=f"ssh: {told or 'it hangs'}",
+        "the container engine does not answer",
+        where=host,
+        why=f"ssh: {told or 'it hangs'}",
         next_step="these have to work by themselves: ssh -o BatchMode=yes HOST true; ssh HOST docker version",
-    )  # fmt: skip
+    )
 
 
 def _ready(stdout: IO[bytes], limit: float) -> bool:

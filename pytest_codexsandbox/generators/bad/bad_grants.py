@@ -65,7 +65,8 @@ def argv_grants_home(given: Given) -> Result:
 
 def _argv(network: bool | None, roots: str) -> Result:
     words = (
-        'sandbox_mode="workspace-write"', f"sandbox_workspace_write.writable_roots={roots}",
+        'sandbox_mode="workspace-write"',
+        f"sandbox_workspace_write.writable_roots={roots}",
         f"sandbox_workspace_write.network_access={as_toml(bool(network))}",
-    )  # fmt: skip
+    )
     return {"argv": [part for word in words for part in ("-c", word)]}

@@ -16,17 +16,24 @@ from pytest_codexsandbox.model.generator import FREE, CaseRun, Declaration, Expe
 
 CLAIM = "the arguments say what was asked, as Codex reads them"
 _TYPES: Final[Mapping[Path, type | tuple[type, ...]]] = {
-    ("sandbox_mode",): str, ("approval_policy",): (str, dict), ("default_permissions",): str,
+    ("sandbox_mode",): str,
+    ("approval_policy",): (str, dict),
+    ("default_permissions",): str,
     ("sandbox_workspace_write",): dict,
-    ("sandbox_workspace_write", "writable_roots"): list, ("sandbox_workspace_write", "network_access"): bool,
-}  # fmt: skip
+    ("sandbox_workspace_write", "writable_roots"): list,
+    ("sandbox_workspace_write", "network_access"): bool,
+}
 
 
 _ENDS: Final = re.compile(r"[\"'\n,\[\]]")
 _MORE: Final = (  # whatever the other arguments say: permissions decide in the layer that they stand in
-    "-c", 'default_permissions="codexsandbox"', "-c", 'permissions.codexsandbox.extends=":workspace"',
-    "-c", 'permissions.codexsandbox.filesystem={"/codexsandbox/control"="write"}',
-)  # fmt: skip
+    "-c",
+    'default_permissions="codexsandbox"',
+    "-c",
+    'permissions.codexsandbox.extends=":workspace"',
+    "-c",
+    'permissions.codexsandbox.filesystem={"/codexsandbox/control"="write"}',
+)
 
 
 def argv_as_codex_reads(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:

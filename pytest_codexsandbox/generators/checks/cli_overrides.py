@@ -23,10 +23,11 @@ _SWITCHES: Final[Mapping[str, Mapping[Path, Any]]] = {
     "--full-auto": {("sandbox_mode",): "workspace-write"},
     "--approve-for-me": {("sandbox_mode",): "workspace-write"},
     "--dangerously-bypass-approvals-and-sandbox": {
-        ("sandbox_mode",): "danger-full-access", ("approval_policy",): "never",
+        ("sandbox_mode",): "danger-full-access",
+        ("approval_policy",): "never",
     },
     "--yolo": {("sandbox_mode",): "danger-full-access", ("approval_policy",): "never"},
-}  # fmt: skip
+}
 _PROFILE: Final = ("-p", "--profile")
 _ADD: Final = "--add-dir"
 

@@ -110,9 +110,16 @@ def _atoms(value: Any) -> Iterator[Value]:
 def kind(value: Any) -> str:
     """The type as TOML has it. `bool` is looked for before `int`, `datetime` before `date`: they are subclasses."""
     types: tuple[tuple[type, str], ...] = (
-        (bool, "bool"), (int, "int"), (float, "float"), (str, "string"), (datetime.datetime, "datetime"),
-        (datetime.date, "date"), (datetime.time, "time"), (list, "array"), (dict, "table"),
-    )  # fmt: skip
+        (bool, "bool"),
+        (int, "int"),
+        (float, "float"),
+        (str, "string"),
+        (datetime.datetime, "datetime"),
+        (datetime.date, "date"),
+        (datetime.time, "time"),
+        (list, "array"),
+        (dict, "table"),
+    )
     return next(name for type_, name in types if isinstance(value, type_))
 
 

@@ -127,11 +127,7 @@ def _done(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> str:
 def changed(before: Files, after: Files, world: dict[str, str]) -> list[str]:
     """Configuration files with other bytes, another mode, another kind, or another target."""
     one, other = configurations(before, world), configurations(after, world)
-    return [
-        path
-        for path in sorted(one.keys() | other.keys())
-        if _facts(one.get(path)) != _facts(other.get(path))
-    ]  # fmt: skip
+    return [path for path in sorted(one.keys() | other.keys()) if _facts(one.get(path)) != _facts(other.get(path))]
 
 
 def _facts(state: object) -> tuple[object, ...]:

@@ -35,11 +35,17 @@ def as_findings(
     """One row for each kind of fault, or the one row that says that there is none."""
     rows = tuple(
         Finding(
-            claim=claim, saw=f"{fault.saw}{_more(more)}", held=False, control=control.text, control_held=control.held,
-            direction=fault.direction or direction, reason=fault.reason, diff=fault.diff,
+            claim=claim,
+            saw=f"{fault.saw}{_more(more)}",
+            held=False,
+            control=control.text,
+            control_held=control.held,
+            direction=fault.direction or direction,
+            reason=fault.reason,
+            diff=fault.diff,
         )
         for fault, more in _by_reason(faults)
-    )  # fmt: skip
+    )
     held = Finding(claim=claim, saw=saw, held=True, control=control.text, control_held=control.held)
     return rows[:_FAULTS] or (held,)
 

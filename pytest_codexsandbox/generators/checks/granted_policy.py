@@ -16,9 +16,11 @@ from pytest_codexsandbox.generators.checks.codex_toml import read
 from pytest_codexsandbox.model.generator import ExpectedPolicy, Files, GeneratorRun, Mode
 
 _BUILT_IN: Final[Mapping[str, Mode]] = {
-    ":read-only": "read-only", ":workspace": "workspace-write", ":danger-full-access": "danger-full-access",
+    ":read-only": "read-only",
+    ":workspace": "workspace-write",
+    ":danger-full-access": "danger-full-access",
     ":danger-no-sandbox": "danger-full-access",
-}  # fmt: skip
+}
 _MODES: Final[tuple[Mode, ...]] = ("read-only", "workspace-write", "danger-full-access")
 _FOLDERS: Final = {":root": "/", ":workspace_roots": ".", ":project_roots": "."}  # words for folders in a profile
 _DEPTH: Final = 8  # of profiles that extend each other
@@ -93,9 +95,11 @@ def as_kept(expect: ExpectedPolicy, before: Sequence[Layer], world: Mapping[str,
     there = own if own.mode == mode else granted((*before, Layer(name="", data={"sandbox_mode": mode})), world)
     waits = "sandbox" in expect.kept and mode != "workspace-write"  # what is said of the others says nothing yet
     return msgspec.structs.replace(
-        expect, sandbox=mode, roots=there.roots if waits or "roots" in expect.kept else expect.roots,
+        expect,
+        sandbox=mode,
+        roots=there.roots if waits or "roots" in expect.kept else expect.roots,
         network=there.network if waits or "network" in expect.kept else expect.network,
-    )  # fmt: skip
+    )
 
 
 def said(found: Sequence[Layer]) -> Grants:
@@ -118,9 +122,12 @@ def _by_mode(mode: Any, whole: Mapping[str, Any], layer: str) -> Grants:
         return Grants(mode=known, network=known == "danger-full-access", by="sandbox_mode", layer=layer)
     table = whole.get("sandbox_workspace_write")
     return Grants(
-        mode=known, roots=_strings(_at(table, "writable_roots")), network=_at(table, "network_access") is True,
-        by="sandbox_mode", layer=layer,
-    )  # fmt: skip
+        mode=known,
+        roots=_strings(_at(table, "writable_roots")),
+        network=_at(table, "network_access") is True,
+        by="sandbox_mode",
+        layer=layer,
+    )
 
 
 def _permitted(name: str, whole: Mapping[str, Any], layer: str) -> Grants:

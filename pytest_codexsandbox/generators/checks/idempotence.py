@@ -33,9 +33,11 @@ def _same_bytes(story: CaseRun, number: int, claim: str) -> tuple[Finding, ...]:
     one, other = story.runs[number - 2], story.runs[number - 1]
     world = story.world
     return as_findings(
-        claim, unlike(one, other, world, number), control=_touched(one, other, world, number),
+        claim,
+        unlike(one, other, world, number),
+        control=_touched(one, other, world, number),
         saw=_told(one, other, world),
-    )  # fmt: skip
+    )
 
 
 def not_run(story: CaseRun, number: int) -> str:
@@ -129,9 +131,11 @@ def same_meaning(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...
     extra = b'"codexsandbox control" = 1\n'
     held = any(meant(first, extra + first.removeprefix(b"\xef\xbb\xbf"), 2)) and not any(meant(b"a = 1", b"a=1", 2))
     return as_findings(
-        MEANING, faults, control=Control("one key more is noticed, another layout is not", held),
+        MEANING,
+        faults,
+        control=Control("one key more is noticed, another layout is not", held),
         saw=f"{len(read(first).data)} keys at the root, the same after each run",
-    )  # fmt: skip
+    )
 
 
 def meant(one: bytes, other: bytes, number: int) -> Iterator[CheckFault]:

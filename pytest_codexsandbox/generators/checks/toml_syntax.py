@@ -92,9 +92,11 @@ def _users(broken: bytes, ownership: Ownership) -> list[Path]:
     return [
         one.path
         for one in found.statements
-        if one.kind == "key" and one != spared and not ownership.owns(one.path)
+        if one.kind == "key"
+        and one != spared
+        and not ownership.owns(one.path)
         and not any(start <= one.start < end for start, end in blocks)
-    ]  # fmt: skip
+    ]
 
 
 def _as_utf_8(content: bytes) -> bytes:
@@ -124,11 +126,13 @@ def _statement_at(content: bytes, reading: ParsedConfig) -> Statement | None:
 def _control(after: bytes, markers: tuple[Marker, ...], before: bytes) -> Control:
     """This file with a line that is none, and with one of its keys written twice."""
     good = next(one for one in (after, before, b"a = 1\n") if read(one).loads)
-    return all_hold((
-        Control("a line without a key is noticed", any(spoilt(b"", good + b"\n= no key\n", markers))),
-        Control("a key that is written twice is noticed", any(spoilt(b"", _twice(good), markers))),
-        Control("a file that is in order passes", not any(spoilt(b"", good, markers))),
-    ))  # fmt: skip
+    return all_hold(
+        (
+            Control("a line without a key is noticed", any(spoilt(b"", good + b"\n= no key\n", markers))),
+            Control("a key that is written twice is noticed", any(spoilt(b"", _twice(good), markers))),
+            Control("a file that is in order passes", not any(spoilt(b"", good, markers))),
+        )
+    )
 
 
 def _twice(content: bytes) -> bytes:

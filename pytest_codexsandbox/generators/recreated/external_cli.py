@@ -14,9 +14,11 @@ from pytest_codexsandbox.model.generator import Request
 
 TOOL: Final = "opencode"
 HOMES: Final = {
-    "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_STATE_HOME": ".local/state",
+    "XDG_CACHE_HOME": ".cache",
     "XDG_CONFIG_HOME": ".config",
-}  # fmt: skip
+}
 
 
 def none(given: Given) -> Result:

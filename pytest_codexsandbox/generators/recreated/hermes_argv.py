@@ -94,9 +94,13 @@ def overrides(env: Mapping[str, str]) -> tuple[str, ...]:
 
 def _words(roots: str) -> tuple[str, ...]:
     return (
-        "-c", 'sandbox_mode="workspace-write"', "-c", f"sandbox_workspace_write.writable_roots={roots}",
-        "-c", "sandbox_workspace_write.network_access=false",
-    )  # fmt: skip
+        "-c",
+        'sandbox_mode="workspace-write"',
+        "-c",
+        f"sandbox_workspace_write.writable_roots={roots}",
+        "-c",
+        "sandbox_workspace_write.network_access=false",
+    )
 
 
 def _hermes(env: Mapping[str, str]) -> str:

@@ -63,10 +63,14 @@ def _under(fault: Finding, newest: Finding) -> Finding:
 STRAINS: Final[Mapping[str, Strain]] = {
     name: patient(strain)
     for name, strain in (
-        ("at-once", atomic_replace.at_once), ("killed", crash_check.killed), ("together", concurrent_runs.together),
-        ("survives", other_writers_check.survives), ("keeps-theirs", other_writers_check.keeps_theirs), ("migrates", migration.migrates),
+        ("at-once", atomic_replace.at_once),
+        ("killed", crash_check.killed),
+        ("together", concurrent_runs.together),
+        ("survives", other_writers_check.survives),
+        ("keeps-theirs", other_writers_check.keeps_theirs),
+        ("migrates", migration.migrates),
     )
-}  # fmt: skip
+}
 
 
 def named(name: str, beside: Path | None = None) -> Generator:

@@ -125,9 +125,10 @@ def _of_sight(sight: FileSample, one: Round) -> CheckFault:
     whole = max(len(one.before or b""), len(one.play.config or b""))
     empty = not sight.content
     return CheckFault(
-        reason="emptied-first" if empty else "half-a-file", diff=difference(one.play.config or b"", sight.content),
+        reason="emptied-first" if empty else "half-a-file",
+        diff=difference(one.play.config or b"", sight.content),
         saw=f"a reader found {'an empty file' if empty else f'{len(sight.content)} bytes of {whole}'}",
-    )  # fmt: skip
+    )
 
 
 def _of_step(sight: FileSample, one: Round) -> Iterator[CheckFault]:

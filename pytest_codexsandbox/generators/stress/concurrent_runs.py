@@ -134,8 +134,11 @@ def overlap(one: Sequence[Syscall], other: Sequence[Syscall], tops: Sequence[str
 
 
 def _span(calls: Sequence[Syscall], tops: Sequence[str]) -> tuple[float, float] | None:
-    times = [call.at for call in calls if any(path == top or path.startswith(f"{top}/") for path in call.paths
-                                              for top in tops)]  # fmt: skip
+    times = [
+        call.at
+        for call in calls
+        if any(path == top or path.startswith(f"{top}/") for path in call.paths for top in tops)
+    ]
     return (min(times), max(times)) if times else None
 
 

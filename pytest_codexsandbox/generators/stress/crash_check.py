@@ -75,8 +75,12 @@ def _played(stage: Rig) -> tuple[Finding, ...]:
     if why:
         return skipped(CLAIM, why)
     same_bytes = first.config == second.config == plain.config
-    known = NotKilled(old=stage.config(stage.lay()), new=plain.config, same_bytes=same_bytes,
-                       steps=are_whole(calls, stage.config_path))  # fmt: skip
+    known = NotKilled(
+        old=stage.config(stage.lay()),
+        new=plain.config,
+        same_bytes=same_bytes,
+        steps=are_whole(calls, stage.config_path),
+    )
     found = points(calls, stage.tops, stable_paths(calls, more))
     chosen = choice(found, calls, stage.config_path, QUICK if quick else SLOW)
     return judged(known, [_strike(stage, point) for point in chosen.points], chosen)
@@ -163,11 +167,13 @@ def control(strikes: Sequence[Kill], known: NotKilled, chosen: Choice) -> Contro
     seen = "a kill shows the configuration between each two calls on it"
     if chosen.unseen:
         seen += f" ({chosen.unseen} times none does: another process makes the same call first)"
-    return all_hold((
-        Control(text, bool(strikes) and not missed),
-        Control(seen, not chosen.unseen),
-        Control("a part of the new file is taken for what it is", any(_notices(one, known) for one in strikes[:1])),
-    ))  # fmt: skip
+    return all_hold(
+        (
+            Control(text, bool(strikes) and not missed),
+            Control(seen, not chosen.unseen),
+            Control("a part of the new file is taken for what it is", any(_notices(one, known) for one in strikes[:1])),
+        )
+    )
 
 
 def _notices(strike: Kill, known: NotKilled) -> bool:

@@ -62,10 +62,9 @@ class FileWatcher:
         self._child.stdin.close()
         told = msgspec.json.decode(self._line("say what it saw"))
         seen = tuple(
-            FileSample(kind=one["kind"], content=base64.b64decode(one["content"]), looks=one["looks"],
-                  file=one["file"])
+            FileSample(kind=one["kind"], content=base64.b64decode(one["content"]), looks=one["looks"], file=one["file"])
             for one in told["seen"]
-        )  # fmt: skip
+        )
         self.looks = FileSamples(looks=told["looks"], seen=seen)
 
     def _line(self, what: str) -> bytes:

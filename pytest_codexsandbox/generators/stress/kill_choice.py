@@ -68,10 +68,13 @@ def choice(found: Sequence[KillPoint], calls: Sequence[Syscall], config: str, bo
     due = _due(direct, found, own) if len(direct) <= bounds.configuration else []
     others = _sample(rest, due, of_config, most=max(bounds.others, bounds.altogether - len(own)))
     return Choice(
-        own=own, others=others, own_calls=len(of_config), other_calls=len(found) - len(of_config),
+        own=own,
+        others=others,
+        own_calls=len(of_config),
+        other_calls=len(found) - len(of_config),
         unreachable=sum(not one.reachable for one in found),
         unseen=len(_unseen(direct, (*own, *others))) if len(direct) <= bounds.configuration else 0,
-    )  # fmt: skip
+    )
 
 
 def is_on(call: Syscall, path: str) -> bool:

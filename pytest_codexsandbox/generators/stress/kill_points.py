@@ -37,10 +37,12 @@ class KillPoint(msgspec.Struct, frozen=True, kw_only=True):
     def struck(self, trace: strace_log.Trace) -> bool:
         """The process died in such a call, on such a path."""
         return any(
-            call.pid in trace.killed and not call.done and call.name == self.name
+            call.pid in trace.killed
+            and not call.done
+            and call.name == self.name
             and (not self.path or self.path in call.compared)
             for call in trace.calls
-        )  # fmt: skip
+        )
 
 
 class KillPlace(msgspec.Struct, frozen=True):
@@ -112,9 +114,7 @@ class _Counts:
 
     def _alike(self, at: int, path: str, end: int) -> Counter[int]:
         name = self.calls[at].name
-        return Counter(
-            one.pid for one in self.calls[:end] if one.name == name and (not path or path in one.compared)
-        )  # fmt: skip
+        return Counter(one.pid for one in self.calls[:end] if one.name == name and (not path or path in one.compared))
 
 
 def spread(found: Sequence[KillPoint], most: int) -> tuple[KillPoint, ...]:

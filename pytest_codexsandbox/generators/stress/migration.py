@@ -76,9 +76,11 @@ def judged(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
     if case_view.refused(move.story.first):
         return _declined(move)
     found = (
-        *parses(move.story, declaration), *own_place(move.story, _may_give_back(move, declaration)),
-        *one_marker_pair(move.story, declaration), *second_run_same(move.story, declaration),
-    )  # fmt: skip
+        *parses(move.story, declaration),
+        *own_place(move.story, _may_give_back(move, declaration)),
+        *one_marker_pair(move.story, declaration),
+        *second_run_same(move.story, declaration),
+    )
     unasked = next((one.skipped for one in found if one.skipped and one.claim in _ESSENTIAL), "")
     if unasked:
         return skipped(TAKEN, unasked)
@@ -97,9 +99,11 @@ def _may_give_back(move: Move, declaration: Declaration) -> Declaration:
 def _named(move: Move, one: Finding) -> Finding:
     more = _older(move)
     return msgspec.structs.replace(
-        one, claim=f"from {move.name}: {one.claim}", control=f"{more.text}; {one.control}",
+        one,
+        claim=f"from {move.name}: {one.claim}",
+        control=f"{more.text}; {one.control}",
         control_held=one.control_held and more.held,
-    )  # fmt: skip
+    )
 
 
 def _declined(move: Move) -> tuple[Finding, ...]:
@@ -163,9 +167,7 @@ def _with_them(move: Move) -> bytes:
 
 
 def _theirs(move: Move, ownership: Ownership) -> dict[Path, Any]:
-    return {
-        path: value for path, value in users(move.users, ownership).items() if not move.older_owns.owns(path)
-    }  # fmt: skip
+    return {path: value for path, value in users(move.users, ownership).items() if not move.older_owns.owns(path)}
 
 
 def placed(theirs: dict[Path, Any], older: bytes) -> tuple[dict[Path, Path], tuple[Path, ...]]:

@@ -29,8 +29,13 @@ RIGHT: Final = "after another program wrote the same file, the next run leaves o
 THEIRS: Final = "the run after another program's takes nothing away that the user or that program wrote"
 _ESSENTIAL: Final = (parses, own_place)
 _MORE: Final = (
-    one_marker_pair, line_ends_kept, mode_owner_links, no_leftovers, second_run_same, does_not_grow,
-)  # fmt: skip
+    one_marker_pair,
+    line_ends_kept,
+    mode_owner_links,
+    no_leftovers,
+    second_run_same,
+    does_not_grow,
+)
 
 
 class WriterVisit(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,9 +148,11 @@ def _named(visit: WriterVisit, found: Iterable[Finding]) -> Iterator[Finding]:
     """A row holds only where the other one has really changed something."""
     for one in found:
         yield msgspec.structs.replace(
-            one, claim=f"after {visit.name}: {one.claim}", control=f"{visit.name} has changed the file; {one.control}",
+            one,
+            claim=f"after {visit.name}: {one.claim}",
+            control=f"{visit.name} has changed the file; {one.control}",
             control_held=one.control_held and visit.changed,
-        )  # fmt: skip
+        )
 
 
 def _really(visit: WriterVisit) -> Control:
@@ -161,9 +168,11 @@ def _spoilt_and_declined(visit: WriterVisit) -> Finding | None:
     return Finding(
         claim=f"what {visit.name} has spoilt is repaired, or left alone with every byte",
         saw=f"{visit.name} left no TOML ({read(visit.theirs or b'').fault}); it declined: {_reason(visit)}",
-        held=untouched, control=_really(visit).text, control_held=visit.changed,
+        held=untouched,
+        control=_really(visit).text,
+        control_held=visit.changed,
         reason="" if untouched else "declined-and-wrote",
-    )  # fmt: skip
+    )
 
 
 def _declined(visit: WriterVisit) -> CheckFault:
@@ -181,10 +190,14 @@ def _left_alone(visit: WriterVisit) -> tuple[Finding, ...]:
     """Who declines may still not touch anything."""
     after = [case_view.config(run.files, visit.story.world).content for run in visit.story.runs]
     faults = [
-        CheckFault(reason="declined-and-wrote", saw=f"it declined, and wrote: {_reason(visit)}",
-              diff=difference(visit.theirs or b"", one))
-        for one in after if one != visit.theirs
-    ]  # fmt: skip
+        CheckFault(
+            reason="declined-and-wrote",
+            saw=f"it declined, and wrote: {_reason(visit)}",
+            diff=difference(visit.theirs or b"", one),
+        )
+        for one in after
+        if one != visit.theirs
+    ]
     return as_findings(THEIRS, faults, control=_really(visit), saw=f"it declined and left every byte: {_reason(visit)}")
 
 
@@ -193,9 +206,12 @@ def _same_values(visit: WriterVisit) -> tuple[Finding, ...]:
     asked, ours = leaves(read(visit.story.alone or b"").data), leaves(read(visit.ours).data)
     return values_remain(
         f"after {visit.name}: what it sets has the same values as before",
-        {path: ours[path] for path in asked if path in ours}, visit.story, example=visit.ours, was="before",
+        {path: ours[path] for path in asked if path in ours},
+        visit.story,
+        example=visit.ours,
+        was="before",
         more=_really(visit),
-    )  # fmt: skip
+    )
 
 
 def _comments_stay(visit: WriterVisit, declaration: Declaration) -> tuple[Finding, ...]:

@@ -137,9 +137,13 @@ class Rig:
     ) -> GeneratorCall:
         bench = self.bench
         return GeneratorCall(
-            generator=generator or bench.generator, wish=wish, version=bench.version, codex=bench.codex, run=run,
+            generator=generator or bench.generator,
+            wish=wish,
+            version=bench.version,
+            codex=bench.codex,
+            run=run,
             prefix=tuple(prefix),
-        )  # fmt: skip
+        )
 
     def play(
         self,
@@ -177,9 +181,16 @@ class Rig:
         """As the checks read it."""
         bench = self.bench
         return CaseRun(
-            generator=bench.generator.name, case=case or bench.case, wish=bench.wish, before=before, runs=tuple(runs),
-            world=self.world(), confined=self._runner.by, alone=alone, row=bench.row,
-        )  # fmt: skip
+            generator=bench.generator.name,
+            case=case or bench.case,
+            wish=bench.wish,
+            before=before,
+            runs=tuple(runs),
+            world=self.world(),
+            confined=self._runner.by,
+            alone=alone,
+            row=bench.row,
+        )
 
     def alone(self, generator: Generator | None = None) -> StressRun:
         """What it writes where there is no file."""
@@ -205,10 +216,11 @@ def shown(found: Sequence[Finding], world: Mapping[str, str]) -> tuple[Finding, 
         return text
 
     return tuple(
-        msgspec.structs.replace(one, saw=plain(one.saw), diff=plain(one.diff), skipped=plain(one.skipped),
-                                control=plain(one.control))
+        msgspec.structs.replace(
+            one, saw=plain(one.saw), diff=plain(one.diff), skipped=plain(one.skipped), control=plain(one.control)
+        )
         for one in found
-    )  # fmt: skip
+    )
 
 
 def cannot(bench: StressContext) -> str:

@@ -28,9 +28,24 @@ class Tracer(msgspec.Struct, frozen=True, kw_only=True):
         it strace 6.1 injects no signal."""
         traced = ",".join(name if name == "all" else f"?{name}" for name in calls)
         return (
-            self.program, "-q", "-f", "-y", "-ttt", "-xx", "-s", "0", "-e", f"trace={traced}", "-e", "signal=KILL",
-            *(("-P", path) if path else ()), *(("-e", f"inject={inject}") if inject else ()), "-o", log, "--",
-        )  # fmt: skip
+            self.program,
+            "-q",
+            "-f",
+            "-y",
+            "-ttt",
+            "-xx",
+            "-s",
+            "0",
+            "-e",
+            f"trace={traced}",
+            "-e",
+            "signal=KILL",
+            *(("-P", path) if path else ()),
+            *(("-e", f"inject={inject}") if inject else ()),
+            "-o",
+            log,
+            "--",
+        )
 
     def slow(self, log: str, *, milliseconds: int) -> tuple[str, ...]:
         """Time passes between what a generator reads and what it makes of it."""

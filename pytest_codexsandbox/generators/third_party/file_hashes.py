@@ -25,8 +25,17 @@ def files_below(folder: Path) -> tuple[PackageFile, ...]:
                 raise CodexSandboxError("the package holds a link or a device", where=str(path.relative_to(folder)))
             size += seen.st_size
             if len(found) >= _MOST_FILES or size > _MOST_BYTES:
-                raise CodexSandboxError("the package is larger than any tool", where=str(folder),
-                                        why=f"{len(found):,} files, {size / 1e6:,.0f} MB")  # fmt: skip
-            found.append(PackageFile(path=path.relative_to(folder).as_posix(), size=seen.st_size,
-                              mode=stat.S_IMODE(seen.st_mode), sha256=sha256_of(path)))  # fmt: skip
+                raise CodexSandboxError(
+                    "the package is larger than any tool",
+                    where=str(folder),
+                    why=f"{len(found):,} files, {size / 1e6:,.0f} MB",
+                )
+            found.append(
+                PackageFile(
+                    path=path.relative_to(folder).as_posix(),
+                    size=seen.st_size,
+                    mode=stat.S_IMODE(seen.st_mode),
+                    sha256=sha256_of(path),
+                )
+            )
     return tuple(sorted(found, key=lambda file: file.path))

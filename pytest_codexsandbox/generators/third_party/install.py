@@ -45,9 +45,13 @@ class InstalledTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def install(
-    declaration: Declaration, cache: Path, *, offline: bool = False, progress: Progress | None = None,
+    declaration: Declaration,
+    cache: Path,
+    *,
+    offline: bool = False,
+    progress: Progress | None = None,
     run: Run = process.run,
-) -> InstalledTool:  # fmt: skip
+) -> InstalledTool:
     """Unavailable for what cannot be had, with what to do. Nothing is left half-written."""
     package = package_of(declaration)
     if package is None:
@@ -58,8 +62,11 @@ def install(
     entry = cached(store, package)
     if entry is None:
         if offline:
-            raise Unavailable(f"{package} is not in the cache, and nothing may be downloaded", where=str(cache),
-                         next_step="run once with a network")  # fmt: skip
+            raise Unavailable(
+                f"{package} is not in the cache, and nothing may be downloaded",
+                where=str(cache),
+                next_step="run once with a network",
+            )
         entry = _brought(package, declaration, store, progress or NoDownloadProgress(), run)
     return _installed(package, entry)
 
@@ -74,14 +81,17 @@ def ready(declaration: Declaration, installed: InstalledTool) -> Declaration:
     first, _, rest = text.strip().partition(" ")
     if first not in installed.commands:
         raise InputError(
-            f"{first!r} is no program of what {declaration.name} installs", where=f"run = {declaration.run!r}",
+            f"{first!r} is no program of what {declaration.name} installs",
+            where=f"run = {declaration.run!r}",
             why=f"there are: {', '.join(installed.commands)}",
-        )  # fmt: skip
+        )
     started = shlex.join(installed.commands[first])
     return msgspec.structs.replace(
-        declaration, run=f"{scheme}{sign}{started} {rest}".rstrip(), env={**installed.env, **declaration.env},
+        declaration,
+        run=f"{scheme}{sign}{started} {rest}".rstrip(),
+        env={**installed.env, **declaration.env},
         installed=tuple(dict.fromkeys((*declaration.installed, *installed.shown))),
-    )  # fmt: skip
+    )
 
 
 def cached(store: Store, package: Package) -> Entry | None:
@@ -120,10 +130,12 @@ def _put(package: Package, store: Store, staging: Path, run: Run) -> Entry:
     programs = _COMMANDS[package.source](package, place)
     first = Path(next(iter(programs.values()))[-1]).relative_to(place).as_posix() if programs else files[0].path
     origin = Origin(
-        release=package.key, arch=package.fits, source=package.source,
+        release=package.key,
+        arch=package.fits,
+        source=package.source,
         url=f"{package.source}:{package.name}=={package.version}",
         integrity=_lock_digest(package),
-    )  # fmt: skip
+    )
     return store.put(place, binary=first, files=files, origin=origin)
 
 
@@ -137,8 +149,10 @@ def _installed(package: Package, entry: Entry) -> InstalledTool:
     programs = dict(_COMMANDS[package.source](package, folder))
     own = {"node": (npm.node(),)} if package.source == "npm" else {"python": (pypi.python(),)}
     return InstalledTool(
-        folder=entry.folder, commands={**programs, **own}, size=entry.size,
+        folder=entry.folder,
+        commands={**programs, **own},
+        size=entry.size,
         env=pypi.variables(folder) if package.source == "pypi" else {},
         shown=(entry.folder,),
         facts={"package": entry.origin.url, "entry": entry.id, "lock": entry.origin.integrity},
-    )  # fmt: skip
+    )

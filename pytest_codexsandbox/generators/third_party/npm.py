@@ -53,12 +53,13 @@ def node() -> str:
 
 
 def check_node(versions: str, *, who: str, run: Run) -> None:
-    """Unavailable where the Node.js of this machine is another one: a tool that cannot start says nothing about files."""
+    """Raises Unavailable if the tool does not run with the Node.js of this machine."""
     try:
         wanted = SpecifierSet(versions)
     except InvalidSpecifier as problem:
-        raise InputError(f"node = {versions!r} is no range of versions", where=f"generator {who}",
-                         next_step='node = ">=20"') from problem  # fmt: skip
+        raise InputError(
+            f"node = {versions!r} is no range of versions", where=f"generator {who}", next_step='node = ">=20"'
+        ) from problem
     asked = Command(argv=(node(), "--version"), cwd="/", env=environ.copied(), timeout=30.0, why="node, its version")
     told = run(asked).stdout.decode(errors="replace").strip().removeprefix("v")
     try:
@@ -66,8 +67,11 @@ def check_node(versions: str, *, who: str, run: Run) -> None:
     except InvalidVersion:
         fits = False
     if not fits:
-        raise Unavailable(f"{who} needs Node.js {versions}", why=f"{asked.argv[0]} is {told or 'silent'}",
-                     next_step="put a newer one first on PATH")  # fmt: skip
+        raise Unavailable(
+            f"{who} needs Node.js {versions}",
+            why=f"{asked.argv[0]} is {told or 'silent'}",
+            next_step="put a newer one first on PATH",
+        )
 
 
 def _program(name: str) -> str:
@@ -80,19 +84,36 @@ def _program(name: str) -> str:
 def _command(npm: str, verb: str, place: Path, aside: Path) -> Command:
     return Command(
         argv=(
-            npm, verb, "--ignore-scripts", "--no-bin-links", "--omit=dev", "--no-audit", "--no-fund", "--json",
-            "--install-strategy=hoisted", "--fetch-retries=1", "--fetch-timeout=30000", "--loglevel=error",
+            npm,
+            verb,
+            "--ignore-scripts",
+            "--no-bin-links",
+            "--omit=dev",
+            "--no-audit",
+            "--no-fund",
+            "--json",
+            "--install-strategy=hoisted",
+            "--fetch-retries=1",
+            "--fetch-timeout=30000",
+            "--loglevel=error",
         ),
-        cwd=str(place), env={**environ.copied(), **_kept_aside(aside)}, timeout=PATIENCE, why="npm, installing a tool",
-    )  # fmt: skip
+        cwd=str(place),
+        env={**environ.copied(), **_kept_aside(aside)},
+        timeout=PATIENCE,
+        why="npm, installing a tool",
+    )
 
 
 def _kept_aside(aside: Path) -> Mapping[str, str]:
     return {
-        "npm_config_cache": str(aside / "npm"), "npm_config_logs_max": "0", "npm_config_update_notifier": "false",
-        "npm_config_global": "false", "npm_config_prefix": str(aside / "prefix"), "TMPDIR": str(aside),
+        "npm_config_cache": str(aside / "npm"),
+        "npm_config_logs_max": "0",
+        "npm_config_update_notifier": "false",
+        "npm_config_global": "false",
+        "npm_config_prefix": str(aside / "prefix"),
+        "TMPDIR": str(aside),
         "NODE_COMPILE_CACHE": "",
-    }  # fmt: skip
+    }
 
 
 def _refused(package: Package, done: CommandResult, place: Path) -> CodexSandboxError:

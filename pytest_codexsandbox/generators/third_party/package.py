@@ -61,13 +61,16 @@ def package_of(declaration: Declaration) -> Package | None:
     if len(declaration.install) != 1 or not set(declaration.install) <= set(_NAMES):
         raise InputError(
             f"a generator is installed from npm or from PyPI, not from {' and '.join(sorted(declaration.install))}",
-            where=where, next_step=_EXAMPLE,
-        )  # fmt: skip
+            where=where,
+            next_step=_EXAMPLE,
+        )
     source, text = next(iter(declaration.install.items()))
     name, sign, version = text.partition("==")
     if not sign or not _NAMES[source].fullmatch(name) or not _VERSION.fullmatch(version):
         raise InputError(
-            f"{text!r} is no package at one version", where=where,
-            why="what is measured must be the same tomorrow: no range, no tag, no address", next_step=_EXAMPLE,
-        )  # fmt: skip
+            f"{text!r} is no package at one version",
+            where=where,
+            why="what is measured must be the same tomorrow: no range, no tag, no address",
+            next_step=_EXAMPLE,
+        )
     return Package(source=cast("Source", source), name=name, version=version)

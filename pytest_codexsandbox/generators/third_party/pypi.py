@@ -32,8 +32,9 @@ def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run:
     log = aside / "log"
     done = run(_command(pip, package, place, lock, log))
     if done.ended == "timeout":
-        raise NotReached(f"{package} cannot be had from PyPI", why=f"pip was not done after {PATIENCE:.0f} s",
-                         next_step="try again")  # fmt: skip
+        raise NotReached(
+            f"{package} cannot be had from PyPI", why=f"pip was not done after {PATIENCE:.0f} s", next_step="try again"
+        )
     if done.ended != "exit" or done.code != 0:
         raise _refused(package, place, done.stderr or done.error.encode(), log)
     run(_compiling(place))  # a file that cannot be compiled is one that nobody can import
@@ -61,12 +62,34 @@ def _command(pip: tuple[str, ...], package: Package, place: Path, lock: Path | N
     bound = ("--constraint", str(lock)) if lock else ()
     return Command(
         argv=(
-            *pip, "install", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-compile",
-            "--no-warn-conflicts", "--retries", "1", "--timeout", "30", "--only-binary", ":all:", "--log", str(log),
-            "--report", str(aside / REPORT), "--target", str(place), *bound, f"{package.name}=={package.version}",
+            *pip,
+            "install",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+            "--no-cache-dir",
+            "--no-compile",
+            "--no-warn-conflicts",
+            "--retries",
+            "1",
+            "--timeout",
+            "30",
+            "--only-binary",
+            ":all:",
+            "--log",
+            str(log),
+            "--report",
+            str(aside / REPORT),
+            "--target",
+            str(place),
+            *bound,
+            f"{package.name}=={package.version}",
         ),
-        cwd=str(aside), env={**environ.copied(), **_ours(aside)}, timeout=PATIENCE, why="pip, installing a tool",
-    )  # fmt: skip
+        cwd=str(aside),
+        env={**environ.copied(), **_ours(aside)},
+        timeout=PATIENCE,
+        why="pip, installing a tool",
+    )
 
 
 def _ours(aside: Path) -> dict[str, str]:

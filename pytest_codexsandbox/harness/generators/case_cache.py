@@ -86,9 +86,16 @@ class ClaimSource(Protocol):
 
 class CaseCache:
     def __init__(
-        self, bench: ObservationCache, writers: GeneratorSet, *, teller: CaseRunnerProtocol, asking: ClaimSource, known: Callable[[Cell], CheckOutcome],
-        emit: Callable[[Line], None], store: FileStore | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        bench: ObservationCache,
+        writers: GeneratorSet,
+        *,
+        teller: CaseRunnerProtocol,
+        asking: ClaimSource,
+        known: Callable[[Cell], CheckOutcome],
+        emit: Callable[[Line], None],
+        store: FileStore | None = None,
+    ) -> None:
         """`known`: what the confinement and the generators whose answer is known had to say. `store`: keeps what
         generators wrote beside the configuration; None keeps it in memory."""
         self._bench, self._writers, self._teller, self._asking = bench, writers, teller, asking
@@ -107,9 +114,10 @@ class CaseCache:
         if policy_of(self._expected(cell, wish)) != policy:
             raise HarnessError(
                 f"by its rows for Codex {self._version(cell)} this generator leads to another policy than {policy}",
-                where=cell.id, why="the plan did not know the version of this build",
+                where=cell.id,
+                why="the plan did not know the version of this build",
                 next_step=f"--codex-bin PATH@{self._version(cell)}",
-            )  # fmt: skip
+            )
         story = self._plain(cell, wish)
         return lambda world, policy: _there(cell, story, world)
 
@@ -258,10 +266,16 @@ class CaseCache:
         story = _said(self._teller.story(cell, case, case.wish or self._wish(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
         told = StoryLine(
-            id=by, cell=cell.id, generator=cell.subject.generator, case=name, wish=story.wish,
-            before=told_files(story.before), runs=told_runs(story), confined=story.confined,
+            id=by,
+            cell=cell.id,
+            generator=cell.subject.generator,
+            case=name,
+            wish=story.wish,
+            before=told_files(story.before),
+            runs=told_runs(story),
+            confined=story.confined,
             told=self._writers.row(cell, story.wish, version) is not UNTOLD,
-        )  # fmt: skip
+        )
         self._emit(anonymous(told, story.world))
         return self._store.slim(story) if self._store else story, by
 

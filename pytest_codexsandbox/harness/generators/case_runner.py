@@ -28,9 +28,14 @@ class CellCaseRunner:
     generators run instead of here."""
 
     def __init__(
-        self, bench: ObservationCache, writers: GeneratorSet, *, folder: Path, confinement: Confinement,
+        self,
+        bench: ObservationCache,
+        writers: GeneratorSet,
+        *,
+        folder: Path,
+        confinement: Confinement,
         inside: EnvironmentSpec | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._bench, self._writers, self._inside = bench, writers, inside
         self._there: dict[str, Generator] = {}
         self._folder, self._confinement = folder, confinement
@@ -39,9 +44,13 @@ class CellCaseRunner:
     def story(self, cell: Cell, case: Case, wish: Intent) -> CaseRun:
         wish = case.wish or wish
         return self._open().run_case(
-            self._had(cell.subject.generator), case, wish, version=self._version(cell), codex=self._codex(cell),
+            self._had(cell.subject.generator),
+            case,
+            wish,
+            version=self._version(cell),
+            codex=self._codex(cell),
             row=self._row(cell, wish),
-        )  # fmt: skip
+        )
 
     def tell(self, generator: Generator, case: Case, wish: Intent) -> CaseRun:
         """Of ours and of no cell: no Codex is beside it, and it runs here."""
@@ -57,12 +66,20 @@ class CellCaseRunner:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return STRAINS[kind](
             StressContext(
-                generator=self._had(cell.subject.generator), wish=wish, other=_other(wish), case=ORDINARY, beside=case,
-                named=self._had, version=self._version(cell), codex=self._codex(cell), folder=self._folder,
-                confinement=self._confinement, row=self._row(cell, wish),
+                generator=self._had(cell.subject.generator),
+                wish=wish,
+                other=_other(wish),
+                case=ORDINARY,
+                beside=case,
+                named=self._had,
+                version=self._version(cell),
+                codex=self._codex(cell),
+                folder=self._folder,
+                confinement=self._confinement,
+                row=self._row(cell, wish),
                 environment=environment,
             )
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         shop, self._shop = self._shop, None

@@ -90,12 +90,17 @@ class Enforcement:
         bench.check_binary_unchanged(cell, (seen,))
         self._emit(
             CallLine(
-                id=seen.id, environment=bench.environment_id(cell.environment), subject=bench.subject_id(cell.subject),
-                cell=cell.id, observation=seen, timeout=call.timeout, control=not policy,
+                id=seen.id,
+                environment=bench.environment_id(cell.environment),
+                subject=bench.subject_id(cell.subject),
+                cell=cell.id,
+                observation=seen,
+                timeout=call.timeout,
+                control=not policy,
                 full_access=bool(policy) and not sandboxed,
                 bwrap_used=used(seen.readings, bench.facts(cell.environment)) if sandboxed else None,
             )
-        )  # fmt: skip
+        )
         if policy:
             bench.seconds_in_codex += seen.seconds
         if seen.ended == "lost":
@@ -115,11 +120,14 @@ def _on(started: SandboxState, seen: Observation, control: Observation, *, sandb
     wanted = "on" if sandboxed else "off"
     held = started.state == wanted
     return Finding(
-        claim=f"in a process that was started afterwards the sandbox is {wanted}", saw=started.why, held=held,
-        control=control_words(control), control_held=control_worked(control) and started.state != "unknown",
+        claim=f"in a process that was started afterwards the sandbox is {wanted}",
+        saw=started.why,
+        held=held,
+        control=control_words(control),
+        control_held=control_worked(control) and started.state != "unknown",
         direction="" if held else "leak" if started.state == "off" else "denied",
         reason="" if held else _reason(started, sandboxed=sandboxed),
-    )  # fmt: skip
+    )
 
 
 def by_marks_alone(started: SandboxState, seen: Observation) -> SandboxState:
@@ -164,6 +172,11 @@ def _refusals(act: Act) -> tuple[str, ...]:
 
 def _finding(row: Evidence) -> Finding:
     return Finding(
-        claim=row.claim, saw=row.saw, held=row.held, control=row.control, control_held=row.control_held,
-        direction=row.direction, reason=row.reason,
-    )  # fmt: skip
+        claim=row.claim,
+        saw=row.saw,
+        held=row.held,
+        control=row.control,
+        control_held=row.control_held,
+        direction=row.direction,
+        reason=row.reason,
+    )

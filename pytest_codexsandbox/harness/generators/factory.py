@@ -25,9 +25,14 @@ _ASK: Final = f"import os; print(*(os.readlink('/proc/self/ns/' + name) for name
 
 
 def open_workshop(
-    bench: ObservationCache, writers: GeneratorSet, *, folder: Path, unconfined: bool, emit: Callable[[Line], None],
+    bench: ObservationCache,
+    writers: GeneratorSet,
+    *,
+    folder: Path,
+    unconfined: bool,
+    emit: Callable[[Line], None],
     inside: EnvironmentSpec | None = None,
-) -> CaseCache:  # fmt: skip
+) -> CaseCache:
     """CannotConfine where nothing confines and nobody has said that it need not. `inside`: where generators run."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     confinement, proof = confined(folder, unconfined=unconfined or inside is not None)
@@ -45,19 +50,27 @@ def open_workshop(
         return CheckOutcome(findings=known(), by=f"known-generators-{cell.subject.label}", unconfined=free)
 
     return CaseCache(
-        bench, writers, teller=teller, asking=CodexClaimSource(bench), known=told, emit=emit,
+        bench,
+        writers,
+        teller=teller,
+        asking=CodexClaimSource(bench),
+        known=told,
+        emit=emit,
         store=FileStore(folder / "contents"),
-    )  # fmt: skip
+    )
 
 
 def _walls(proof: ConfinementProof) -> Iterator[Finding]:
     """Nothing where the user has said that there are none: that is a verdict of its own, and no evidence."""
     for row in proof.rows:
         yield Finding(
-            claim=f"a generator cannot {row.act}", saw=row.inside or "it was done", held=row.inside != "",
-            control=row.excuse or row.outside or "outside it was done", control_held=row.held or row.inside == "",
+            claim=f"a generator cannot {row.act}",
+            saw=row.inside or "it was done",
+            held=row.inside != "",
+            control=row.excuse or row.outside or "outside it was done",
+            control_held=row.held or row.inside == "",
             direction="" if row.inside else "leak",
-        )  # fmt: skip
+        )
 
 
 def _apart(environment: Environment) -> Iterator[Finding]:
@@ -71,7 +84,10 @@ def _apart(environment: Environment) -> Iterator[Finding]:
     for place, (name, word) in enumerate(_OWN.items()):
         theirs = said[place] if done.ended == "exit" and len(said) == len(_OWN) else ""
         yield Finding(
-            claim=f"generators run among {word} of their own", saw=theirs or "nobody could tell",
-            held=theirs not in ("", ours[name]), control=f"this machine's own are {ours[name]}",
-            control_held=bool(theirs), direction="" if theirs not in ("", ours[name]) else "leak",
-        )  # fmt: skip
+            claim=f"generators run among {word} of their own",
+            saw=theirs or "nobody could tell",
+            held=theirs not in ("", ours[name]),
+            control=f"this machine's own are {ours[name]}",
+            control_held=bool(theirs),
+            direction="" if theirs not in ("", ours[name]) else "leak",
+        )

@@ -25,9 +25,15 @@ def is_asked_per_case(promise: Promise) -> bool:
 
 
 def record(
-    workshop: CaseCache, promise: Promise, function: Callable[..., object], *, cell: Cell, case: str,
-    facts: Mapping[str, Any], why: Callable[[Record, RealGeneratorTrial, Mapping[str, Any]], Record],
-) -> Record:  # fmt: skip
+    workshop: CaseCache,
+    promise: Promise,
+    function: Callable[..., object],
+    *,
+    cell: Cell,
+    case: str,
+    facts: Mapping[str, Any],
+    why: Callable[[Record, RealGeneratorTrial, Mapping[str, Any]], Record],
+) -> Record:
     """`why`: adds the cause of what is red."""
     key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=promise.id, case=case)
     writing = RealGeneratorTrial(key, promise, cell=cell, workshop=workshop)
@@ -42,6 +48,10 @@ def record(
 def _judged(writing: RealGeneratorTrial) -> Record:
     found = judge_trial(writing, outcome="passed", message="")
     return Record(
-        key=writing.key, verdict=found.verdict, direction=found.direction, reason=found.reason,
-        calls=tuple(seen.id for seen in writing.seen), blocked_by=found.blocked_by,
-    )  # fmt: skip
+        key=writing.key,
+        verdict=found.verdict,
+        direction=found.direction,
+        reason=found.reason,
+        calls=tuple(seen.id for seen in writing.seen),
+        blocked_by=found.blocked_by,
+    )

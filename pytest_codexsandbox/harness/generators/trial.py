@@ -69,9 +69,11 @@ class RealGeneratorTrial:
             return None
         if self.blocked_by:
             return Record(
-                key=self.key, verdict=Verdict.BLOCKED, reason=f"it cannot be asked while {self.blocked_by} is red",
+                key=self.key,
+                verdict=Verdict.BLOCKED,
+                reason=f"it cannot be asked while {self.blocked_by} is red",
                 blocked_by=self.blocked_by,
-            )  # fmt: skip
+            )
         if self.skipped:
             return Record(key=self.key, verdict=Verdict.NOT_APPLICABLE, reason=self.skipped[0])
         return None
@@ -144,8 +146,16 @@ class RealGeneratorTrial:
                 continue
             self.rows.append(
                 Evidence(
-                    claim=found.claim, act="", nonce=by, call=by, control=found.control,
-                    control_held=found.control_held, saw=found.saw, held=found.held, reason=found.reason,
-                    direction="" if found.held else found.direction or "wrong-claim", diff=found.diff,
+                    claim=found.claim,
+                    act="",
+                    nonce=by,
+                    call=by,
+                    control=found.control,
+                    control_held=found.control_held,
+                    saw=found.saw,
+                    held=found.held,
+                    reason=found.reason,
+                    direction="" if found.held else found.direction or "wrong-claim",
+                    diff=found.diff,
                 )
-            )  # fmt: skip
+            )

@@ -161,9 +161,12 @@ def test_what_nothing_confined_is_said() -> None:
 def test_what_a_generator_says_is_shown_and_not_obeyed() -> None:
     made = generating.hostile()
     told = Case(
-        name="x", why=journals.HOSTILE, records=tuple(one for one in made.records if one.verdict is Verdict.VIOLATES),
-        story=made.stories[0], claim=Claim(loads=False, error=journals.HOSTILE),
-    )  # fmt: skip
+        name="x",
+        why=journals.HOSTILE,
+        records=tuple(one for one in made.records if one.verdict is Verdict.VIOLATES),
+        story=made.stories[0],
+        claim=Claim(loads=False, error=journals.HOSTILE),
+    )
     text = "".join(screen(HEAD, [told], PAINT, every=True))
     assert not any(sign in text for sign in "\x1b\x00\x07\u202e\u2028\n")
 

@@ -45,10 +45,11 @@ def test_wrong_words_are_answered(words: list[str], told: str, capsys: pytest.Ca
 @pytest.mark.parametrize(
     "words",
     [
-        ["build", "--update", "debian-trixie"], ["build", "debian-trixie", "--jobs", "1", "debian-sid"],
+        ["build", "--update", "debian-trixie"],
+        ["build", "debian-trixie", "--jobs", "1", "debian-sid"],
         ["prune", "--dry-run", "debian-trixie"],
     ],
-)  # fmt: skip
+)
 def test_names_may_stand_behind_options(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["images", *words]) == 4
     assert "the container engine does not answer" in capsys.readouterr().err
@@ -110,7 +111,8 @@ def _locked(cache: Path) -> None:
     )
     LockFile(cache).change(
         lambda _: Locked(
-            bases={base_digest(image): {"e": base}}, images=made,
+            bases={base_digest(image): {"e": base}},
+            images=made,
             failures={base_digest(SHIPPED.image("fedora-43")): failed},
         )
-    )  # fmt: skip
+    )

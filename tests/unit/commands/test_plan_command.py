@@ -26,9 +26,12 @@ from tests.unit.matrix.boxes import SMALL, choice, written
 from tests.unit.matrix.making import cell, plan, promise
 
 PLAN = plan(
-    promise("start.is-on"), promise(), promise("process.alone", call=Call(copies=16), policies=("read-only",)),
-    promise("dns.by-name", requires=("resolver:ours",)), cells=(cell("0.136.0"), cell("0.163.0")),
-)  # fmt: skip
+    promise("start.is-on"),
+    promise(),
+    promise("process.alone", call=Call(copies=16), policies=("read-only",)),
+    promise("dns.by-name", requires=("resolver:ours",)),
+    cells=(cell("0.136.0"), cell("0.163.0")),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -143,9 +146,11 @@ def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
     (gone,) = [one for one in shown["not_planned"] if one["what"] == "nowhere"]
     assert (gone["why"], gone["kind"]) == ("its archive is gone when asked just now", "unavailable")
     assert {(one["kind"], one["name"], one["answer"]) for one in shown["asked"]} == {
-        ("engine", "", "unknown"), ("registry", "docker.io", "unknown"), ("archive", "nowhere", "no"),
+        ("engine", "", "unknown"),
+        ("registry", "docker.io", "unknown"),
+        ("archive", "nowhere", "no"),
         ("archive", "debian-trixie", "no"),
-    }  # fmt: skip
+    }
 
 
 def test_a_plan_of_which_nothing_can_be_measured_is_one_error(
@@ -245,9 +250,11 @@ def test_with_everything_there_nothing_is_downloaded() -> None:
 
 def test_tools_of_registries_are_said_with_what_they_take() -> None:
     told = {
-        "ruler": Forecast(megabytes=9, source="npm"), "zcf": Forecast(megabytes=15, source="npm"),
-        "mcpm": Forecast(source="cache", cached=True), "add-mcp": Forecast(why_not="it needs node"),
-    }  # fmt: skip
+        "ruler": Forecast(megabytes=9, source="npm"),
+        "zcf": Forecast(megabytes=15, source="npm"),
+        "mcpm": Forecast(source="cache", cached=True),
+        "add-mcp": Forecast(why_not="it needs node"),
+    }
     there = {"0.163.0": Forecast(source="cache", cached=True)}
     shown = as_text(shown_with(there, tools=told))
     assert "Generators: would install 2 tools, about 24 MB on the disk\n" in shown

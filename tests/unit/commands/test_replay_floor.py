@@ -20,9 +20,15 @@ from tests.unit.reports import journals
 
 def world(name: str, root: str, port: str) -> World:
     values = {
-        "WORKSPACE": f"{root}/{name}/workspace", "HOME": f"{root}/{name}/home", "TMPDIR": f"{root}/tmp", "TMP": "/tmp",
-        "HTTP": port, "PROBE": f"{root}/probe.py", "PYTHON": "/usr/bin/python3", "ABSTRACT": f"cx-rig-{port}",
-    }  # fmt: skip
+        "WORKSPACE": f"{root}/{name}/workspace",
+        "HOME": f"{root}/{name}/home",
+        "TMPDIR": f"{root}/tmp",
+        "TMP": "/tmp",
+        "HTTP": port,
+        "PROBE": f"{root}/probe.py",
+        "PYTHON": "/usr/bin/python3",
+        "ABSTRACT": f"cx-rig-{port}",
+    }
     return World(id=name, folder=f"{root}/{name}", values=values)
 
 
@@ -32,9 +38,18 @@ ACTS = {
     "a/http": Act(verb="http", params={"port": "4711", "token": "cx-w1a-a-http"}),
 }
 PROBE_ARGV = (
-    "/codex", "-c", 'roots=["/gone/e/w1a/root0"]', "sandbox", "--", "/usr/bin/python3", "-I", "-S", "/gone/e/probe.py",
-    "nonce", plan_word(ACTS),
-)  # fmt: skip
+    "/codex",
+    "-c",
+    'roots=["/gone/e/w1a/root0"]',
+    "sandbox",
+    "--",
+    "/usr/bin/python3",
+    "-I",
+    "-S",
+    "/gone/e/probe.py",
+    "nonce",
+    plan_word(ACTS),
+)
 
 
 def call(
@@ -42,14 +57,32 @@ def call(
 ) -> CallLine:
     ended: Literal["exit", "not-started"] = "exit" if started else "not-started"
     observation = Observation(
-        id="call-1", door="sandbox", policy="read-only", nonce="nonce", argv=argv, cwd="/gone/e/w1a/workspace",
-        env={"HOME": "/gone/e/w1a/home", "TMPDIR": "/gone/e/tmp"}, ended=ended, code=0, seconds=0.25, stdout_sha256="",
-        stdout_total=0, stdout="", stderr="", world=kept,
-    )  # fmt: skip
+        id="call-1",
+        door="sandbox",
+        policy="read-only",
+        nonce="nonce",
+        argv=argv,
+        cwd="/gone/e/w1a/workspace",
+        env={"HOME": "/gone/e/w1a/home", "TMPDIR": "/gone/e/tmp"},
+        ended=ended,
+        code=0,
+        seconds=0.25,
+        stdout_sha256="",
+        stdout_total=0,
+        stdout="",
+        stderr="",
+        world=kept,
+    )
     return CallLine(
-        id="call-1", environment="e", subject="s", cell="c", observation=observation, timeout=20.0,
-        stdin=base64.b64encode(b"what follows").decode(), interrupt_after=interrupted,
-    )  # fmt: skip
+        id="call-1",
+        environment="e",
+        subject="s",
+        cell="c",
+        observation=observation,
+        timeout=20.0,
+        stdin=base64.b64encode(b"what follows").decode(),
+        interrupt_after=interrupted,
+    )
 
 
 def test_folders_ports_and_names_become_those_of_the_new_world() -> None:

@@ -21,17 +21,27 @@ READABLE = BASE_ACTS[PERMITTED].given[0].content
 
 def promise(id: str = "filesystem.outside-refused", **words: Any) -> Promise:
     fields: dict[str, Any] = {
-        "id": id, "kind": "boundary", "severity": "critical", "needs": "sandbox", "source": "docs",
+        "id": id,
+        "kind": "boundary",
+        "severity": "critical",
+        "needs": "sandbox",
+        "source": "docs",
         "policies": ("workspace-write",),
-    } | words  # fmt: skip
+    } | words
     return Promise(**fields)
 
 
 def row(**words: Any) -> Evidence:
     fields: dict[str, Any] = {
-        "claim": "a write outside is refused", "act": "filesystem.outside-refused/write", "nonce": "n0",
-        "call": "c1", "control": "worked", "control_held": True, "saw": "EROFS at open", "held": True,
-    } | words  # fmt: skip
+        "claim": "a write outside is refused",
+        "act": "filesystem.outside-refused/write",
+        "nonce": "n0",
+        "call": "c1",
+        "control": "worked",
+        "control_held": True,
+        "saw": "EROFS at open",
+        "held": True,
+    } | words
     return Evidence(**fields)
 
 
@@ -48,12 +58,22 @@ def record(verdict: Verdict = Verdict.VIOLATES, promise: str = "filesystem.outsi
 def reading(**words: Any) -> ProcReading:
     """A probe inside bubblewrap, read from a bare host by an ordinary user."""
     fields: dict[str, Any] = {
-        "pid": 7, "namespaces": {"user": "user:[2]", "mnt": "mnt:[2]", "net": "net:[2]"}, "seccomp": 2, "filters": 1,
-        "no_new_privs": 1, "cap_eff": "0000000000000000", "cap_bnd": "0000000000000000", "uid_map": "0 1000 1",
-        "stdout_is_ours": True, "chain": (Link(pid=6, exe="/usr/bin/bwrap", name="bwrap"),),
-        "hand_namespaces": {"user": "user:[1]", "mnt": "mnt:[1]", "net": "net:[1]"}, "hand_seccomp": 0,
-        "hand_filters": 0, "hand_no_new_privs": 0, "hand_cap_eff": "0000000000000000",
-    } | words  # fmt: skip
+        "pid": 7,
+        "namespaces": {"user": "user:[2]", "mnt": "mnt:[2]", "net": "net:[2]"},
+        "seccomp": 2,
+        "filters": 1,
+        "no_new_privs": 1,
+        "cap_eff": "0000000000000000",
+        "cap_bnd": "0000000000000000",
+        "uid_map": "0 1000 1",
+        "stdout_is_ours": True,
+        "chain": (Link(pid=6, exe="/usr/bin/bwrap", name="bwrap"),),
+        "hand_namespaces": {"user": "user:[1]", "mnt": "mnt:[1]", "net": "net:[1]"},
+        "hand_seccomp": 0,
+        "hand_filters": 0,
+        "hand_no_new_privs": 0,
+        "hand_cap_eff": "0000000000000000",
+    } | words
     return ProcReading(**fields)
 
 
@@ -63,8 +83,12 @@ OUTSIDE = {"user": "user:[1]", "mnt": "mnt:[1]", "net": "net:[1]"}
 def unmarked(**words: Any) -> ProcReading:
     """A probe that nothing confines."""
     fields: dict[str, Any] = {
-        "namespaces": OUTSIDE, "seccomp": 0, "filters": 0, "no_new_privs": 0, "chain": (),
-    } | words  # fmt: skip
+        "namespaces": OUTSIDE,
+        "seccomp": 0,
+        "filters": 0,
+        "no_new_privs": 0,
+        "chain": (),
+    } | words
     return reading(**fields)
 
 
@@ -84,11 +108,27 @@ def observation(**words: Any) -> Observation:
         PERMITTED: ActResult(act=PERMITTED, ok=True, value=READABLE),
     }
     fields: dict[str, Any] = {
-        "id": "c1", "door": "sandbox", "policy": "workspace-write", "nonce": "n0", "argv": ("codex",), "cwd": "/w",
-        "env": {}, "ended": "exit", "code": 0, "seconds": 0.1, "stdout_sha256": "", "stdout_total": 0, "stdout": "",
-        "stderr": "", "ready": True, "finished": True, "rows": rows, "before": {KEY: look()}, "after": {KEY: look()},
+        "id": "c1",
+        "door": "sandbox",
+        "policy": "workspace-write",
+        "nonce": "n0",
+        "argv": ("codex",),
+        "cwd": "/w",
+        "env": {},
+        "ended": "exit",
+        "code": 0,
+        "seconds": 0.1,
+        "stdout_sha256": "",
+        "stdout_total": 0,
+        "stdout": "",
+        "stderr": "",
+        "ready": True,
+        "finished": True,
+        "rows": rows,
+        "before": {KEY: look()},
+        "after": {KEY: look()},
         "readings": (reading(),),
-    } | words  # fmt: skip
+    } | words
     return Observation(**fields)
 
 
@@ -108,6 +148,11 @@ def control(**words: Any) -> Observation:
 def died(stderr: str = "", **words: Any) -> Observation:
     """A call that ended before the probe ran."""
     fields: dict[str, Any] = {
-        "ready": False, "finished": False, "rows": {}, "readings": (), "code": 1, "stderr": stderr,
-    } | words  # fmt: skip
+        "ready": False,
+        "finished": False,
+        "rows": {},
+        "readings": (),
+        "code": 1,
+        "stderr": stderr,
+    } | words
     return observation(**fields)

@@ -21,16 +21,23 @@ def fingerprints(bare: dict[str, str], **facts: object) -> dict[str, str]:
 def test_each_command_has_the_cause_of_its_own_words() -> None:
     said = {"bwrap": MAP_DENIED, "bwrap-net": NEWADDR, "bwrap-proc": NO_PROC, "unshare": UNSHARE}
     assert fingerprints(said) == {
-        "bwrap": "uid-map-refused", "bwrap-net": "loopback-newaddr-refused", "bwrap-proc": "proc-mount-refused",
+        "bwrap": "uid-map-refused",
+        "bwrap-net": "loopback-newaddr-refused",
+        "bwrap-proc": "proc-mount-refused",
         "unshare": "unshare-refused",
-    }  # fmt: skip
+    }
 
 
-@pytest.mark.parametrize(("facts", "fingerprint"), [
-    ({"seccomp": "2", "answers": {"clone-userns": "EPERM"}}, "userns-refused-by-outer-filter"),
-    ({"seccomp": "0", "sysctls": {"kernel.unprivileged_userns_clone": "0"}, "answers": {"userns": "EPERM"}},
-     "userns-sysctl-off"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("facts", "fingerprint"),
+    [
+        ({"seccomp": "2", "answers": {"clone-userns": "EPERM"}}, "userns-refused-by-outer-filter"),
+        (
+            {"seccomp": "0", "sysctls": {"kernel.unprivileged_userns_clone": "0"}, "answers": {"userns": "EPERM"}},
+            "userns-sysctl-off",
+        ),
+    ],
+)
 def test_the_environments_facts_decide_between_causes_with_the_same_words(
     facts: dict[str, object], fingerprint: str
 ) -> None:
@@ -41,8 +48,11 @@ def test_what_worked_has_no_cause_and_what_is_not_there_said_nothing() -> None:
     found = alone({"bare": {"bwrap": "ok", "bwrap-net": NESTING}})
     assert found is not None
     assert [(one.held, one.said != "", one.fingerprint != "") for one in found.tried] == [
-        (True, True, False), (False, True, True), (False, False, False), (False, False, False),
-    ]  # fmt: skip
+        (True, True, False),
+        (False, True, True),
+        (False, False, False),
+        (False, False, False),
+    ]
     assert [one.command for one in found.tried] == list(ASKED.values())
 
 

@@ -96,10 +96,16 @@ def test_a_certificate_that_is_not_trusted_asks_for_its_authority() -> None:
     assert "SSL_CERT_FILE" in found.fix
 
 
-@pytest.mark.parametrize(("policy", "writes", "code"), [
-    (WORKSPACE_WRITE, True, boot.OK), (WORKSPACE_WRITE, False, boot.NOT_ON), (WORKSPACE_WRITE, None, boot.OK),
-    (READ_ONLY, False, boot.OK), (READ_ONLY, True, boot.NOT_ON),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "writes", "code"),
+    [
+        (WORKSPACE_WRITE, True, boot.OK),
+        (WORKSPACE_WRITE, False, boot.NOT_ON),
+        (WORKSPACE_WRITE, None, boot.OK),
+        (READ_ONLY, False, boot.OK),
+        (READ_ONLY, True, boot.NOT_ON),
+    ],
+)
 def test_a_sandbox_in_another_mode_is_not_the_policy_that_was_asked_for(
     policy: str, writes: bool | None, code: int
 ) -> None:

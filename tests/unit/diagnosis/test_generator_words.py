@@ -27,8 +27,10 @@ FILES = (
 NAMES = ("word", "reason")  # variables that hold one before it is told
 KNOWN = {
     text.removeprefix("generator found: ").rstrip(".")
-    for one in fingerprints() for text in one.texts if text.startswith("generator found: ")
-}  # fmt: skip
+    for one in fingerprints()
+    for text in one.texts
+    if text.startswith("generator found: ")
+}
 MADE = ("because",)  # of outcomes that a check makes for its own control
 # The parser's places are no words of ours; how a run ended is (`outcome.ended`).
 ENDED = ("timeout", "signal", "not-started")
@@ -72,16 +74,24 @@ def test_every_word_of_a_check_has_a_cause() -> None:
 @pytest.mark.parametrize(
     "content",
     [b"a = 1\na = 2", b"[a]\n[a]", b"a = {}\n[a.b]", b"a = \xff", b"a = '\x01'", b"a", b"a = 99999999999999999999"],
-)  # fmt: skip
+)
 def test_every_word_of_the_reader_has_a_cause(content: bytes) -> None:
     assert read(content).reason in KNOWN
 
 
 def record(reason: str, direction: Direction = "wrong-claim", promise: str = "generator.parses") -> Record:
     row = Evidence(
-        claim="it is TOML", act="", nonce="n", call="story", control="a torn line is refused", control_held=True,
-        saw="Cannot overwrite a value", held=False, reason=reason, direction=direction,
-    )  # fmt: skip
+        claim="it is TOML",
+        act="",
+        nonce="n",
+        call="story",
+        control="a torn line is refused",
+        control_held=True,
+        saw="Cannot overwrite a value",
+        held=False,
+        reason=reason,
+        direction=direction,
+    )
     key = Key(cell="c", door="generator", policy=AS_ASKED, promise=promise, case="01-empty")
     return Record(key=key, verdict=Verdict.VIOLATES, direction=direction, evidence=(row,), reason="promised: …")
 

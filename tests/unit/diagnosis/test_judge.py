@@ -29,9 +29,13 @@ def judged(
     message: str = "",
 ) -> Judged:
     return judge(
-        of or promise(), outcome=outcome, message=message, evidence=evidence, started=started(state),
+        of or promise(),
+        outcome=outcome,
+        message=message,
+        evidence=evidence,
+        started=started(state),
         sandboxed=sandboxed,
-    )  # fmt: skip
+    )
 
 
 def test_a_promise_that_held_with_its_control_under_a_sandbox_conforms() -> None:

@@ -191,11 +191,16 @@ def test_of_a_text_that_is_too_long_head_and_tail_are_searched() -> None:
 @pytest.mark.parametrize(
     ("wanted", "fact", "met"),
     [
-        ("0", "0", True), ("0", "1", False), ("darwin*", "Darwin 25.5", True),
-        (">=0.118,<0.126", "0.125.0", True), (">=0.118,<0.126", "codex-cli 0.128.0", False),
-        ("<0.115", "0.115.0-alpha.3", False), (">=6.8", "6.8.0-149-generic", True), (">=6.8", "not a version", False),
+        ("0", "0", True),
+        ("0", "1", False),
+        ("darwin*", "Darwin 25.5", True),
+        (">=0.118,<0.126", "0.125.0", True),
+        (">=0.118,<0.126", "codex-cli 0.128.0", False),
+        ("<0.115", "0.115.0-alpha.3", False),
+        (">=6.8", "6.8.0-149-generic", True),
+        (">=6.8", "not a version", False),
     ],
-)  # fmt: skip
+)
 def test_conditions_are_globs_or_ranges_of_versions(wanted: str, fact: str, met: bool) -> None:
     assert fact_conditions.holds({"it": wanted}, {"it": fact}) is met
 

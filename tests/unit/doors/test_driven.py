@@ -141,9 +141,15 @@ def test_the_same_code_of_a_command_is_its_own() -> None:
 
 def wrote(given: World, policy: Policy) -> GeneratedConfig:
     return GeneratedConfig(
-        files={"@CODEX_HOME@/config.toml": GeneratedFile(content=f'# {policy.id}\nx = "{given.folder}"\n'.encode(), mode=0o600)},
-        argv=("-c", "a=1"), env={"EXTRA": "1", "TERM": "xterm"}, unset=("LANG",),
-    )  # fmt: skip
+        files={
+            "@CODEX_HOME@/config.toml": GeneratedFile(
+                content=f'# {policy.id}\nx = "{given.folder}"\n'.encode(), mode=0o600
+            )
+        },
+        argv=("-c", "a=1"),
+        env={"EXTRA": "1", "TERM": "xterm"},
+        unset=("LANG",),
+    )
 
 
 @pytest.mark.parametrize("door", [*DOORS, SandboxDoor()], ids=lambda door: door.name)
@@ -196,18 +202,25 @@ def test_a_word_that_stands_for_a_setting_is_taken_as_one_and_has_the_last_word(
     settings = ("-c", "sandbox_mode='read-only'", "-c", "approval_policy='never'")
     assert settings_of(words, door="app-server") == (*words[2:4], *settings)
     assert settings_of(("--yolo",), door="app-server")[1::2] == (
-        'sandbox_mode="danger-full-access"', 'approval_policy="never"',
-    )  # fmt: skip
+        'sandbox_mode="danger-full-access"',
+        'approval_policy="never"',
+    )
 
 
 def test_a_value_may_be_glued_on() -> None:
     """As `codex` takes it; behind `exec` it knows no `-a`, however that is written."""
     assert settings_of(("-sread-only", "-a=never"), door="app-server") == (
-        "-c", "sandbox_mode='read-only'", "-c", "approval_policy='never'",
-    )  # fmt: skip
+        "-c",
+        "sandbox_mode='read-only'",
+        "-c",
+        "approval_policy='never'",
+    )
     assert exec_words(("-anever", "-sread-only", "-pwork")) == (
-        "-c", "approval_policy='never'", "-sread-only", "-pwork",
-    )  # fmt: skip
+        "-c",
+        "approval_policy='never'",
+        "-sread-only",
+        "-pwork",
+    )
     assert settings_alone(("-pwork", "-ca=1", "-sread-only")) == ("-ca=1", "-c", "sandbox_mode='read-only'")
 
 

@@ -13,10 +13,12 @@ ID = "sqlite.board-works/insert"
 
 def test_every_text_of_an_act_is_filled_with_the_acts_own_name() -> None:
     act = Act(
-        verb="rename", path="@OUTSIDE@/@NAME@", looks=("@TMP@/@NAME@",),
+        verb="rename",
+        path="@OUTSIDE@/@NAME@",
+        looks=("@TMP@/@NAME@",),
         params={"to": "@ROOT0@/b", "deep": [{"x": ("@HTTP@", 1, None)}]},
         given=(Given(kind="symlink", path="@WORKSPACE@/@NAME@", content="@OUTSIDE@/t", mode=0o600),),
-    )  # fmt: skip
+    )
     filled = fill_act(world(), ID, act)
     assert filled.path == "/run folder/w1/outside/cx-w1-sqlite-board-works-insert"
     assert filled.params == {"to": "/run folder/w1/root0/b", "deep": [{"x": ("8080", 1, None)}]}

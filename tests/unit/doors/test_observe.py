@@ -218,8 +218,10 @@ def test_what_reached_a_rig_is_told_with_the_name_of_its_act() -> None:
         "n.w/mute": Act(verb="http"),
     }
     assert one(environment, acts).arrivals == (
-        "http cx-w1-n-w-http", "dns-udp cx-w1-n-w-dns", "dns-tcp cx-w1-n-w-dns",
-    )  # fmt: skip
+        "http cx-w1-n-w-http",
+        "dns-udp cx-w1-n-w-dns",
+        "dns-tcp cx-w1-n-w-dns",
+    )
 
 
 def test_nonsense_of_the_probe_is_an_error() -> None:

@@ -40,12 +40,16 @@ def test_new_releases_are_asked_for_workspace_write_by_an_override() -> None:
 
 def test_every_root_and_switch_becomes_an_override_before_the_subcommand() -> None:
     assert asked(OLD, NO_TMP).argv[1:6] == (
-        "-c", "sandbox_workspace_write.exclude_slash_tmp=true",
-        "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true", "debug",
-    )  # fmt: skip
+        "-c",
+        "sandbox_workspace_write.exclude_slash_tmp=true",
+        "-c",
+        "sandbox_workspace_write.exclude_tmpdir_env_var=true",
+        "debug",
+    )
     for call, key in (
-        (Call(excludes=("slash-tmp",)), "exclude_slash_tmp"), (Call(excludes=("tmpdir",)), "exclude_tmpdir_env_var"),
-    ):  # fmt: skip
+        (Call(excludes=("slash-tmp",)), "exclude_slash_tmp"),
+        (Call(excludes=("tmpdir",)), "exclude_tmpdir_env_var"),
+    ):
         words = asked(NEW, WORKSPACE_WRITE, call).argv
         assert [word for word in words if "exclude" in word] == [f"sandbox_workspace_write.{key}=true"]
     assert "sandbox_workspace_write.network_access=true" in asked(NEW, NETWORK).argv

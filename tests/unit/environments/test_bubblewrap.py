@@ -88,9 +88,13 @@ def test_the_archives_are_those_that_the_tools_here_know_apts_first(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert source_archives.bases(tmp_path) == (
-        "http://one.example/debian", "http://two.example/debian", "http://three.example/ubuntu",
-        "http://four.example/ubuntu", "http://five.example/ubuntu", "https://tool.example/apt",
-    )  # fmt: skip
+        "http://one.example/debian",
+        "http://two.example/debian",
+        "http://three.example/ubuntu",
+        "http://four.example/ubuntu",
+        "http://five.example/ubuntu",
+        "https://tool.example/apt",
+    )
 
 
 def test_a_users_own_archives_are_the_only_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

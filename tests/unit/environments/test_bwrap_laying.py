@@ -46,8 +46,13 @@ def test_a_file_capability_rides_in_the_header_of_the_program_alone(tmp_path: Pa
 
 def there(**words: Any) -> dict[str, Any]:
     return {
-        "path": "/usr/bin/bwrap", "real": "/usr/bin/bwrap", "sha256": DIGEST, "mode": "755", "capability": "", **words,
-    }  # fmt: skip
+        "path": "/usr/bin/bwrap",
+        "real": "/usr/bin/bwrap",
+        "sha256": DIGEST,
+        "mode": "755",
+        "capability": "",
+        **words,
+    }
 
 
 def test_what_is_there_as_it_was_asked_for_is_fine(tmp_path: Path) -> None:

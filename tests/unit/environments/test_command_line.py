@@ -19,18 +19,22 @@ FLAGS = ("--read-only", "--rm")
 MOUNTS = [
     {"Type": "bind", "Source": "/var/a, b/hand", "Target": "/opt/codexsandbox/hand", "ReadOnly": True},
     {
-        "Type": "volume", "Source": "codexsandbox-0123456789abcdef01234567", "Target": "/opt/codexsandbox/codex/x",
+        "Type": "volume",
+        "Source": "codexsandbox-0123456789abcdef01234567",
+        "Target": "/opt/codexsandbox/codex/x",
         "ReadOnly": True,
     },
-]  # fmt: skip
+]
 NETWORK_OF_OURS = "codexsandbox-0123456789"
 
 
 def told(profile: Profile) -> dict[str, Any]:
     spec = ContainerSpec(
-        image=ImageSpec(name="debian-bookworm"), bwrap=BwrapSpec(name="distro"), profile=profile,
+        image=ImageSpec(name="debian-bookworm"),
+        bwrap=BwrapSpec(name="distro"),
+        profile=profile,
         user=SHIPPED.user("u1000"),
-    )  # fmt: skip
+    )
     return host_config.host_config(spec, MOUNTS, network=NETWORK_OF_OURS if profile.network == "own" else "none")
 
 
@@ -60,14 +64,19 @@ def as_the_api_says(entrance: ReproShell) -> dict[str, Any]:
             for one in options
             if one != "systempaths=unconfined"
         ],
-        "CapAdd": said.get("--cap-add", []), "CapDrop": said.get("--cap-drop", []),
-        "ReadonlyRootfs": "--read-only" in said, "Privileged": "--privileged" in said, "AutoRemove": "--rm" in said,
+        "CapAdd": said.get("--cap-add", []),
+        "CapDrop": said.get("--cap-drop", []),
+        "ReadonlyRootfs": "--read-only" in said,
+        "Privileged": "--privileged" in said,
+        "AutoRemove": "--rm" in said,
         "LogConfig": {"Type": said["--log-driver"][0], "Config": {}},
         "RestartPolicy": {"Name": said.get("--restart", ["no"])[0], "MaximumRetryCount": 0},
-        "OomScoreAdj": int(said.get("--oom-score-adj", ["0"])[0]), "UsernsMode": said.get("--userns", [""])[0],
-        "Dns": said["--dns"], "DnsSearch": said["--dns-search"],
+        "OomScoreAdj": int(said.get("--oom-score-adj", ["0"])[0]),
+        "UsernsMode": said.get("--userns", [""])[0],
+        "Dns": said["--dns"],
+        "DnsSearch": said["--dns-search"],
         "Sysctls": dict(one.split("=", 1) for one in said["--sysctl"]),
-    }  # fmt: skip
+    }
     if "systempaths=unconfined" in options:
         config |= {"MaskedPaths": [], "ReadonlyPaths": []}
     for name, option in (("PidsLimit", "--pids-limit"), ("Memory", "--memory"), ("MemorySwap", "--memory-swap")):

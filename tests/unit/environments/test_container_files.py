@@ -33,9 +33,15 @@ def below(folder: Path) -> set[str]:
 def test_a_folder_that_holds_only_codex_is_shown_as_it_is(tmp_path: Path) -> None:
     package = tmp_path / "codex_cli_bin"
     files(
-        package, "bin/codex", "bin/codex-code-mode-host", "codex-resources/bwrap", "codex-path/rg",
-        "codex-package.json", "__init__.py", "__pycache__/__init__.cpython-311.pyc",
-    )  # fmt: skip
+        package,
+        "bin/codex",
+        "bin/codex-code-mode-host",
+        "codex-resources/bwrap",
+        "codex-path/rg",
+        "codex-package.json",
+        "__init__.py",
+        "__pycache__/__init__.cpython-311.pyc",
+    )
     assert place_of(str(package / "bin/codex"), "d1", tmp_path / "cache") == (package, "bin/codex")
     alone = tmp_path / "alone"
     files(alone, "my-build")

@@ -21,10 +21,12 @@ def specs(folder: Path) -> list[EnvironmentSpec]:
 def test_everything_is_to_be_made_where_nothing_is(tmp_path: Path) -> None:
     found = ContainerBackend.stock(specs(tmp_path), tmp_path / "cache")
     assert [(one.kind, one.name, one.ready) for one in found] == [
-        ("image", "debian-trixie (distro)", False), ("image", "debian-trixie (none)", False),
-        ("image", "debian-sid (distro)", False), ("image", "debian-sid (none)", False),
+        ("image", "debian-trixie (distro)", False),
+        ("image", "debian-trixie (none)", False),
+        ("image", "debian-sid (distro)", False),
+        ("image", "debian-sid (none)", False),
         ("bubblewrap", "0.8.0", False),
-    ]  # fmt: skip
+    ]
     assert [one.megabytes > 20 for one in found] == [True, False, True, False, False]  # the base is had once
 
 

@@ -25,9 +25,11 @@ FILTER = '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": []}'
 
 def asked(uid: int = 0, **words: Any) -> ContainerSpec:
     return ContainerSpec(
-        image=ImageSpec(name="debian-bookworm"), bwrap=BwrapSpec(name="distro"), user=UserSpec(name="someone", uid=uid),
+        image=ImageSpec(name="debian-bookworm"),
+        bwrap=BwrapSpec(name="distro"),
+        user=UserSpec(name="someone", uid=uid),
         profile=Profile(**{"name": "mine", "seccomp": "unconfined", **words}),
-    )  # fmt: skip
+    )
 
 
 def told(spec: ContainerSpec) -> dict[str, Any]:
@@ -76,9 +78,11 @@ def test_which_shipped_profiles_are_had_by_debians_podman() -> None:
     for uid, names in had.items():
         for name in SHIPPED.values("profiles"):
             spec = ContainerSpec(
-                image=ImageSpec(name="x"), bwrap=BwrapSpec(name="distro"), profile=SHIPPED.profile(name),
+                image=ImageSpec(name="x"),
+                bwrap=BwrapSpec(name="distro"),
+                profile=SHIPPED.profile(name),
                 user=UserSpec(name="someone", uid=uid),
-            )  # fmt: skip
+            )
             try:
                 podman.refuse(spec, gives=lambda: DEBIANS, where="unix:///p.sock")
                 names.add(name)

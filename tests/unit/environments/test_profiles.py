@@ -30,9 +30,13 @@ def spec(profile: Profile, user: str = "root", *, resolver: str = "ours") -> Env
         user=SHIPPED.user(user),
     )
     return EnvironmentSpec(
-        id="e", backend="docker", distro="debian-bookworm", profile=profile.name, resolver=resolver,  # type: ignore[arg-type]
+        id="e",
+        backend="docker",
+        distro="debian-bookworm",
+        profile=profile.name,
+        resolver=resolver,  # type: ignore[arg-type]
         container=made,
-    )  # fmt: skip
+    )
 
 
 def config(**words: Any) -> dict[str, Any]:
@@ -132,11 +136,21 @@ def test_an_engine_in_a_user_namespace_is_let_pass_for_that_alone() -> None:
 @pytest.mark.parametrize(
     ("pattern", "found", "held"),
     [
-        ("2", "2", True), ("2", "0", False), ("2", None, False), ("", "", True), ("", "x", False), ("?*", "", False),
-        ("?*", "/proc/kcore", True), ("a | b", "b", True), ("a | b", "a | b", False), ("!a", "b", True),
-        ("!a", "a", False), ("!a", None, False), ("none | ", "", True),
+        ("2", "2", True),
+        ("2", "0", False),
+        ("2", None, False),
+        ("", "", True),
+        ("", "x", False),
+        ("?*", "", False),
+        ("?*", "/proc/kcore", True),
+        ("a | b", "b", True),
+        ("a | b", "a | b", False),
+        ("!a", "b", True),
+        ("!a", "a", False),
+        ("!a", None, False),
+        ("none | ", "", True),
     ],
-)  # fmt: skip
+)
 def test_patterns(pattern: str, found: str | None, held: bool) -> None:
     assert matches(pattern, found) is held
 
@@ -154,9 +168,19 @@ def test_a_profile_is_called_synthetic_if_it_is_and_only_then() -> None:
 
 def test_there_is_a_synthetic_profile_for_every_refusal_of_a_kernel() -> None:
     refused = {
-        "userns-eperm", "userns-enospc", "userns-einval", "uid-map-eacces", "uid-map-eperm", "netlink-socket",
-        "rtm-newaddr", "mount", "pivot-root", "proc-mount", "seccomp", "landlock-enosys",
-    }  # fmt: skip
+        "userns-eperm",
+        "userns-enospc",
+        "userns-einval",
+        "uid-map-eacces",
+        "uid-map-eperm",
+        "netlink-socket",
+        "rtm-newaddr",
+        "mount",
+        "pivot-root",
+        "proc-mount",
+        "seccomp",
+        "landlock-enosys",
+    }
     assert {f"synthetic-{name}" for name in refused} <= set(NAMES)
 
 

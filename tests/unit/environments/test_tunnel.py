@@ -36,10 +36,19 @@ def test_an_address_becomes_words(host: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        "ssh://", "ssh://-oProxyCommand=x", "ssh://-l@host", "ssh://me:secret@host", "ssh://a b", "ssh://host:port",
-        "ssh://host/a:b", "ssh://host/$(x)", "ssh://host?x=y", "ssh://host/a\n", "ssh://a@b@c",
+        "ssh://",
+        "ssh://-oProxyCommand=x",
+        "ssh://-l@host",
+        "ssh://me:secret@host",
+        "ssh://a b",
+        "ssh://host:port",
+        "ssh://host/a:b",
+        "ssh://host/$(x)",
+        "ssh://host?x=y",
+        "ssh://host/a\n",
+        "ssh://a@b@c",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_address_is_no_argument(host: str) -> None:
     with pytest.raises(InputError):
         words(host, HERE, 60)

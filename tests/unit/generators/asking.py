@@ -20,7 +20,11 @@ def request(config: Path, **words: Any) -> Request:
     """`config` as `home` made it. What is not said is a Linux and no wish at all."""
     codex_home = config.parent
     given: dict[str, Any] = {
-        "platform": "linux", "version": "0.163.0", "home": str(codex_home.parent), "codex_home": str(codex_home),
-        "config": str(config), "workspace": str(codex_home.parent.parent / "work"),
-    }  # fmt: skip
+        "platform": "linux",
+        "version": "0.163.0",
+        "home": str(codex_home.parent),
+        "codex_home": str(codex_home),
+        "config": str(config),
+        "workspace": str(codex_home.parent.parent / "work"),
+    }
     return Request(**(given | words))

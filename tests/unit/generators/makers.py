@@ -51,9 +51,15 @@ def story(before: bytes | None, *after: bytes | None, **words: Any) -> CaseRun:
     """One run for each text; with a single one all three left the same."""
     texts = after * 3 if len(after) == 1 else after
     given: dict[str, Any] = {
-        "generator": "g", "case": Case(id="c", why="w", config=before), "wish": Intent(), "before": files(before),
-        "runs": tuple(run(text) for text in texts), "world": WORLD, "alone": BLOCK, "confined": "bubblewrap bwrap",
-    }  # fmt: skip
+        "generator": "g",
+        "case": Case(id="c", why="w", config=before),
+        "wish": Intent(),
+        "before": files(before),
+        "runs": tuple(run(text) for text in texts),
+        "world": WORLD,
+        "alone": BLOCK,
+        "confined": "bubblewrap bwrap",
+    }
     return CaseRun(**(given | words))
 
 

@@ -16,17 +16,34 @@ from pytest_codexsandbox.model.generator import Request
 from tests.unit.generators.asking import home, request
 
 PROMISES = {
-    "generator.exit-and-refusal-agree", "generator.parses", "generator.config-loads",
-    "generator.user-keys-keep-their-values", "generator.keys-at-their-own-place", "generator.comments-stay",
-    "generator.line-ends-stay", "generator.second-run-changes-nothing", "generator.third-run-changes-nothing",
-    "generator.does-not-grow", "generator.mode-owner-links-stay", "generator.replaced-at-once",
-    "generator.leaves-nothing-behind", "generator.ends-by-itself", "generator.stays-inside",
-    "managed-block.one-balanced-pair", "managed-block.survives-other-writers",
+    "generator.exit-and-refusal-agree",
+    "generator.parses",
+    "generator.config-loads",
+    "generator.user-keys-keep-their-values",
+    "generator.keys-at-their-own-place",
+    "generator.comments-stay",
+    "generator.line-ends-stay",
+    "generator.second-run-changes-nothing",
+    "generator.third-run-changes-nothing",
+    "generator.does-not-grow",
+    "generator.mode-owner-links-stay",
+    "generator.replaced-at-once",
+    "generator.leaves-nothing-behind",
+    "generator.ends-by-itself",
+    "generator.stays-inside",
+    "managed-block.one-balanced-pair",
+    "managed-block.survives-other-writers",
     "managed-block.deletes-nothing-of-theirs",
-    "generator.migrates", "generator.two-at-once-lose-nothing", "generator.crash-leaves-a-whole-file",
-    "effective.says-what-was-asked", "effective.does-what-was-asked", "effective.argv-reads-as-asked",
-    "effective.grants-no-more", "generator.means-the-same-again", "generator.second-run-touches-nothing",
-}  # fmt: skip
+    "generator.migrates",
+    "generator.two-at-once-lose-nothing",
+    "generator.crash-leaves-a-whole-file",
+    "effective.says-what-was-asked",
+    "effective.does-what-was-asked",
+    "effective.argv-reads-as-asked",
+    "effective.grants-no-more",
+    "generator.means-the-same-again",
+    "generator.second-run-touches-nothing",
+}
 
 
 def function(bad: Bad) -> Any:

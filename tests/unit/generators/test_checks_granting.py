@@ -38,17 +38,38 @@ def profile(**words: Any) -> dict[str, Any]:
         (profile(extends=":danger-full-access"), "danger-full-access", True),
         (profile(extends=":workspace", network={"enabled": True}), "workspace-write", True),
         (profile(extends="p", network={"enabled": True}), "", True),
-        ({"default_permissions": "p", "permissions": {
-            "p": {"extends": "q"}, "q": {"extends": ":workspace", "network": {"enabled": True}}}},
-         "workspace-write", True),
-        ({"default_permissions": "p", "permissions": {
-            "p": {"extends": "q", "network": {"enabled": False}}, "q": {"network": {"enabled": True}}}},
-         "read-only", False),
-        ({"default_permissions": "p", "permissions": {
-            "p": {"extends": "q", "network": {"enabled": "no"}}, "q": {"network": {"enabled": True}}}},
-         "read-only", True),
+        (
+            {
+                "default_permissions": "p",
+                "permissions": {"p": {"extends": "q"}, "q": {"extends": ":workspace", "network": {"enabled": True}}},
+            },
+            "workspace-write",
+            True,
+        ),
+        (
+            {
+                "default_permissions": "p",
+                "permissions": {
+                    "p": {"extends": "q", "network": {"enabled": False}},
+                    "q": {"network": {"enabled": True}},
+                },
+            },
+            "read-only",
+            False,
+        ),
+        (
+            {
+                "default_permissions": "p",
+                "permissions": {
+                    "p": {"extends": "q", "network": {"enabled": "no"}},
+                    "q": {"network": {"enabled": True}},
+                },
+            },
+            "read-only",
+            True,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_mode_and_a_network_come_from_whatever_word_decides(data: dict[str, Any], mode: str, network: bool) -> None:
     assert (of(data).mode, of(data).network) == (mode, network)
 
@@ -105,9 +126,15 @@ def test_what_the_user_has_said_in_a_profile_that_is_not_in_force_is_said() -> N
 @pytest.mark.parametrize(
     ("root", "folder"),
     [
-        ("~", "/stage/home"), ("~/x", "/stage/home/x"), ("~x", "/stage/workspace/~x"), ("", "/stage/workspace"),
-        ("x", "/stage/workspace/x"), (".", "/stage/workspace"), ("/x/../y/", "/y"), ("../x", "/stage/x"),
+        ("~", "/stage/home"),
+        ("~/x", "/stage/home/x"),
+        ("~x", "/stage/workspace/~x"),
+        ("", "/stage/workspace"),
+        ("x", "/stage/workspace/x"),
+        (".", "/stage/workspace"),
+        ("/x/../y/", "/y"),
+        ("../x", "/stage/x"),
     ],
-)  # fmt: skip
+)
 def test_the_folder_that_a_root_stands_for(root: str, folder: str) -> None:
     assert place(root, WORLD) == folder

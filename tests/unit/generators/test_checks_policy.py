@@ -68,8 +68,11 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Int
     ("argv", "wish", "reason"),
     [
         ((*MODE, *raw('"/stage/root0/x","/"')), asked('@ROOT0@/x","/'), "injected-root"),
-        ((*MODE, *raw('"/stage/root0", "/stage/root0/x","/stage/root0/y"')),
-         asked("@ROOT0@", '@ROOT0@/x","/stage/root0/y'), "injected-root"),
+        (
+            (*MODE, *raw('"/stage/root0", "/stage/root0/x","/stage/root0/y"')),
+            asked("@ROOT0@", '@ROOT0@/x","/stage/root0/y'),
+            "injected-root",
+        ),
         (("--add-dir=/stage",), asked(), "another-mode"),
         (("-c", 'default_permissions=":danger-full-access"'), asked(), "another-mode"),
         ((*MODE, *raw('"/a"b"')), asked('/a"b'), "becomes-a-string"),
@@ -105,7 +108,7 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Int
         (("-c", "=1"), asked(), "no-override"),
         (("-c", 'mcp_servers."a.b".command="x"'), asked(), "quoted-key"),
     ],
-)  # fmt: skip
+)
 def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish: Intent, reason: str) -> None:
     assert reason in reasons(argv_as_codex_reads(ended_story(argv, wish), ANY))
 
@@ -173,10 +176,14 @@ def test_a_profile_that_opens_the_whole_machine_is_a_leak_in_whatever_words(file
 @pytest.mark.parametrize(
     "filesystem",
     [
-        f'{{"{ROOT0}"="write"}}', f'{{"{ROOT0}"={{"."="write"}}}}', '{":root"="read"}', '{":nothing"="write"}',
-        '{":tmpdir"="write", ":slash_tmp"="write"}', '{":workspace_roots"={"."="write", "**/*.env"="none"}}',
+        f'{{"{ROOT0}"="write"}}',
+        f'{{"{ROOT0}"={{"."="write"}}}}',
+        '{":root"="read"}',
+        '{":nothing"="write"}',
+        '{":tmpdir"="write", ":slash_tmp"="write"}',
+        '{":workspace_roots"={"."="write", "**/*.env"="none"}}',
     ],
-)  # fmt: skip
+)
 def test_a_profile_that_opens_what_was_asked_is_none(filesystem: str) -> None:
     told = ended_story(profile(filesystem), asked("@ROOT0@") if ROOT0 in filesystem else asked())
     assert held(argv_as_codex_reads(told, ANY))
@@ -245,12 +252,21 @@ def test_what_nobody_said_of_the_network_is_the_users() -> None:
 @pytest.mark.parametrize(
     ("text", "path", "value"),
     [
-        ("a=b", ("a",), "b"), ("a='b c'", ("a",), "b c"), ("a=''b''", ("a",), "b"), ('a=x"y"', ("a",), 'x"y'),
-        (" a = 1 ", ("a",), 1), ("a=1 # c", ("a",), 1), ("a=", ("a",), ""), ('"a".b=1', ('"a"', "b"), 1),
-        ("a=x\ny=2", ("a",), "x\ny=2"), ('a="x"\ny=2', ("a",), "x"), ("a={b=1,\nc=2}", ("a",), {"b": 1, "c": 2}),
-        ('a="\\e"', ("a",), "\x1b"), ("a=9223372036854775808", ("a",), "9223372036854775808"),
+        ("a=b", ("a",), "b"),
+        ("a='b c'", ("a",), "b c"),
+        ("a=''b''", ("a",), "b"),
+        ('a=x"y"', ("a",), 'x"y'),
+        (" a = 1 ", ("a",), 1),
+        ("a=1 # c", ("a",), 1),
+        ("a=", ("a",), ""),
+        ('"a".b=1', ('"a"', "b"), 1),
+        ("a=x\ny=2", ("a",), "x\ny=2"),
+        ('a="x"\ny=2', ("a",), "x"),
+        ("a={b=1,\nc=2}", ("a",), {"b": 1, "c": 2}),
+        ('a="\\e"', ("a",), "\x1b"),
+        ("a=9223372036854775808", ("a",), "9223372036854775808"),
     ],
-)  # fmt: skip
+)
 def test_an_override_is_read_as_codex_reads_it(text: str, path: tuple[str, ...], value: Any) -> None:
     found = override(text)
     assert (found.path, found.value) == (path, value)
@@ -259,18 +275,25 @@ def test_an_override_is_read_as_codex_reads_it(text: str, path: tuple[str, ...],
 @pytest.mark.parametrize(
     ("argv", "data"),
     [
-        (("-sread-only",), {"sandbox_mode": "read-only"}), (("-s=read-only",), {"sandbox_mode": "read-only"}),
-        (("-a", "never"), {"approval_policy": "never"}), (("-anever",), {"approval_policy": "never"}),
-        (("--ask-for-approval=never",), {"approval_policy": "never"}), (("-m", "x"), {"model": "x"}),
-        (("--model", "x"), {"model": "x"}), (("--full-auto",), {"sandbox_mode": "workspace-write"}),
+        (("-sread-only",), {"sandbox_mode": "read-only"}),
+        (("-s=read-only",), {"sandbox_mode": "read-only"}),
+        (("-a", "never"), {"approval_policy": "never"}),
+        (("-anever",), {"approval_policy": "never"}),
+        (("--ask-for-approval=never",), {"approval_policy": "never"}),
+        (("-m", "x"), {"model": "x"}),
+        (("--model", "x"), {"model": "x"}),
+        (("--full-auto",), {"sandbox_mode": "workspace-write"}),
         (("--approve-for-me",), {"sandbox_mode": "workspace-write"}),
         (("--yolo",), {"sandbox_mode": "danger-full-access", "approval_policy": "never"}),
-        (("--dangerously-bypass-approvals-and-sandbox",),
-         {"sandbox_mode": "danger-full-access", "approval_policy": "never"}),
-        (("-c", "a={b=1}", "-c", "a.c=2"), {"a": {"b": 1, "c": 2}}), (("-c", "a=1", "-c", "a.c=2"), {"a": {"c": 2}}),
+        (
+            ("--dangerously-bypass-approvals-and-sandbox",),
+            {"sandbox_mode": "danger-full-access", "approval_policy": "never"},
+        ),
+        (("-c", "a={b=1}", "-c", "a.c=2"), {"a": {"b": 1, "c": 2}}),
+        (("-c", "a=1", "-c", "a.c=2"), {"a": {"c": 2}}),
         (("--search", "read-only", "-"), {}),
     ],
-)  # fmt: skip
+)
 def test_a_word_means_the_setting_that_it_stands_for(argv: tuple[str, ...], data: dict[str, Any]) -> None:
     assert words(argv).layer == data
 
@@ -305,11 +328,14 @@ def table(*paths: str, more: str = "") -> str:
         (table(), asked()),
         (table(), asked("@WORKSPACE@/sub")),
         (table(ROOT0, more="network_access = true\n"), asked("@ROOT0@", network=True)),
-        (f'default_permissions = "p"\n[permissions.p]\nextends = ":workspace"\nfilesystem = {{"{ROOT0}" = "write"}}\n',
-         asked("@ROOT0@")),
+        (
+            f'default_permissions = "p"\n[permissions.p]\nextends = ":workspace"\n'
+            f'filesystem = {{"{ROOT0}" = "write"}}\n',
+            asked("@ROOT0@"),
+        ),
         (table("/"), asked("/")),
     ],
-)  # fmt: skip
+)
 def test_what_covers_the_wish_and_no_more_passes(text: str, wish: Intent) -> None:
     assert held(grants_no_more(granting(text, wish), ANY))
 

@@ -331,11 +331,12 @@ def test_a_run_that_ends_and_stays_inside_passes() -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ({"ended": "timeout"}, "timeout"), ({"ended": "signal", "code": 137}, "signal"),
+        ({"ended": "timeout"}, "timeout"),
+        ({"ended": "signal", "code": 137}, "signal"),
         ({"ended": "not-started", "error": "no such file"}, "not-started"),
         ({"survivors": ("sleep 9",)}, "processes-stay"),
     ],
-)  # fmt: skip
+)
 def test_a_run_that_does_not_end_is_found(words: dict[str, Any], reason: str) -> None:
     assert reasons(ends_by_itself(ended(USER, **words), ANY)) == {reason}
 

@@ -25,7 +25,7 @@ GOOD = BLOCK + b"\n" + USER
         (b"# mine\n" + BLOCK + USER.removeprefix(b"# mine\n"), "comment-moved"),
         (BLOCK + TABLE + b'# mine\nmodel = "m"  # beside\n', "comment-moved"),
     ],
-)  # fmt: skip
+)
 def test_a_comment_that_is_gone_or_elsewhere_is_found(after: bytes, reason: str) -> None:
     assert reasons(comments_kept(story(USER, after), ANY)) == {reason}
 

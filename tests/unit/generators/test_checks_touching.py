@@ -42,12 +42,15 @@ def test_another_file_that_codex_reads_counts_too() -> None:
     assert reasons(touches_nothing(told(first, again), ANY)) == {"rewritten"}
 
 
-@pytest.mark.parametrize(("after", "why"), [
-    ((BEFORE, BEFORE), "first run wrote nothing"),
-    ((FIRST, {CONFIG: state(GOOD + b"\n", inode=2, modified=30)}), "second run changed bytes"),
-    (({}, {}), "writes no file"),
-    ((FIRST,), "no third run was made"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        ((BEFORE, BEFORE), "first run wrote nothing"),
+        ((FIRST, {CONFIG: state(GOOD + b"\n", inode=2, modified=30)}), "second run changed bytes"),
+        (({}, {}), "writes no file"),
+        ((FIRST,), "no third run was made"),
+    ],
+)
 def test_where_it_cannot_be_asked_the_reason_is_told(after: tuple[Files, ...], why: str) -> None:
     assert why in skips(touches_nothing(told(*after), ANY))
 

@@ -40,15 +40,27 @@ def test_a_key_of_the_users_that_is_not_what_it_was_is_found(after: bytes, reaso
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("a = 1", "a = 1.0"), ("a = 3.0", "a = 3"), ("a = 1979-05-27", 'a = "1979-05-27"'), ("a = true", "a = 1"),
-        ("a = -0.0", "a = 0.0"), ("a = 1979-05-27T00:00:00Z", "a = 1979-05-27T00:00:00+01:00"), ("[a]", ""),
-        ("a = [1, 2]", "a = [2, 1]"), ("a = {b = 1}", "a = {b = '1'}"), ("[[a]]\nb = 1\n[[a]]\nb = 2", "[[a]]\nb = 1"),
-        ("a = [1]", "a = [1, 2]"), ("a = []", "[[a]]\nb = 1"), ("[[a]]\nb = 1", "a = 1"),
+        ("a = 1", "a = 1.0"),
+        ("a = 3.0", "a = 3"),
+        ("a = 1979-05-27", 'a = "1979-05-27"'),
+        ("a = true", "a = 1"),
+        ("a = -0.0", "a = 0.0"),
+        ("a = 1979-05-27T00:00:00Z", "a = 1979-05-27T00:00:00+01:00"),
+        ("[a]", ""),
+        ("a = [1, 2]", "a = [2, 1]"),
+        ("a = {b = 1}", "a = {b = '1'}"),
+        ("[[a]]\nb = 1\n[[a]]\nb = 2", "[[a]]\nb = 1"),
+        ("a = [1]", "a = [1, 2]"),
+        ("a = []", "[[a]]\nb = 1"),
+        ("[[a]]\nb = 1", "a = 1"),
         ("a = [{b = 1}, 2]", "a = [2]"),
-        ("a = [{b = 1}]", "a = [{b = 1}, 2]"), ("a = []", "[a]\nb = 1"), ("a = ''", "[a]\nb = 1"), ("[a.b]", "a = 1"),
+        ("a = [{b = 1}]", "a = [{b = 1}, 2]"),
+        ("a = []", "[a]\nb = 1"),
+        ("a = ''", "[a]\nb = 1"),
+        ("[a.b]", "a = 1"),
         ("[a]\n[b]\nx = 1", "[a]\nb = 1\n[b]"),
     ],
-)  # fmt: skip
+)
 def test_types_and_order_count(before: str, after: str) -> None:
     assert reasons(values_kept(story(before.encode(), after.encode()), ANY))
 
@@ -56,10 +68,15 @@ def test_types_and_order_count(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("a = 10", "a = 0xA"), ("a = nan", "a = +nan"), ("a = {b = 1}", "[a]\nb = 1"), ("a.b = 1", "[a]\nb = 1"),
-        ("a = 'x'", 'a = "x"'), ("[[a]]\nb = 1", "[[a]]\nb = 1\n[[a]]\nb = 2"), ("[a]\n", "[a]\nb = 1"),
+        ("a = 10", "a = 0xA"),
+        ("a = nan", "a = +nan"),
+        ("a = {b = 1}", "[a]\nb = 1"),
+        ("a.b = 1", "[a]\nb = 1"),
+        ("a = 'x'", 'a = "x"'),
+        ("[[a]]\nb = 1", "[[a]]\nb = 1\n[[a]]\nb = 2"),
+        ("[a]\n", "[a]\nb = 1"),
     ],
-)  # fmt: skip
+)
 def test_another_spelling_of_the_same_value_is_the_same_value(before: str, after: str) -> None:
     assert held(values_kept(story(before.encode(), after.encode()), ANY))
 

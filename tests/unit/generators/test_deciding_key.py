@@ -29,8 +29,14 @@ def finding(
     reason: str = "another-mode", direction: str = "denied", saw: str = "read-only", claim: str = "c"
 ) -> Finding:
     return Finding(
-        claim=claim, saw=saw, held=False, control="k", control_held=True, direction=direction, reason=reason,  # type: ignore[arg-type]
-    )  # fmt: skip
+        claim=claim,
+        saw=saw,
+        held=False,
+        control="k",
+        control_held=True,
+        direction=direction,
+        reason=reason,  # type: ignore[arg-type]
+    )
 
 
 def words(found: Iterable[Finding]) -> list[str]:

@@ -142,10 +142,14 @@ def test_every_act_is_done_judged_and_has_a_name_and_each_happens_where_its_name
     assert list(ACTS) == list(CLAIMS) == list(judged)
     places = {name: (act.verb, act.path.rpartition("/")[0]) for name, act in ACTS.items()}
     assert places == {
-        "workspace": ("write", "@WORKSPACE@"), "root": ("write", "@ROOT0@"), "board": ("sqlite", "@ROOT0@"),
-        "sibling": ("write", "@SIBLING@"), "sibling-board": ("sqlite", "@SIBLING@"), "home": ("write", "@HOME@"),
+        "workspace": ("write", "@WORKSPACE@"),
+        "root": ("write", "@ROOT0@"),
+        "board": ("sqlite", "@ROOT0@"),
+        "sibling": ("write", "@SIBLING@"),
+        "sibling-board": ("sqlite", "@SIBLING@"),
+        "home": ("write", "@HOME@"),
         "http": ("http", ""),
-    }  # fmt: skip
+    }
     for act in ACTS.values():
         if act.verb == "sqlite":
             assert ([one.path for one in act.given], act.looks) == ([act.path], (f"{act.path}#rows",))

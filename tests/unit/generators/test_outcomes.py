@@ -21,9 +21,14 @@ def of(
     content = result if isinstance(result, bytes) else json.dumps(result).encode()
     state = None if result is None else FileState(kind="file", content=content, size=len(content))
     return outcome(
-        done, state, [json.dumps(one).encode() for one in launches], given=GIVEN, folders=("/s/home", "/s/own"),
-        declaration=Declaration(**declared), files={},  # type: ignore[arg-type]
-    )  # fmt: skip
+        done,
+        state,
+        [json.dumps(one).encode() for one in launches],
+        given=GIVEN,
+        folders=("/s/home", "/s/own"),
+        declaration=Declaration(**declared),
+        files={},  # type: ignore[arg-type]
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,7 +39,7 @@ def of(
         (b"a" * (SAID - 1) + "ß".encode(), "a" * (SAID - 1)),
         (b"a" * (SAID - 2) + "ß✓".encode(), "a" * (SAID - 2) + "ß"),
     ],
-)  # fmt: skip
+)
 def test_what_is_printed_is_utf_8_and_no_character_is_cut_in_two(stream: bytes, text: str) -> None:
     assert said(stream) == text
 
@@ -48,11 +53,22 @@ def test_its_own_word_is_taken_where_it_gives_one() -> None:
 @pytest.mark.parametrize(
     "result",
     [
-        b"", b"[]", b"{\xff}", {"unknown": 1}, {"argv": "x"}, {"env": {"A": 1}}, {"refused": "yes"},
-        {"files": ["/etc/passwd"]}, {"files": ["/s/homes"]}, {"files": ["/s/home/../../etc"]}, {"files": ["relative"]},
-        {"argv": ["a\0b"]}, {"env": {"": "x"}}, {"unset": ["A=B"]},
+        b"",
+        b"[]",
+        b"{\xff}",
+        {"unknown": 1},
+        {"argv": "x"},
+        {"env": {"A": 1}},
+        {"refused": "yes"},
+        {"files": ["/etc/passwd"]},
+        {"files": ["/s/homes"]},
+        {"files": ["/s/home/../../etc"]},
+        {"files": ["relative"]},
+        {"argv": ["a\0b"]},
+        {"env": {"": "x"}},
+        {"unset": ["A=B"]},
     ],
-)  # fmt: skip
+)
 def test_a_word_that_cannot_be_is_said_and_none_of_it_is_taken(result: object) -> None:
     told = of(result, launches=({"argv": ["-c", "x=y"]},))
     assert told.error.startswith("its result ")
@@ -62,10 +78,14 @@ def test_a_word_that_cannot_be_is_said_and_none_of_it_is_taken(result: object) -
 @pytest.mark.parametrize(
     "result",
     [
-        {"argv": ["a\0b"]}, {"env": {"A": "a\0b"}}, {"env": {"A\0": "b"}}, {"unset": ["A\0"]}, {"unset": [""]},
+        {"argv": ["a\0b"]},
+        {"env": {"A": "a\0b"}},
+        {"env": {"A\0": "b"}},
+        {"unset": ["A\0"]},
+        {"unset": [""]},
         {"env": {"A=B": "c"}},
     ],
-)  # fmt: skip
+)
 def test_words_that_no_program_can_be_given_are_none(result: object) -> None:
     assert "that no program can be given" in of(result).error
 

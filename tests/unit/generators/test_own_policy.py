@@ -13,17 +13,28 @@ ROOT = WORLD["ROOT0"]
 @pytest.mark.parametrize(
     ("config", "expect"),
     [
-        (b'sandbox_mode = "workspace-write"\n',
-         ExpectedPolicy(sandbox="workspace-write", keeps=("network", "roots", "approval"))),
-        (b'default_permissions = ":workspace"\napproval_policy = "never"\n',
-         ExpectedPolicy(sandbox="workspace-write", network=False, roots=(), approval="never", keeps=())),
-        (b'sandbox_mode = "danger-full-access"\n',
-         ExpectedPolicy(sandbox="workspace-write", network=False, roots=(), keeps=("approval",))),
-        (b'sandbox_mode = "read-only"\n', ExpectedPolicy(sandbox="read-only", network=False, roots=(), keeps=("approval",))),
-        (f'sandbox_mode = "workspace-write"\n[sandbox_workspace_write]\nwritable_roots = ["{ROOT}/x"]\n'.encode(),
-         ExpectedPolicy(sandbox="workspace-write", roots=(), keeps=("network", "approval"))),
+        (
+            b'sandbox_mode = "workspace-write"\n',
+            ExpectedPolicy(sandbox="workspace-write", keeps=("network", "roots", "approval")),
+        ),
+        (
+            b'default_permissions = ":workspace"\napproval_policy = "never"\n',
+            ExpectedPolicy(sandbox="workspace-write", network=False, roots=(), approval="never", keeps=()),
+        ),
+        (
+            b'sandbox_mode = "danger-full-access"\n',
+            ExpectedPolicy(sandbox="workspace-write", network=False, roots=(), keeps=("approval",)),
+        ),
+        (
+            b'sandbox_mode = "read-only"\n',
+            ExpectedPolicy(sandbox="read-only", network=False, roots=(), keeps=("approval",)),
+        ),
+        (
+            f'sandbox_mode = "workspace-write"\n[sandbox_workspace_write]\nwritable_roots = ["{ROOT}/x"]\n'.encode(),
+            ExpectedPolicy(sandbox="workspace-write", roots=(), keeps=("network", "approval")),
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_mode_it_writes_alone_must_be_in_force_and_grants_nothing_that_was_not_asked_for(
     config: bytes, expect: ExpectedPolicy
 ) -> None:

@@ -160,8 +160,10 @@ def test_what_not_everybody_may_read_in_etc_is_not_there(tmp_path: Path) -> None
     (tmp_path / "link").symlink_to("shadow")
     found = dict(confinement._closed_to_others(tmp_path))
     assert found == {
-        str(tmp_path / "shadow"): False, str(tmp_path / "ssl/private/key"): False, str(tmp_path / "keys"): True,
-    }  # fmt: skip
+        str(tmp_path / "shadow"): False,
+        str(tmp_path / "ssl/private/key"): False,
+        str(tmp_path / "keys"): True,
+    }
 
 
 def test_unconfined_there_are_no_walls(stage: LocalDirs) -> None:

@@ -209,10 +209,17 @@ def test_as_a_generator_it_says_what_it_did(config: Path) -> None:
     assert generate(request(config, roots=["/srv/x"], network=True))["files"] == []
 
 
-@pytest.mark.parametrize("words", [
-    {"platform": "windows"}, {"capabilities": {"uid_map": False}}, {"capabilities": {"netns": False}},
-    {"roots": ["rel"]}, {"approval": "sometimes"}, {"params": {"sandbox": "none"}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"platform": "windows"},
+        {"capabilities": {"uid_map": False}},
+        {"capabilities": {"netns": False}},
+        {"roots": ["rel"]},
+        {"approval": "sometimes"},
+        {"params": {"sandbox": "none"}},
+    ],
+)
 def test_as_a_generator_it_refuses_and_touches_nothing(config: Path, words: dict[str, object]) -> None:
     told = generate(request(config, **words))
     assert told["refused"]

@@ -34,10 +34,13 @@ def test_before_the_bridge_nothing_was_added(tmp_path: Path) -> None:
 def test_the_overrides_as_they_were_merged(tmp_path: Path) -> None:
     told = hermes_argv.merged(request(home(tmp_path), roots=("/srv/board",), network=True))
     assert told["argv"] == [
-        "-c", 'sandbox_mode="workspace-write"',
-        "-c", 'sandbox_workspace_write.writable_roots=["/srv/board"]',
-        "-c", "sandbox_workspace_write.network_access=false",
-    ]  # fmt: skip
+        "-c",
+        'sandbox_mode="workspace-write"',
+        "-c",
+        'sandbox_workspace_write.writable_roots=["/srv/board"]',
+        "-c",
+        "sandbox_workspace_write.network_access=false",
+    ]
     assert told["env"]["HERMES_KANBAN_DB"] == "/srv/board/kanban.db"
 
 
@@ -45,16 +48,19 @@ def test_without_a_task_nothing_is_added(tmp_path: Path) -> None:
     assert asked(hermes_argv.merged, home(tmp_path), task="")["argv"] == []
 
 
-@pytest.mark.parametrize(("params", "merged", "fixed"), [
-    ({"board": "default"}, ["@/.hermes"], ["@/.hermes/kanban/boards/default"]),
-    ({"board": "b1"}, ["@/.hermes/kanban/boards/b1"], ["@/.hermes/kanban/boards/b1"]),
-    ({"db": "kanban.db"}, [""], ["@/../work"]),
-    ({"root": "/srv/k"}, ["/srv/k"], ["/srv/k/kanban/boards/default"]),
-    ({"db": '/srv/a"b/kanban.db'}, '["/srv/a"b"]', ['/srv/a"b']),
-    ({"db": "C:\\boards\\x/kanban.db"}, '["C:\\boards\\x"]', ["@/../work/C:\\boards\\x"]),
-    ({"db": '/srv/x","//kanban.db'}, ["/srv/x", "/"], ['/srv/x","/']),
-    ({"db": "/srv/\U0001f600/kanban.db"}, ["/srv/\U0001f600"], ["/srv/\U0001f600"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("params", "merged", "fixed"),
+    [
+        ({"board": "default"}, ["@/.hermes"], ["@/.hermes/kanban/boards/default"]),
+        ({"board": "b1"}, ["@/.hermes/kanban/boards/b1"], ["@/.hermes/kanban/boards/b1"]),
+        ({"db": "kanban.db"}, [""], ["@/../work"]),
+        ({"root": "/srv/k"}, ["/srv/k"], ["/srv/k/kanban/boards/default"]),
+        ({"db": '/srv/a"b/kanban.db'}, '["/srv/a"b"]', ['/srv/a"b']),
+        ({"db": "C:\\boards\\x/kanban.db"}, '["C:\\boards\\x"]', ["@/../work/C:\\boards\\x"]),
+        ({"db": '/srv/x","//kanban.db'}, ["/srv/x", "/"], ['/srv/x","/']),
+        ({"db": "/srv/\U0001f600/kanban.db"}, ["/srv/\U0001f600"], ["/srv/\U0001f600"]),
+    ],
+)
 def test_which_folder_is_granted(tmp_path: Path, params: dict[str, str], merged: Any, fixed: list[str]) -> None:
     """`@`: the home. Merged, the default board grants Hermes' whole home, and a quote in a path is a way out."""
     config = home(tmp_path)
@@ -108,10 +114,15 @@ def test_0_19_puts_it_before_the_first_table_and_apart_from_its_comment(tmp_path
     assert text.endswith('# end hermes-agent managed section\n\n[mcp_servers.a]\ncommand = "a"\n')
 
 
-@pytest.mark.parametrize("user", [
-    b'default_permissions = ":read-only"\n' + USER, b'[mcp_servers.hermes-tools]\ncommand = "mine"\n',
-    b'mcp_servers = { a = { command = "x" } }\n', b"x = [\n[1],\n]\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "user",
+    [
+        b'default_permissions = ":read-only"\n' + USER,
+        b'[mcp_servers.hermes-tools]\ncommand = "mine"\n',
+        b'mcp_servers = { a = { command = "x" } }\n',
+        b"x = [\n[1],\n]\n",
+    ],
+)
 def test_0_19_writes_what_no_codex_reads(tmp_path: Path, user: bytes) -> None:
     tomli.loads(user.decode())
     with pytest.raises(tomli.TOMLDecodeError):
@@ -193,6 +204,12 @@ def test_fixed_leaves_a_users_own_choice_alone(tmp_path: Path, user: bytes) -> N
 
 
 def test_a_request_may_also_be_a_mapping(tmp_path: Path) -> None:
-    given: Given = {"platform": "linux", "version": "", "home": str(tmp_path), "codex_home": str(tmp_path),
-                    "config": str(tmp_path / "config.toml"), "workspace": str(tmp_path)}  # fmt: skip
+    given: Given = {
+        "platform": "linux",
+        "version": "",
+        "home": str(tmp_path),
+        "codex_home": str(tmp_path),
+        "config": str(tmp_path / "config.toml"),
+        "workspace": str(tmp_path),
+    }
     assert hermes_argv.merged(given)["argv"]

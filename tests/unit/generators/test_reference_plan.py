@@ -17,7 +17,7 @@ WANTED = PolicyRequest(roots=("/srv/board",))
 BLOCK = (
     BEGIN + b'\nsandbox_mode = "workspace-write"\nsandbox_workspace_write.network_access = false\n'
     b'sandbox_workspace_write.writable_roots = ["/srv/board"]\n' + END + b"\n"
-)  # fmt: skip
+)
 USER = b'# mine\nmodel = "x"  # big\n\n# servers\n[mcp_servers.a]\ncommand = "a"\nstartup_timeout_sec = 1.0\n'
 
 
@@ -36,14 +36,26 @@ def refused(content: bytes | None, wanted: PolicyRequest = WANTED) -> str:
     return made.what
 
 
-@pytest.mark.parametrize("content", [
-    None, b"", b"# c", b"# c\n", USER, USER.rstrip(b"\n"), USER.replace(b"\n", b"\r\n"), b'"\xc3\xa9" = 1',
-    b'[[hooks.x]]\na = 1\n',
-    b'[a.b.c]\nx = 1\n[a]\ny = 2\n', b'x = [\n[1],\n]\ny = """\n[z]\nsandbox_mode = "no"\n"""\n',
-    b'# sandbox_mode = "read-only"\nsandbox_mode_note = 1\n[profiles.p]\nsandbox_mode = "read-only"\n',
-    b"a = { x = 1,\n y = 2, # c\n}\nb = \"\\e\"\n", b"n = nan\nz = -0.0\nd = 1979-05-27 07:32:00Z\ni = 0x10\n",
-    b"model = 'x'\t# tab\r\n\r\n[a]\nb = 1\r\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        b"",
+        b"# c",
+        b"# c\n",
+        USER,
+        USER.rstrip(b"\n"),
+        USER.replace(b"\n", b"\r\n"),
+        b'"\xc3\xa9" = 1',
+        b"[[hooks.x]]\na = 1\n",
+        b"[a.b.c]\nx = 1\n[a]\ny = 2\n",
+        b'x = [\n[1],\n]\ny = """\n[z]\nsandbox_mode = "no"\n"""\n',
+        b'# sandbox_mode = "read-only"\nsandbox_mode_note = 1\n[profiles.p]\nsandbox_mode = "read-only"\n',
+        b'a = { x = 1,\n y = 2, # c\n}\nb = "\\e"\n',
+        b"n = nan\nz = -0.0\nd = 1979-05-27 07:32:00Z\ni = 0x10\n",
+        b"model = 'x'\t# tab\r\n\r\n[a]\nb = 1\r\n",
+    ],
+)
 def test_what_was_there_follows_the_block_byte_for_byte(content: bytes | None) -> None:
     made = planned(content)
     eol = b"\r\n" if content and content.split(b"\n")[0].endswith(b"\r") else b"\n"
@@ -54,21 +66,34 @@ def test_a_mark_of_byte_order_stays_the_first_thing() -> None:
     assert planned(b"\xef\xbb\xbf[a]\nb = 1\n") == b"\xef\xbb\xbf" + BLOCK + b"[a]\nb = 1\n"
 
 
-@pytest.mark.parametrize(("before", "after"), [
-    (b'sandbox_mode = "read-only"  # mine\n', b'sandbox_mode = "workspace-write"  # mine\n'),
-    (b'sandbox_mode="read-only"\n', b'sandbox_mode="workspace-write"\n'),
-    (b'"sandbox_mode" = "read-only"\n', b'"sandbox_mode" = "workspace-write"\n'),
-    (b"  'sandbox_mode' = 'read-only'\n", b"  'sandbox_mode' = \"workspace-write\"\n"),
-    (b"sandbox_mode = 1", b'sandbox_mode = "workspace-write"'),
-    (b"sandbox_workspace_write.network_access = true\nsandbox_workspace_write.exclude_slash_tmp = true\n",
-     b"sandbox_workspace_write.network_access = false\nsandbox_workspace_write.exclude_slash_tmp = true\n"),
-    (b"[ sandbox_workspace_write ] # c\nnetwork_access = true # d\nwritable_roots = ['/x']\n",
-     b'[ sandbox_workspace_write ] # c\nnetwork_access = false # d\nwritable_roots = ["/srv/board"]\n'),
-    (b'["sandbox_workspace_write"]\nwritable_roots = [\n  "/a", # cache\n  # more\n  "b"\n]\nnetwork_access = false\n',
-     b'["sandbox_workspace_write"]\nwritable_roots = ["/srv/board",\n  # cache\n  # more\n]\nnetwork_access = false\n'),
-    (b"sandbox_workspace_write = { network_access = true, writable_roots = [] } # i\n",
-     b'sandbox_workspace_write = { network_access = false, writable_roots = ["/srv/board"] } # i\n'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'sandbox_mode = "read-only"  # mine\n', b'sandbox_mode = "workspace-write"  # mine\n'),
+        (b'sandbox_mode="read-only"\n', b'sandbox_mode="workspace-write"\n'),
+        (b'"sandbox_mode" = "read-only"\n', b'"sandbox_mode" = "workspace-write"\n'),
+        (b"  'sandbox_mode' = 'read-only'\n", b"  'sandbox_mode' = \"workspace-write\"\n"),
+        (b"sandbox_mode = 1", b'sandbox_mode = "workspace-write"'),
+        (
+            b"sandbox_workspace_write.network_access = true\nsandbox_workspace_write.exclude_slash_tmp = true\n",
+            b"sandbox_workspace_write.network_access = false\nsandbox_workspace_write.exclude_slash_tmp = true\n",
+        ),
+        (
+            b"[ sandbox_workspace_write ] # c\nnetwork_access = true # d\nwritable_roots = ['/x']\n",
+            b'[ sandbox_workspace_write ] # c\nnetwork_access = false # d\nwritable_roots = ["/srv/board"]\n',
+        ),
+        (
+            b'["sandbox_workspace_write"]\nwritable_roots = [\n  "/a", # cache\n  # more\n  "b"\n]\n'
+            b"network_access = false\n",
+            b'["sandbox_workspace_write"]\nwritable_roots = ["/srv/board",\n  # cache\n  # more\n]\n'
+            b"network_access = false\n",
+        ),
+        (
+            b"sandbox_workspace_write = { network_access = true, writable_roots = [] } # i\n",
+            b'sandbox_workspace_write = { network_access = false, writable_roots = ["/srv/board"] } # i\n',
+        ),
+    ],
+)
 def test_a_value_of_the_users_is_changed_where_it_stands(before: bytes, after: bytes) -> None:
     made = planned(before)
     assert made.endswith(after)
@@ -83,10 +108,15 @@ def test_the_note_of_what_the_user_had_said_outlives_later_wishes() -> None:
     assert third == first
 
 
-@pytest.mark.parametrize("table", [
-    b"[sandbox_workspace_write]", b"[sandbox_workspace_write]\n", b"[ 'sandbox_workspace_write' ] # c\r\n",
-    b"[sandbox_workspace_write]\nexclude_slash_tmp = true\n[tui]\nx = 1\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "table",
+    [
+        b"[sandbox_workspace_write]",
+        b"[sandbox_workspace_write]\n",
+        b"[ 'sandbox_workspace_write' ] # c\r\n",
+        b"[sandbox_workspace_write]\nexclude_slash_tmp = true\n[tui]\nx = 1\n",
+    ],
+)
 def test_below_the_users_own_header_each_line_bears_its_mark(table: bytes) -> None:
     made = planned(table)
     assert made.count(b"# codexsandbox: written by a program") == 2
@@ -98,26 +128,34 @@ def test_below_the_users_own_header_each_line_bears_its_mark(table: bytes) -> No
 def test_keys_go_into_the_braces_of_an_inline_table() -> None:
     made = planned(b"sandbox_workspace_write = {exclude_slash_tmp = true}")
     assert tomli.loads(made.decode())["sandbox_workspace_write"] == {
-        "exclude_slash_tmp": True, "network_access": False, "writable_roots": ["/srv/board"],
-    }  # fmt: skip
+        "exclude_slash_tmp": True,
+        "network_access": False,
+        "writable_roots": ["/srv/board"],
+    }
 
 
-@pytest.mark.parametrize(("before", "after"), [
-    (BLOCK + BLOCK + USER, BLOCK + USER),
-    (USER + BLOCK, BLOCK + USER),
-    (BEGIN + b"\n" + USER, BLOCK + USER),
-    (USER + END, BLOCK + USER),
-    (END + b"\n" + BEGIN + b"\n" + USER, BLOCK + USER),
-    (BLOCK.replace(END + b"\n", b"") + USER, BLOCK + USER),
-    (BLOCK.replace(BEGIN, b"  # >>> codexsandbox: other words >>>  ").replace(b"/board", b"/x") + USER, BLOCK + USER),
-    (BLOCK.replace(END, b'model = "y"\n' + END), BLOCK + b'model = "y"\n'),
-    (BLOCK.replace(END, b'[mcp_servers.z]\ncommand = "z"\n' + END), BLOCK + b'[mcp_servers.z]\ncommand = "z"\n'),
-    (BLOCK.replace(b"\n", b"\r\n") + USER, BLOCK.replace(b"\n", b"\r\n") + USER),
-    (b"# licence\n" + BLOCK + USER, b"# licence\n" + BLOCK + USER),
-    (END + b"\r\n[a]", BLOCK.replace(b"\n", b"\r\n") + b"[a]"),
-    (BLOCK.rstrip(b"\n"), BLOCK.rstrip(b"\n")),
-    (USER + BLOCK.rstrip(b"\n"), BLOCK + USER),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (BLOCK + BLOCK + USER, BLOCK + USER),
+        (USER + BLOCK, BLOCK + USER),
+        (BEGIN + b"\n" + USER, BLOCK + USER),
+        (USER + END, BLOCK + USER),
+        (END + b"\n" + BEGIN + b"\n" + USER, BLOCK + USER),
+        (BLOCK.replace(END + b"\n", b"") + USER, BLOCK + USER),
+        (
+            BLOCK.replace(BEGIN, b"  # >>> codexsandbox: other words >>>  ").replace(b"/board", b"/x") + USER,
+            BLOCK + USER,
+        ),
+        (BLOCK.replace(END, b'model = "y"\n' + END), BLOCK + b'model = "y"\n'),
+        (BLOCK.replace(END, b'[mcp_servers.z]\ncommand = "z"\n' + END), BLOCK + b'[mcp_servers.z]\ncommand = "z"\n'),
+        (BLOCK.replace(b"\n", b"\r\n") + USER, BLOCK.replace(b"\n", b"\r\n") + USER),
+        (b"# licence\n" + BLOCK + USER, b"# licence\n" + BLOCK + USER),
+        (END + b"\r\n[a]", BLOCK.replace(b"\n", b"\r\n") + b"[a]"),
+        (BLOCK.rstrip(b"\n"), BLOCK.rstrip(b"\n")),
+        (USER + BLOCK.rstrip(b"\n"), BLOCK + USER),
+    ],
+)
 def test_a_block_that_others_have_been_at_is_whole_again(before: bytes, after: bytes) -> None:
     assert planned(before) == after
 
@@ -132,14 +170,24 @@ def test_keys_whose_marks_were_lost_are_found_as_the_users_own() -> None:
     }
 
 
-@pytest.mark.parametrize(("content", "reason"), [
-    (b'default_permissions = ":workspace"\n', "default_permissions"), (b'profile = "p"\n', "profile"),
-    (b"a = 1\na = 2\n", "not TOML"), (b"a =\n", "not TOML"), (b"# \xff\n", "UTF-8"), (b"a = 1\rb = 2\n", "not TOML"),
-    ("a = 1\n".encode("utf-16"), "UTF-8"), (b"# \0\n", "not TOML"), (b"\xef\xbb\xbf\xef\xbb\xbfa = 1\n", "not TOML"),
-    (b'sandbox_workspace_write = "x"\n', "no table"), (b"[[sandbox_workspace_write]]\nx = 1\n", "no table"),
-    (b"a = " + b"[" * 5000 + b"]" * 5000 + b"\n", "not TOML"),
-    (b"[sandbox_workspace_write]\nnetwork_access = [\n # c\n 1]\n", "not TOML"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'default_permissions = ":workspace"\n', "default_permissions"),
+        (b'profile = "p"\n', "profile"),
+        (b"a = 1\na = 2\n", "not TOML"),
+        (b"a =\n", "not TOML"),
+        (b"# \xff\n", "UTF-8"),
+        (b"a = 1\rb = 2\n", "not TOML"),
+        ("a = 1\n".encode("utf-16"), "UTF-8"),
+        (b"# \0\n", "not TOML"),
+        (b"\xef\xbb\xbf\xef\xbb\xbfa = 1\n", "not TOML"),
+        (b'sandbox_workspace_write = "x"\n', "no table"),
+        (b"[[sandbox_workspace_write]]\nx = 1\n", "no table"),
+        (b"a = " + b"[" * 5000 + b"]" * 5000 + b"\n", "not TOML"),
+        (b"[sandbox_workspace_write]\nnetwork_access = [\n # c\n 1]\n", "not TOML"),
+    ],
+)
 def test_it_refuses_what_it_could_not_do_without_loss_or_in_vain(content: bytes, reason: str) -> None:
     assert reason in refused(content)
 
@@ -159,14 +207,27 @@ def test_it_refuses_to_change_what_the_user_says_if_one_wants_it_so() -> None:
     assert planned(b'sandbox_mode = "workspace-write"\n', careful)
 
 
-@pytest.mark.parametrize("wanted", [
-    PolicyRequest(roots=("rel",)), PolicyRequest(roots=("~/x",)), PolicyRequest(roots=("",)), PolicyRequest(roots=("/",)), PolicyRequest(roots=("//",)),
-    PolicyRequest(roots=("/srv/../home/u",), guarded=("/home/u/.codex",)), PolicyRequest(roots=("/home",), guarded=("/home/u",)),
-    PolicyRequest(roots=("/x\0y",)), PolicyRequest(roots=("/\udc80",)), PolicyRequest(roots=("C:\\x",)),
-    PolicyRequest(sandbox="read-only", network=True),
-    PolicyRequest(sandbox="danger-full-access", roots=("/x",)), PolicyRequest(approval="on-failure"), PolicyRequest(owner="x >>>\n"),
-    PolicyRequest(platform="windows"), PolicyRequest(platform="darwin", network=True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        PolicyRequest(roots=("rel",)),
+        PolicyRequest(roots=("~/x",)),
+        PolicyRequest(roots=("",)),
+        PolicyRequest(roots=("/",)),
+        PolicyRequest(roots=("//",)),
+        PolicyRequest(roots=("/srv/../home/u",), guarded=("/home/u/.codex",)),
+        PolicyRequest(roots=("/home",), guarded=("/home/u",)),
+        PolicyRequest(roots=("/x\0y",)),
+        PolicyRequest(roots=("/\udc80",)),
+        PolicyRequest(roots=("C:\\x",)),
+        PolicyRequest(sandbox="read-only", network=True),
+        PolicyRequest(sandbox="danger-full-access", roots=("/x",)),
+        PolicyRequest(approval="on-failure"),
+        PolicyRequest(owner="x >>>\n"),
+        PolicyRequest(platform="windows"),
+        PolicyRequest(platform="darwin", network=True),
+    ],
+)
 def test_some_wishes_cannot_be_granted_whatever_the_file_says(wanted: PolicyRequest) -> None:
     assert refused(USER, wanted)
 
@@ -183,11 +244,17 @@ def test_every_path_reads_as_it_was_asked(roots: list[str]) -> None:
         assert tomli.loads(made.content.decode())["sandbox_workspace_write"]["writable_roots"] == list(wanted)
 
 
-@pytest.mark.parametrize("damage", [
-    lambda text: text.replace('model = "x"', 'model = "y"'), lambda text: text.replace("1.0", "1"),
-    lambda text: text.replace("workspace-write", "read-only"), lambda text: text + END.decode() + "\n",
-    lambda text: 'profile = "p"\n' + text, lambda text: text.replace("[mcp", "[[mcp"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text.replace('model = "x"', 'model = "y"'),
+        lambda text: text.replace("1.0", "1"),
+        lambda text: text.replace("workspace-write", "read-only"),
+        lambda text: text + END.decode() + "\n",
+        lambda text: 'profile = "p"\n' + text,
+        lambda text: text.replace("[mcp", "[[mcp"),
+    ],
+)
 def test_a_mistake_of_its_own_is_not_written(monkeypatch: pytest.MonkeyPatch, damage: Callable[[str], str]) -> None:
     """The result is looked at before anybody gets it, whatever made it."""
     genuine = edits.applied
@@ -206,16 +273,32 @@ def test_two_owners_of_different_keys_stand_in_one_file() -> None:
 
 @given(
     lines=st.lists(
-        st.sampled_from([
-            "a = 1", 'b.c = "x # y"', "[t]", "[t.u] # c", "[[v]]", "# c", "", 's = """\n[x]\n"""', "w = [\n 1, # d\n]",
-            "sandbox_mode = 'read-only'", "[sandbox_workspace_write]", "network_access = true",
-            END.decode(), BEGIN.decode(),
-            "sandbox_workspace_write.writable_roots = ['/q']", "i = { a = 1, b = [2] }",
-        ]),
+        st.sampled_from(
+            [
+                "a = 1",
+                'b.c = "x # y"',
+                "[t]",
+                "[t.u] # c",
+                "[[v]]",
+                "# c",
+                "",
+                's = """\n[x]\n"""',
+                "w = [\n 1, # d\n]",
+                "sandbox_mode = 'read-only'",
+                "[sandbox_workspace_write]",
+                "network_access = true",
+                END.decode(),
+                BEGIN.decode(),
+                "sandbox_workspace_write.writable_roots = ['/q']",
+                "i = { a = 1, b = [2] }",
+            ]
+        ),
         max_size=9,
     ),
-    eol=st.sampled_from(["\n", "\r\n"]), last=st.booleans(), network=st.booleans(),
-)  # fmt: skip
+    eol=st.sampled_from(["\n", "\r\n"]),
+    last=st.booleans(),
+    network=st.booleans(),
+)
 @settings(deadline=None, max_examples=400)
 def test_whatever_stands_there_is_kept_or_refused(lines: list[str], eol: str, last: bool, network: bool) -> None:
     text = eol.join(lines).replace("\n", eol).replace("\r\r", "\r") + (eol if last else "")
@@ -248,12 +331,17 @@ def test_the_pieces_put_together_are_the_text() -> None:
     assert pieces[2].comment == "# g"
 
 
-@pytest.mark.parametrize(("before", "after"), [
-    (b'[mcp_servers]\nx = { command = "mine" }\n', b'[mcp_servers]\nx = { command = "ours" }\n'),
-    (b'mcp_servers = { x = { command = "mine" }, y = { a = 1 } }\n',
-     b'mcp_servers = { x = { command = "ours" }, y = { a = 1 } }\n'),
-    (b'mcp_servers.x = { command = "mine" }\n', b'mcp_servers.x = { command = "ours" }\n'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'[mcp_servers]\nx = { command = "mine" }\n', b'[mcp_servers]\nx = { command = "ours" }\n'),
+        (
+            b'mcp_servers = { x = { command = "mine" }, y = { a = 1 } }\n',
+            b'mcp_servers = { x = { command = "ours" }, y = { a = 1 } }\n',
+        ),
+        (b'mcp_servers.x = { command = "mine" }\n', b'mcp_servers.x = { command = "ours" }\n'),
+    ],
+)
 def test_a_value_in_nested_braces_is_changed_where_it_stands(before: bytes, after: bytes) -> None:
     wanted = PolicyRequest(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
     assert planned(before, wanted).endswith(after)

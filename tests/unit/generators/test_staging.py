@@ -32,8 +32,10 @@ def test_what_is_laid_is_seen_by_its_innermost_name(tops: dict[str, str]) -> Non
     )
     seen = generator_dirs.snapshot(tops)
     assert {name: one["kind"] for name, one in seen.items()} == {
-        "@CODEX_HOME@/config.toml": "file", "@WORKSPACE@/.git": "dir", "@WORKSPACE@/.git/x": "file",
-    }  # fmt: skip
+        "@CODEX_HOME@/config.toml": "file",
+        "@WORKSPACE@/.git": "dir",
+        "@WORKSPACE@/.git/x": "file",
+    }
     config = seen["@CODEX_HOME@/config.toml"]
     assert (config["content"], config["size"], config["mode"], config["links"]) == (b"a = 1\n", 6, 0o600, 1)
 

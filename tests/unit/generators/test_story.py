@@ -26,10 +26,27 @@ def one(**words: Any) -> GeneratorRun:
 
 def test_a_chain_says_what_all_of_its_parts_said_and_ends_as_the_last() -> None:
     launch = CodexLaunch(argv=("exec",))
-    first = one(seconds=1.0, argv=("-c", "a=1"), env={"A": "1"}, unset=("B",), strayed=("/x",), survivors=("s",),
-                error="its result is no JSON", warnings=("hm",), launches=(launch,))  # fmt: skip
-    last = one(seconds=2.0, argv=("-c", "b=2"), env={"A": "2"}, unset=("B", "C"), strayed=("/x", "/y"), code=3,
-               refused=True, reason="so")  # fmt: skip
+    first = one(
+        seconds=1.0,
+        argv=("-c", "a=1"),
+        env={"A": "1"},
+        unset=("B",),
+        strayed=("/x",),
+        survivors=("s",),
+        error="its result is no JSON",
+        warnings=("hm",),
+        launches=(launch,),
+    )
+    last = one(
+        seconds=2.0,
+        argv=("-c", "b=2"),
+        env={"A": "2"},
+        unset=("B", "C"),
+        strayed=("/x", "/y"),
+        code=3,
+        refused=True,
+        reason="so",
+    )
     told = _joined((first, last))
     assert (told.seconds, told.argv, told.env, told.unset) == (3.0, ("-c", "a=1", "-c", "b=2"), {"A": "2"}, ("B", "C"))
     assert (told.strayed, told.survivors, told.warnings, told.launches) == (("/x", "/y"), ("s",), ("hm",), (launch,))
@@ -73,9 +90,12 @@ def of(text: bytes | None, *declared: Marker, **words: Any) -> ManagedBlock:
         (BLOCK, Marker(begin="# BEGIN x", end="# END x")),
         (b"\r\n  # a\r\nk = 1\r\n  # b\r\n\n", Marker(begin="  # a", end="  # b")),
         (b"# a\n# b\n", Marker(begin="# a", end="# b")),
-        (b"# a\nk = 1\n# a\n", None), (b"# a\n", None), (b"k = 1\n# b\n", None), (b"# a\nk = 1\n", None),
+        (b"# a\nk = 1\n# a\n", None),
+        (b"# a\n", None),
+        (b"k = 1\n# b\n", None),
+        (b"# a\nk = 1\n", None),
     ],
-)  # fmt: skip
+)
 def test_its_marks_are_comments_on_the_first_and_the_last_line_that_differ(text: bytes, marker: Marker | None) -> None:
     found = of(text)
     assert (found.text, found.marker, found.why) == (text.strip(b"\r\n"), marker, "")

@@ -26,9 +26,13 @@ def strike(left: bytes | None, *, struck: bool = True, again: StressRun = AGAIN)
 
 def chosen(own: int = 1, *, own_calls: int = 1, others: int = 0, other_calls: int = 0, unseen: int = 0) -> Choice:
     return Choice(
-        own=(POINT,) * own, others=(POINT,) * others, own_calls=own_calls, other_calls=other_calls,
-        unreachable=own_calls + other_calls - own - others, unseen=unseen,
-    )  # fmt: skip
+        own=(POINT,) * own,
+        others=(POINT,) * others,
+        own_calls=own_calls,
+        other_calls=other_calls,
+        unreachable=own_calls + other_calls - own - others,
+        unseen=unseen,
+    )
 
 
 def reasons(*strikes: Kill, known: NotKilled = KNOWN) -> set[str]:
@@ -108,9 +112,16 @@ def test_the_torn_file_of_the_control_is_neither_the_old_one_nor_the_new_one(
 # ---- what is not asked
 def bench(generator: Generator, case: Case = Case(id="own", why="", config=OLD)) -> StressContext:  # noqa: B008
     return StressContext(
-        generator=generator, case=case, wish=Intent(), other=Intent(network=True), version="", folder=None,  # type: ignore[arg-type]
-        confinement=UNCONFINED, tracer=Tracer(why="needs strace (apt install strace)"), beside="loses-end",
-    )  # fmt: skip
+        generator=generator,
+        case=case,
+        wish=Intent(),
+        other=Intent(network=True),
+        version="",
+        folder=None,  # type: ignore[arg-type]
+        confinement=UNCONFINED,
+        tracer=Tracer(why="needs strace (apt install strace)"),
+        beside="loses-end",
+    )
 
 
 PLAIN = Generator(name="g", spec=Spec(scheme="cmd", text="true", words=("true",)), declaration=Declaration())

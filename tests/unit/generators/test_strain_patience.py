@@ -10,9 +10,13 @@ from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Inte
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 
 BENCH = StressContext(
-    generator=Generator(name="g", spec=Spec(scheme="cmd", text="g"), declaration=Declaration()), version="",
-    case=Case(id="c", why="w"), wish=Intent(), other=Intent(network=True), folder=Path("/nowhere"),
-)  # fmt: skip
+    generator=Generator(name="g", spec=Spec(scheme="cmd", text="g"), declaration=Declaration()),
+    version="",
+    case=Case(id="c", why="w"),
+    wish=Intent(),
+    other=Intent(network=True),
+    folder=Path("/nowhere"),
+)
 
 
 def finding(
@@ -37,11 +41,15 @@ def told(*plays: tuple[Finding, ...]) -> tuple[Callable[[StressContext], tuple[F
 @pytest.mark.parametrize(
     ("plays", "times"),
     [
-        ((finding(),), 1), ((finding(held=False),), 1), ((finding(held=False, awake=False),), TRIES),
-        ((finding(skipped="no strace", awake=False, held=False),), 1), ((finding(awake=False), finding()), 2),
-        ((finding(awake=False), finding(held=False)), 2), ((finding(awake=False),), TRIES),
+        ((finding(),), 1),
+        ((finding(held=False),), 1),
+        ((finding(held=False, awake=False),), TRIES),
+        ((finding(skipped="no strace", awake=False, held=False),), 1),
+        ((finding(awake=False), finding()), 2),
+        ((finding(awake=False), finding(held=False)), 2),
+        ((finding(awake=False),), TRIES),
     ],
-)  # fmt: skip
+)
 def test_only_a_sleeping_witness_is_asked_again(plays: tuple[tuple[Finding, ...], ...], times: int) -> None:
     strain, count = told(*plays)
     assert patient(strain)(BENCH) == plays[-1]
@@ -53,18 +61,28 @@ def test_only_a_sleeping_witness_is_asked_again(plays: tuple[tuple[Finding, ...]
     [
         # The fault of a play whose witness slept is said by the next one, under a witness who was awake.
         ((finding(held=False, awake=False, reason="torn"), finding()), finding(held=False, reason="torn")),
-        ((finding(held=False, awake=False, reason="torn"), finding(held=False, reason="torn")),
-         finding(held=False, reason="torn")),
-        ((finding(held=False, awake=False, reason="torn"), finding(held=False, reason="gone")),
-         (*finding(held=False, reason="gone"), *finding(held=False, reason="torn"))),
+        (
+            (finding(held=False, awake=False, reason="torn"), finding(held=False, reason="torn")),
+            finding(held=False, reason="torn"),
+        ),
+        (
+            (finding(held=False, awake=False, reason="torn"), finding(held=False, reason="gone")),
+            (*finding(held=False, reason="gone"), *finding(held=False, reason="torn")),
+        ),
         # Other claims are as the newest play has them; where that one could not be asked, the old row stands.
-        (((*finding(held=False, awake=False, reason="torn"), *finding(claim="d", awake=False)),
-          (*finding(), *finding(claim="d"))),
-         (*finding(claim="d"), *finding(held=False, reason="torn"))),
-        ((finding(held=False, awake=False, reason="torn"), finding(held=False, awake=False, skipped="none")),
-         (*finding(held=False, awake=False, skipped="none"), *finding(held=False, awake=False, reason="torn"))),
+        (
+            (
+                (*finding(held=False, awake=False, reason="torn"), *finding(claim="d", awake=False)),
+                (*finding(), *finding(claim="d")),
+            ),
+            (*finding(claim="d"), *finding(held=False, reason="torn")),
+        ),
+        (
+            (finding(held=False, awake=False, reason="torn"), finding(held=False, awake=False, skipped="none")),
+            (*finding(held=False, awake=False, skipped="none"), *finding(held=False, awake=False, reason="torn")),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_was_seen_to_go_wrong_stays_said(
     plays: tuple[tuple[Finding, ...], ...], told_at_last: tuple[Finding, ...]
 ) -> None:

@@ -24,9 +24,13 @@ def test_a_call_has_its_paths_and_says_what_it_changes() -> None:
 
 def test_a_call_in_two_halves_is_one_call() -> None:
     begun = f'openat(AT_FDCWD<{h("/w")}>, "{h(CONFIG)}", O_WRONLY|O_TRUNC <unfinished ...>'
-    found = read([
-        line(begun, 6), line(written(TMP), 7), line(f"<... openat resumed>) = 3<{h(CONFIG)}>", 6),
-    ])  # fmt: skip
+    found = read(
+        [
+            line(begun, 6),
+            line(written(TMP), 7),
+            line(f"<... openat resumed>) = 3<{h(CONFIG)}>", 6),
+        ]
+    )
     assert [(one.pid, one.name, one.done) for one in found.calls] == [(6, "openat", True), (7, "write", True)]
     assert found.calls[0].empties
 

@@ -23,10 +23,22 @@ def test_each_run_is_told_by_what_it_changed_against_what_it_found() -> None:
 
 def test_what_a_run_said_and_gave_is_told() -> None:
     given = GeneratorRun(
-        ended="signal", code=137, seconds=1.5, stdout="o" * 9999, stderr="e" * 9999, error="wrong", refused=True,
-        reason="so", argv=("-c", "a=b"), env={"A": "b"}, unset=("B",), warnings=("hm",), survivors=("sleep",),
-        launches=(CodexLaunch(argv=("exec",)),), strayed=("/x",),
-    )  # fmt: skip
+        ended="signal",
+        code=137,
+        seconds=1.5,
+        stdout="o" * 9999,
+        stderr="e" * 9999,
+        error="wrong",
+        refused=True,
+        reason="so",
+        argv=("-c", "a=b"),
+        env={"A": "b"},
+        unset=("B",),
+        warnings=("hm",),
+        survivors=("sleep",),
+        launches=(CodexLaunch(argv=("exec",)),),
+        strayed=("/x",),
+    )
     (told,) = told_runs(story(None, None, runs=(given,)))
     assert (told.stdout, told.stderr) == ("o" * SAID, "e" * SAID)
     names = [name for name in told.__struct_fields__ if name not in ("stdout", "stderr", "changed", "listed", "more")]

@@ -25,9 +25,12 @@ os._exit(code)
 
 def drive(folder: Path, *command: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     return subprocess.run(
-        [sys.executable, "-I", "-S", "-c", DRIVE, str(folder), *command], input=stdin, capture_output=True, timeout=60,
+        [sys.executable, "-I", "-S", "-c", DRIVE, str(folder), *command],
+        input=stdin,
+        capture_output=True,
+        timeout=60,
         check=False,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

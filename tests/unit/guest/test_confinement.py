@@ -25,8 +25,10 @@ eth0\t000012AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
 
 def test_what_an_engine_hides_and_what_it_only_lets_be_read() -> None:
     assert confinement.mounted(MOUNTS) == (
-        "rw", ["/proc/acpi", "/proc/kcore", "/sys/firmware"], ["/proc/bus", "/proc/sys"],
-    )  # fmt: skip
+        "rw",
+        ["/proc/acpi", "/proc/kcore", "/sys/firmware"],
+        ["/proc/bus", "/proc/sys"],
+    )
     assert confinement.mounted(["overlay / overlay ro 0 0", "proc /proc proc rw 0 0"]) == ("ro", [], [])
     assert confinement.mounted([]) == ("", [], [])
 

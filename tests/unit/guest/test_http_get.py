@@ -15,11 +15,14 @@ def test_a_certificate_that_is_refused_is_no_eperm() -> None:
     assert failure(problem)["error"] == "TLS"
 
 
-@pytest.mark.parametrize(("problem", "stage", "error"), [
-    (PermissionError(errno.EPERM, "Operation not permitted"), "connect", "EPERM"),
-    (socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"), "resolve", "EAI_AGAIN"),
-    (TimeoutError("timed out"), "connect", "ETIMEDOUT"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("problem", "stage", "error"),
+    [
+        (PermissionError(errno.EPERM, "Operation not permitted"), "connect", "EPERM"),
+        (socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"), "resolve", "EAI_AGAIN"),
+        (TimeoutError("timed out"), "connect", "ETIMEDOUT"),
+    ],
+)
 def test_a_failure_is_named_by_its_step_and_its_error(problem: OSError, stage: str, error: str) -> None:
     found = failure(problem)
     assert (found["stage"], found["error"]) == (stage, error)

@@ -105,14 +105,24 @@ def test_size_mode_and_times(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("verb", "step", "params"),
     [
-        ("write", "open", {}), ("append", "open", {}), ("create", "open", {}), ("read", "open", {}),
+        ("write", "open", {}),
+        ("append", "open", {}),
+        ("create", "open", {}),
+        ("read", "open", {}),
         ("may-write", "open", {}),
-        ("stat", "stat", {}), ("mkdir", "mkdir", {}), ("rmdir", "rmdir", {}), ("unlink", "unlink", {}),
-        ("rename", "rename", {"to": "/no-such-folder/b"}), ("link", "link", {"to": "/no-such-folder/b"}),
-        ("symlink", "symlink", {"to": "x"}), ("truncate", "truncate", {}), ("chmod", "chmod", {"mode": 0o600}),
-        ("list", "open", {}), ("utime", "utime", {}),
+        ("stat", "stat", {}),
+        ("mkdir", "mkdir", {}),
+        ("rmdir", "rmdir", {}),
+        ("unlink", "unlink", {}),
+        ("rename", "rename", {"to": "/no-such-folder/b"}),
+        ("link", "link", {"to": "/no-such-folder/b"}),
+        ("symlink", "symlink", {"to": "x"}),
+        ("truncate", "truncate", {}),
+        ("chmod", "chmod", {"mode": 0o600}),
+        ("list", "open", {}),
+        ("utime", "utime", {}),
     ],
-)  # fmt: skip
+)
 def test_a_failure_names_the_errno_and_the_system_call(verb: str, step: str, params: dict[str, Any]) -> None:
     assert failed(verb, "/no-such-folder/a", **params) == ("ENOENT", step)
 
@@ -150,18 +160,27 @@ def test_sqlite_says_its_own_names_and_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("unable to open database file", "SQLITE_CANTOPEN"), ("attempt to write a readonly database", "SQLITE_READONLY"),
-     ("disk I/O error", "SQLITE_IOERR"), ("database is locked", "SQLITE_BUSY"), ("something new", "SQLITE_ERROR")],
-)  # fmt: skip
+    [
+        ("unable to open database file", "SQLITE_CANTOPEN"),
+        ("attempt to write a readonly database", "SQLITE_READONLY"),
+        ("disk I/O error", "SQLITE_IOERR"),
+        ("database is locked", "SQLITE_BUSY"),
+        ("something new", "SQLITE_ERROR"),
+    ],
+)
 def test_a_python_that_does_not_tell_the_code_is_told_by_the_words(text: str, name: str) -> None:
     assert probe.sqlite_name(sqlite3.OperationalError(text)) == (name, "")
 
 
 @pytest.mark.parametrize(
     ("exact", "name"),
-    [("SQLITE_READONLY_DIRECTORY", "SQLITE_READONLY"), ("SQLITE_CANTOPEN_ISDIR", "SQLITE_CANTOPEN"),
-     ("SQLITE_BUSY", "SQLITE_BUSY"), ("SQLITE_MISUSE", "SQLITE_MISUSE")],
-)  # fmt: skip
+    [
+        ("SQLITE_READONLY_DIRECTORY", "SQLITE_READONLY"),
+        ("SQLITE_CANTOPEN_ISDIR", "SQLITE_CANTOPEN"),
+        ("SQLITE_BUSY", "SQLITE_BUSY"),
+        ("SQLITE_MISUSE", "SQLITE_MISUSE"),
+    ],
+)
 def test_an_exact_code_is_told_by_its_primary_one(exact: str, name: str) -> None:
     error = sqlite3.OperationalError("x")
     error.sqlite_errorname = exact

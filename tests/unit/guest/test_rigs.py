@@ -36,8 +36,10 @@ def test_what_waits_behind_many_others_has_arrived(rigs: Listeners) -> None:
 def test_a_datagram_and_a_line_that_nobody_read_yet_have_arrived(rigs: Listeners) -> None:
     name = b"\x05asked\x04test\x00"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        udp.sendto(b"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + name + b"\x00\x01\x00\x01",
-                   ("127.0.0.1", int(rigs.values["DNS"])))  # fmt: skip
+        udp.sendto(
+            b"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + name + b"\x00\x01\x00\x01",
+            ("127.0.0.1", int(rigs.values["DNS"])),
+        )
     with socket.socket(socket.AF_UNIX) as one:
         one.connect(rigs.values["UNIX"])
         one.sendall(b"line\n")

@@ -52,9 +52,15 @@ def loop(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Loop:
 
 def begun(loop: Loop) -> ProcessScope:
     command = {
-        "argv": ["sleeper"], "cwd": "/", "env": {}, "timeout": LIMIT, "output_limit": 1, "witness": "",
-        "interrupt_after": 0.0, "why": "",
-    }  # fmt: skip
+        "argv": ["sleeper"],
+        "cwd": "/",
+        "env": {},
+        "timeout": LIMIT,
+        "output_limit": 1,
+        "witness": "",
+        "interrupt_after": 0.0,
+        "why": "",
+    }
     scope = Scopes(loop, "test").new(command, b"", Started)
     assert scope.start() == ""
     return scope

@@ -12,16 +12,34 @@ SESSION = ("exec", "-s", "workspace-write", "do it")
 @pytest.mark.parametrize(
     ("argv", "work"),
     [
-        ((), True), (("do it",), True), (("-c", "mcp", "do it"), True), (("--yolo",), True), (SESSION, True),
-        (("e", "do it"), True), (("app-server",), True), (("app-server", "generate-ts", "--out", "x"), False),
-        (("mcp", "add", "x"), False), (("-c", "a=1", "features", "enable", "x"), False), (("mcp", "list"), False),
-        (("--version",), False), (("-V",), False), (("exec", "--help"), False), (("exec", "--", "--help"), True),
-        (("login", "status"), False), (("login",), False), (("completion", "bash"), False), (("help",), False),
-        (("sandbox", "--", "curl", "-V"), True), (("sandbox", "curl", "-V"), True), (("sandbox", "--help"), False),
-        (("debug", "landlock", "--", "true"), True), (("debug", "models"), False), (("--", "mcp"), True),
+        ((), True),
+        (("do it",), True),
+        (("-c", "mcp", "do it"), True),
+        (("--yolo",), True),
+        (SESSION, True),
+        (("e", "do it"), True),
+        (("app-server",), True),
+        (("app-server", "generate-ts", "--out", "x"), False),
+        (("mcp", "add", "x"), False),
+        (("-c", "a=1", "features", "enable", "x"), False),
+        (("mcp", "list"), False),
+        (("--version",), False),
+        (("-V",), False),
+        (("exec", "--help"), False),
+        (("exec", "--", "--help"), True),
+        (("login", "status"), False),
+        (("login",), False),
+        (("completion", "bash"), False),
+        (("help",), False),
+        (("sandbox", "--", "curl", "-V"), True),
+        (("sandbox", "curl", "-V"), True),
+        (("sandbox", "--help"), False),
+        (("debug", "landlock", "--", "true"), True),
+        (("debug", "models"), False),
+        (("--", "mcp"), True),
         (("mcp", "add", "x", "--", "npx", "-h"), False),
     ],
-)  # fmt: skip
+)
 def test_what_starts_work_is_told_from_what_asks(argv: tuple[str, ...], work: bool) -> None:
     assert starts_work(argv) is work
 
@@ -39,11 +57,16 @@ def codex(folder: Path, text: str) -> str:
 
 def test_the_codex_that_is_called_says_what_is_a_subcommand(tmp_path: Path) -> None:
     """`mcp` of this one is a prompt, `renew` a subcommand that no list knows, `x` another name of `exec`."""
-    one = asked(codex(tmp_path, """case $1 in
+    one = asked(
+        codex(
+            tmp_path,
+            """case $1 in
 renew) echo 'Renews it'; echo; echo 'Usage: codex renew [OPTIONS]';;
 x) echo 'Usage: codex exec [OPTIONS] [PROMPT]';;
 *) echo 'Usage: codex [OPTIONS] [PROMPT]';;
-esac"""))  # fmt: skip
+esac""",
+        )
+    )
     assert [one(word) for word in ("renew", "x", "mcp", "do it")] == ["renew", "exec", "", ""]
     assert [starts_work((word,), one) for word in ("renew", "x", "mcp", "help")] == [False, True, True, False]
 
@@ -64,10 +87,15 @@ def test_the_question_leaves_nothing_in_the_home_of_codex(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("argv", "refused"),
     [
-        (("update",), True), (("update", "--help"), False), (("login",), True), (("-c", "a=b", "login"), True),
-        (("login", "status"), False), (("login", "--with-api-key"), False), (("mcp", "add", "login"), False),
+        (("update",), True),
+        (("update", "--help"), False),
+        (("login",), True),
+        (("-c", "a=b", "login"), True),
+        (("login", "status"), False),
+        (("login", "--with-api-key"), False),
+        (("mcp", "add", "login"), False),
         ((), False),
     ],
-)  # fmt: skip
+)
 def test_calls_that_wait_for_a_person_or_change_the_program_are_refused(argv: tuple[str, ...], refused: bool) -> None:
     assert (why_refused(argv) is not None) is refused

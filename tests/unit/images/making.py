@@ -57,9 +57,11 @@ def a_distro(name: str = "debian-bookworm", **words: Any) -> ImageSpec:
 def a_container(image: ImageSpec | None = None, *, bwrap: str = "distro") -> ContainerSpec:
     source: Any = bwrap if bwrap in ("distro", "none") else "static"
     return ContainerSpec(
-        image=image or a_distro(), bwrap=BwrapSpec(name=bwrap, source=source), profile=Profile(name="p"),
+        image=image or a_distro(),
+        bwrap=BwrapSpec(name=bwrap, source=source),
+        profile=Profile(name="p"),
         user=UserSpec(name="root"),
-    )  # fmt: skip
+    )
 
 
 def want(image: ImageSpec | None = None, *, bubblewrap: bool = True) -> ImageRequest:

@@ -68,15 +68,18 @@ def test_it_ends_with_us_and_within_a_limit(tmp_path: Path, monkeypatch: pytest.
     [
         ("E: The repository 'x bookworm Release' does not have a Release file.", "no suite bookworm", "MIRROR_DEBIAN="),
         ("E: Failed to fetch http://x  Temporary failure resolving 'x'", "was not reached", "https_proxy"),
-        ("E: Failed to fetch x  Could not connect to x:80 (1.2.3.4). - connect (111: Connection refused)",
-         "was not reached", "https_proxy"),
+        (
+            "E: Failed to fetch x  Could not connect to x:80 (1.2.3.4). - connect (111: Connection refused)",
+            "was not reached",
+            "https_proxy",
+        ),
         ("tar: write error: No space left on device\nE: tar failed", "the disk is full", "images prune --all"),
         ("W: GPG error: x InRelease: NO_PUBKEY 1234", "a key that is not known here", "renew debian-archive-keyring"),
         ("E: Release file for x is expired (invalid since 12d 3h).", "have run out", "mirror"),
         ("E: Failed to execute external solver '3.0'", "too old for this suite", "newer mmdebstrap"),
         ("E: something else broke", "something else broke", ""),
     ],
-)  # fmt: skip
+)
 def test_a_failure_is_called_by_its_name(workshop: Workshop, said: str, why: str, next_step: str) -> None:
     workshop.tool.code, workshop.tool.says = 25, said
     with pytest.raises(Unavailable) as problem:
@@ -200,7 +203,7 @@ def test_images_that_are_built_at_once_do_not_disturb_each_other_over_the_same_k
 def _ubuntu(fingerprint: str) -> ImageSpec:
     return a_distro(
         "ubuntu-24.04", keyring="ubuntu-archive-keyring", keyring_package="ubuntu-keyring", signed_by=(fingerprint,)
-    )  # fmt: skip
+    )
 
 
 def _package(image: ImageSpec, to: Path) -> None:

@@ -60,8 +60,10 @@ def test_the_registrys_digest_comes_back_and_layers_are_summed(monkeypatch: pyte
     seen = Seen()
     assert pulled(monkeypatch, Pulls(layer("a", 1), layer("b", 2), {"status": "done"}), seen) == "debian@sha256:2"
     assert seen.stages == [
-        ("pulling 10 MB", 1, 10_000_000), ("pulling 20 MB", 3, 20_000_000), ("pulling 20 MB", 3, 20_000_000),
-    ]  # fmt: skip
+        ("pulling 10 MB", 1, 10_000_000),
+        ("pulling 20 MB", 3, 20_000_000),
+        ("pulling 20 MB", 3, 20_000_000),
+    ]
 
 
 @pytest.mark.parametrize(

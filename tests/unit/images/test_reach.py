@@ -30,11 +30,14 @@ TOOL = """
 @pytest.mark.parametrize(
     ("reference", "host"),
     [
-        ("alpine:3.22", "docker.io"), ("rockylinux/rockylinux:9", "docker.io"), ("localhost/mine", "localhost"),
-        ("127.0.0.1:5000/x:1", "127.0.0.1:5000"), ("registry.example/a/b@sha256:1", "registry.example"),
+        ("alpine:3.22", "docker.io"),
+        ("rockylinux/rockylinux:9", "docker.io"),
+        ("localhost/mine", "localhost"),
+        ("127.0.0.1:5000/x:1", "127.0.0.1:5000"),
+        ("registry.example/a/b@sha256:1", "registry.example"),
         ("mine", "docker.io"),
     ],
-)  # fmt: skip
+)
 def test_the_registry_of_a_name_is_the_one_that_engines_read_in_it(reference: str, host: str) -> None:
     assert host_of(reference) == host
 

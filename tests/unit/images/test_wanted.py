@@ -78,9 +78,12 @@ def test_a_mirror_is_an_address_or_nothing(text: str) -> None:
 
 def test_what_it_is_made_of_decides_its_name() -> None:
     tags = {
-        want().tag, want(bubblewrap=False).tag, want(a_distro(packages=("git",))).tag, want(a_distro(pull="x:1")).tag,
+        want().tag,
+        want(bubblewrap=False).tag,
+        want(a_distro(packages=("git",))).tag,
+        want(a_distro(pull="x:1")).tag,
         want(a_distro(expired=True)).tag,
-    }  # fmt: skip
+    }
     assert len(tags) == 5
     assert image_request.base_digest(a_distro()) == image_request.base_digest(a_distro(packages=("git",)))
     assert image_request.base_digest(a_distro()) != image_request.base_digest(a_distro(suite="sid"))

@@ -25,9 +25,13 @@ def cell(label: str = "0.163.0", **changed: Any) -> Cell:
 
 def promise(id: str = "filesystem.outside-refused", **changed: Any) -> Promise:
     words: dict[str, Any] = {
-        "id": id, "kind": "boundary", "severity": "high", "needs": "sandbox", "source": "its documentation",
+        "id": id,
+        "kind": "boundary",
+        "severity": "high",
+        "needs": "sandbox",
+        "source": "its documentation",
         "policies": POLICIES,
-    }  # fmt: skip
+    }
     return Promise(**(words | changed))
 
 

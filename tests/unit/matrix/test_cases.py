@@ -10,9 +10,10 @@ from pytest_codexsandbox.model.generator import Intent
 
 Contents = dict[str, str | bytes | None]
 GIVEN: Contents = {
-    "README.md": "# Mine\n\nIt broke\nsomewhere.\n\nMore.\n", "case.toml": 'group = "bytes"\n',
+    "README.md": "# Mine\n\nIt broke\nsomewhere.\n\nMore.\n",
+    "case.toml": 'group = "bytes"\n',
     "config.toml": b"a = 1\r\n",
-}  # fmt: skip
+}
 
 
 def folder(tmp_path: Path, files: Contents | None = None, *, name: str = "01-mine") -> Path:
@@ -27,8 +28,12 @@ def folder(tmp_path: Path, files: Contents | None = None, *, name: str = "01-min
 def test_a_case_is_read_byte_for_byte(tmp_path: Path) -> None:
     found = case(folder(tmp_path))
     assert (found.id, found.why, found.config, found.mode, found.wish) == (
-        "01-mine", "It broke somewhere.", b"a = 1\r\n", 0o644, None,
-    )  # fmt: skip
+        "01-mine",
+        "It broke somewhere.",
+        b"a = 1\r\n",
+        0o644,
+        None,
+    )
 
 
 def test_everything_that_can_be_said_is_read(tmp_path: Path) -> None:

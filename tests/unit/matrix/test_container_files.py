@@ -55,9 +55,12 @@ def test_a_value_that_nobody_knows_is_answered_with_the_nearest(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "written_as", ['images = ["mine=registry.example:5000/team/agent:1.2"]',
-                   '[containers.images]\nmine = "registry.example:5000/team/agent:1.2"'],
-)  # fmt: skip
+    "written_as",
+    [
+        'images = ["mine=registry.example:5000/team/agent:1.2"]',
+        '[containers.images]\nmine = "registry.example:5000/team/agent:1.2"',
+    ],
+)
 def test_an_image_of_ones_own_is_a_distribution_taken_as_it_is(tmp_path: Path, written_as: str) -> None:
     found = matrix(tmp_path, written_as)
     assert found.containers is not None

@@ -91,9 +91,10 @@ def test_cells_are_picked_and_every_pair_is_held(tmp_path: Path) -> None:
     assert len(found.cells) < coverage.combinations / 3
     assert coverage.covered(cell.axes for cell in found.cells) == coverage.coverable
     assert {one.why for one in coverage.uncoverable} == {
-        "to root it is the same program as without the mark on its file", "busybox has no bubblewrap of its own",
+        "to root it is the same program as without the mark on its file",
+        "busybox has no bubblewrap of its own",
         "Codex that is not >=0.116 looks for no bubblewrap",
-    }  # fmt: skip
+    }
 
 
 def test_too_many_combinations_are_not_planned_but_picked_from(tmp_path: Path) -> None:
@@ -151,9 +152,13 @@ def test_globs_over_the_names_of_cells_choose_them(tmp_path: Path, glob: str, ke
 def test_a_deviation_names_the_axes_of_a_container(tmp_path: Path) -> None:
     cell = choice(tmp_path, 'distros = ["debian-trixie"]\nbwraps = ["0.8.0"]\nusers = ["u1000"]').chosen(0).cells[0]
     for where in (
-        {"distro": "debian-*"}, {"bwrap": "0.8.*"}, {"profile": ("a", "docker-default")}, {"user": "u1000"},
-        {"environment": "debian-*~bwrap-0.8.0~*"}, {"engine": "docker", "codex": ">=0.100"},
-    ):  # fmt: skip
+        {"distro": "debian-*"},
+        {"bwrap": "0.8.*"},
+        {"profile": ("a", "docker-default")},
+        {"user": "u1000"},
+        {"environment": "debian-*~bwrap-0.8.0~*"},
+        {"engine": "docker", "codex": ">=0.100"},
+    ):
         assert fits(where, cell.axes, version="0.136.0"), where
     assert not fits({"distro": "fedora-*"}, cell.axes, version="0.136.0")
 
@@ -265,8 +270,10 @@ def test_this_machine_is_on_no_engine() -> None:
         MatrixFile(
             preset="mine", description="", environments=("local",), doors=(), policies=(), releases=("installed",)
         ),
-        environments=HERE, subjects=subjects("0.163.0"), hosts=("unix:///a",),
-    ).cells  # fmt: skip
+        environments=HERE,
+        subjects=subjects("0.163.0"),
+        hosts=("unix:///a",),
+    ).cells
     assert [cell.environment.engine_host for cell in cells] == [""]
 
 

@@ -37,9 +37,11 @@ def refused(folder: Path, written: str, **known: Any) -> InputError:
 def test_a_whole_entry_is_read(tmp_path: Path) -> None:
     where = '{ codex = ">=0.115,<0.155", policy = ["read-only", "workspace-*"], door = "sandbox" }'
     (found,) = loaded(
-        tmp_path, text(where=where, case='"rename"', fingerprint='"userns-denied"', intermittent='"3/96"'),
-        promises=KNOWN, fingerprints=("userns-denied",),
-    )  # fmt: skip
+        tmp_path,
+        text(where=where, case='"rename"', fingerprint='"userns-denied"', intermittent='"3/96"'),
+        promises=KNOWN,
+        fingerprints=("userns-denied",),
+    )
     assert found.until == datetime.date(2030, 1, 1)
     assert found.where["policy"] == ("read-only", "workspace-*")
     assert (found.case, found.fingerprint, found.intermittent) == ("rename", "userns-denied", "3/96")

@@ -18,9 +18,14 @@ OUTSIDE = "filesystem.outside-refused"
 
 def deviation(**changed: Any) -> Deviation:
     words: dict[str, Any] = {
-        "id": "known", "promise": OUTSIDE, "direction": "leak", "issue": "https://example.org/1", "owner": "somebody",
-        "until": datetime.date(2027, 1, 1), "reason": "by design",
-    }  # fmt: skip
+        "id": "known",
+        "promise": OUTSIDE,
+        "direction": "leak",
+        "issue": "https://example.org/1",
+        "owner": "somebody",
+        "until": datetime.date(2027, 1, 1),
+        "reason": "by design",
+    }
     return Deviation(**(words | changed))
 
 
@@ -205,9 +210,12 @@ def test_without_a_place_a_range_is_refused_and_says_how_to_give_one(version: st
 def test_with_a_place_the_same_candidate_is_covered() -> None:
     one = plan(cells=(cell("candidate"),))
     found = apply(
-        one, violated(one), (deviation(where={"codex": ">=0.115"}),), versions={cell("candidate").id: "0.170.0"},
+        one,
+        violated(one),
+        (deviation(where={"codex": ">=0.115"}),),
+        versions={cell("candidate").id: "0.170.0"},
         today=TODAY,
-    )  # fmt: skip
+    )
     assert verdicts(found) == {"expected"}
     assert found.refused == ()
 
@@ -222,8 +230,9 @@ def test_a_case_is_bound_alone() -> None:
     one = plan(promise(cases=("udp", "tcp")))
     found = applied(one, violated(one), deviation(case="udp"))
     assert {(key.case, record.verdict.value) for key, record in found.records.items()} == {
-        ("udp", "expected"), ("tcp", "violates"),
-    }  # fmt: skip
+        ("udp", "expected"),
+        ("tcp", "violates"),
+    }
 
 
 def test_a_glob_covers_several_promises() -> None:

@@ -113,8 +113,9 @@ def test_the_case_of_a_row_asks_for_what_it_decides_or_for_what_it_speaks_of() -
     declared = of({"network": "off"}, {"userns": "no"}, {"version": "<0.150", "roots": "some"}, {"uid_map": "no"})
     first, second, third, fourth = decision_table.cases(declared, "0.163.0")
     assert (second.wish, fourth.wish) == (
-        Intent(network=True, capabilities={"userns": False}), Intent(network=True, capabilities={"uid_map": False}),
-    )  # fmt: skip
+        Intent(network=True, capabilities={"userns": False}),
+        Intent(network=True, capabilities={"uid_map": False}),
+    )
     assert third.wish == Intent(roots=("@ROOT0@",)), "it decides nothing here, and says what it would be asked"
     assert (first.group, first.config, first.why) == ("rows", None, "a row of the generator's own decision matrix")
 
@@ -127,14 +128,19 @@ def test_a_row_of_other_releases_is_told_as_that_though_earlier_ones_take_some_o
 @pytest.mark.parametrize(
     ("when", "wish", "version", "fits"),
     [
-        ({"roots": "none"}, Intent(), "0.163.0", True), ({"roots": "none"}, Intent(roots=("/x",)), "0.163.0", False),
-        ({"roots": "some"}, Intent(), "0.163.0", False), ({"userns": "yes"}, Intent(), "0.163.0", True),
+        ({"roots": "none"}, Intent(), "0.163.0", True),
+        ({"roots": "none"}, Intent(roots=("/x",)), "0.163.0", False),
+        ({"roots": "some"}, Intent(), "0.163.0", False),
+        ({"userns": "yes"}, Intent(), "0.163.0", True),
         ({"userns": "yes"}, Intent(capabilities={"userns": False}), "0.163.0", False),
-        ({"version": ""}, Intent(), "", True), ({"version": ""}, Intent(), "nonsense", True),
-        ({"version": ""}, Intent(), "0.163.0", False), ({"version": "unknown"}, Intent(version=""), "0.163.0", True),
-        ({"version": "0.163.0"}, Intent(), "0.163.0", True), ({"version": "0.163.0"}, Intent(), "0.162.0", False),
+        ({"version": ""}, Intent(), "", True),
+        ({"version": ""}, Intent(), "nonsense", True),
+        ({"version": ""}, Intent(), "0.163.0", False),
+        ({"version": "unknown"}, Intent(version=""), "0.163.0", True),
+        ({"version": "0.163.0"}, Intent(), "0.163.0", True),
+        ({"version": "0.163.0"}, Intent(), "0.162.0", False),
     ],
-)  # fmt: skip
+)
 def test_a_row_speaks_of_what_it_names_and_of_nothing_else(
     when: dict[str, str], wish: Intent, version: str, fits: bool
 ) -> None:
@@ -191,11 +197,13 @@ def test_a_row_that_never_decides_is_refused_with_those_that_take_its_place(
 @pytest.mark.parametrize(
     "whens",
     [
-        ({"userns": "no", "network": "on"}, {"userns": "no"}), ({"version": "<0.150"}, {}),
-        ({"version": "<0.150"}, {"version": "<0.160"}), ({"version": "unknown"}, {}),
+        ({"userns": "no", "network": "on"}, {"userns": "no"}),
+        ({"version": "<0.150"}, {}),
+        ({"version": "<0.150"}, {"version": "<0.160"}),
+        ({"version": "unknown"}, {}),
         ({"network": "on"}, {"network": "off"}, {}),
     ],
-)  # fmt: skip
+)
 def test_a_row_that_decides_somewhere_is_taken(whens: tuple[dict[str, str], ...]) -> None:
     assert {decision_table.shadowed(of(*whens), place) for place in range(len(whens))} == {""}
 

@@ -13,9 +13,14 @@ HERE = {"local": environment()}
 
 def matrix(*exclude: Exclude) -> MatrixFile:
     return MatrixFile(
-        preset="mine", description="", environments=("local",), doors=("sandbox",), policies=("read-only",),
-        releases=("installed",), exclude=exclude,
-    )  # fmt: skip
+        preset="mine",
+        description="",
+        environments=("local",),
+        doors=("sandbox",),
+        policies=("read-only",),
+        releases=("installed",),
+        exclude=exclude,
+    )
 
 
 def subjects(*labels: str) -> tuple[SubjectSpec, ...]:

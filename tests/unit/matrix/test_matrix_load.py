@@ -86,10 +86,13 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         (GOOD + '[[exclude]]\nwhere = { codex = "<<1" }\nwhy = "x"\n', ":4:1 (where)", "not a version range"),
         (GOOD + '[[exclude]]\nwhere = { codex = "<1" }\nwhy = ""\n', ":5:1 (why)", "why is empty"),
         (GOOD + "[[exclude]]\nwhere = {}\nwhy = 'x'\n", ":4:1 (where)", "every cell"),
-        (GOOD + '[[exclude]]\nwhere = { codex = "<1" }\nwhy = "x"\n[[exclude]]\nwhere = 1\nwhy = "x"\n',
-         ":7:1 (where)", "got `int`"),
+        (
+            GOOD + '[[exclude]]\nwhere = { codex = "<1" }\nwhy = "x"\n[[exclude]]\nwhere = 1\nwhy = "x"\n',
+            ":7:1 (where)",
+            "got `int`",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_in_a_file_is_said_with_its_place(tmp_path: Path, text: str, place: str, words: str) -> None:
     error = refused(tmp_path, text)
     assert words in error.what

@@ -37,10 +37,17 @@ def _state(key: Key, seen: str) -> Record:
 
 def as_deviation(draft: Draft) -> Deviation:
     return Deviation(
-        id=draft.id, promise=draft.promise, direction=draft.direction, fingerprint=draft.fingerprint,  # type: ignore[arg-type]
-        where=dict(draft.where), case=draft.case, issue="one", owner="somebody", until=datetime.date(2030, 1, 1),
+        id=draft.id,
+        promise=draft.promise,
+        direction=draft.direction,
+        fingerprint=draft.fingerprint,  # type: ignore[arg-type]
+        where=dict(draft.where),
+        case=draft.case,
+        issue="one",
+        owner="somebody",
+        until=datetime.date(2030, 1, 1),
         reason=draft.reason,
-    )  # fmt: skip
+    )
 
 
 def test_one_way_everywhere_is_one_entry_that_names_environment_and_releases() -> None:

@@ -28,14 +28,28 @@ def one(text: str, base: Path) -> Generator:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("./gen.sh", False), ("./gen.sh --out @CONFIG@ --home @HOME@", False), ("./gen.sh @ROOTS_JSON@", True),
-        ("./gen.sh --net=@NETWORK@", True), ("./gen.sh @REQUEST@", True), ("./gen.sh @ROOT0@/x", True),
-        ("sh -c 'echo $CXG_NETWORK'", True), ("sh ./reads.sh", True), ("./reads.sh", True), ("sh ./gen.sh", False),
-        ("launch:./gen.sh", False), ("codex mcp add demo -- npx", False), ("./missing.sh", True),
-        ("sh -c 'cd / && ./reads.sh'", True), ("sh -c 'cd / && ./gen.sh'", False), ("./calls.sh", True),
-        ("./deep/gen.py", True), ("py:json:loads", True), ("good", True), ("chain:good,codex-mcp-add", True),
+        ("./gen.sh", False),
+        ("./gen.sh --out @CONFIG@ --home @HOME@", False),
+        ("./gen.sh @ROOTS_JSON@", True),
+        ("./gen.sh --net=@NETWORK@", True),
+        ("./gen.sh @REQUEST@", True),
+        ("./gen.sh @ROOT0@/x", True),
+        ("sh -c 'echo $CXG_NETWORK'", True),
+        ("sh ./reads.sh", True),
+        ("./reads.sh", True),
+        ("sh ./gen.sh", False),
+        ("launch:./gen.sh", False),
+        ("codex mcp add demo -- npx", False),
+        ("./missing.sh", True),
+        ("sh -c 'cd / && ./reads.sh'", True),
+        ("sh -c 'cd / && ./gen.sh'", False),
+        ("./calls.sh", True),
+        ("./deep/gen.py", True),
+        ("py:json:loads", True),
+        ("good", True),
+        ("chain:good,codex-mcp-add", True),
     ],
-)  # fmt: skip
+)
 def test_placeholders_and_variables_tell_it(tmp_path: Path, words: str, told: bool) -> None:
     program(tmp_path / "gen.sh", "#!/bin/sh\ncodex mcp add demo -- npx demo\n")
     program(tmp_path / "reads.sh", '#!/bin/sh\necho "$CXG_WRITABLE_ROOTS"\n')

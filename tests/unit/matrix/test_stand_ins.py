@@ -41,10 +41,14 @@ def gone(**values: str) -> LeftOut:
 
 
 # A replaced value breaks a second rule; and a row breaks two rules, of which one replacement mends both.
-@example((ONE_DISTRO, (gone(bwrap="bwrap-1", profile="profile-1"), gone(distro="distro-0", bwrap="bwrap-0"))),
-         "distro", False)  # fmt: skip
-@example((ONE_PROFILE, (gone(distro="distro-0", bwrap="bwrap-0"), gone(distro="distro-0", user="user-0"))),
-         "bwrap", False)  # fmt: skip
+@example(
+    (ONE_DISTRO, (gone(bwrap="bwrap-1", profile="profile-1"), gone(distro="distro-0", bwrap="bwrap-0"))),
+    "distro",
+    False,
+)
+@example(
+    (ONE_PROFILE, (gone(distro="distro-0", bwrap="bwrap-0"), gone(distro="distro-0", user="user-0"))), "bwrap", False
+)
 @settings(deadline=None, derandomize=True, max_examples=150, suppress_health_check=list(HealthCheck))
 @given(lacking(), st.sampled_from(AXES), st.booleans())
 def test_a_new_value_moves_no_stand_in(drawn: tuple[Values, tuple[LeftOut, ...]], axis: str, first: bool) -> None:

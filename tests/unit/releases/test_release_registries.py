@@ -85,9 +85,12 @@ def test_an_empty_answer_of_an_old_npm_means_that_there_is_none() -> None:
 def test_without_npm_the_configured_registry_is_read(server: Registry) -> None:
     server.put("/@openai%2Fcodex", json.dumps({"versions": {"0.136.0-linux-x64": {"dist": DIST}}}).encode())
     found = npm.find(
-        "0.136.0", X86, run=Machine(), npm=lambda: "",
+        "0.136.0",
+        X86,
+        run=Machine(),
+        npm=lambda: "",
         registry=lambda: Configured(url=server.address, tokens={server.address.removeprefix("http:"): "hunter2"}),
-    )  # fmt: skip
+    )
     assert found.url == DIST["tarball"]
     assert found.headers == {}  # the archive lies elsewhere: the token is not for it
     assert server.asked[0][1]["Authorization"] == "Bearer hunter2"
@@ -97,9 +100,7 @@ def test_a_registry_that_lists_no_such_release_says_so(server: Registry) -> None
     server.put("/@openai%2Fcodex", b'{"versions": {"0.1.0": {}}}')
     for release in ("0.1.0", "9.9.9"):
         with pytest.raises(NotThere):
-            npm.find(
-                release, X86, run=Machine(), npm=lambda: "", registry=lambda: Configured(url=server.address)
-            )  # fmt: skip
+            npm.find(release, X86, run=Machine(), npm=lambda: "", registry=lambda: Configured(url=server.address))
 
 
 # ---- .npmrc

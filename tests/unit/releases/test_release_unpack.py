@@ -83,9 +83,20 @@ def special(name: str, kind: bytes, target: str = "") -> bytes:
         (b"<html>not an archive</html>", "damaged"),
         (b"", "damaged"),
     ],
-    ids=["dots", "absolute", "dots inside", "symlink", "hard link", "device", "pipe", "nothing for us", "cut off",
-         "not an archive", "empty"],
-)  # fmt: skip
+    ids=[
+        "dots",
+        "absolute",
+        "dots inside",
+        "symlink",
+        "hard link",
+        "device",
+        "pipe",
+        "nothing for us",
+        "cut off",
+        "not an archive",
+        "empty",
+    ],
+)
 def test_a_bad_tar_is_refused_and_writes_nothing_outside(folder: Path, data: bytes, words: str) -> None:
     with pytest.raises(unpack.BadArchive, match=words):
         from_tar(data, folder)

@@ -29,16 +29,20 @@ def as_written() -> ReadJournal:
     profiles = {one.id: one.axes["profile"] for one in cells}
     words = {
         "docker-default": Diagnosis(
-            fingerprint="userns-not-permitted", quote="No permissions to create new namespace", verdict="sandbox",
+            fingerprint="userns-not-permitted",
+            quote="No permissions to create new namespace",
+            verdict="sandbox",
             cause="The kernel refuses a user namespace. "
             "Asked directly, this environment refuses a user namespace (EPERM).",
         ),
         "synthetic-rtm-newaddr": Diagnosis(
-            fingerprint="loopback-newaddr-refused", quote="loopback: Failed RTM_NEWADDR: Operation not permitted",
-            cause="The loopback gets no address.", verdict="sandbox",
+            fingerprint="loopback-newaddr-refused",
+            quote="loopback: Failed RTM_NEWADDR: Operation not permitted",
+            cause="The loopback gets no address.",
+            verdict="sandbox",
         ),
         "odd": Diagnosis(fingerprint="", cause="No known fingerprint fits.", quote=HOSTILE),
-    }  # fmt: skip
+    }
 
     def state(key: Key) -> Record:
         profile = profiles[key.cell]
@@ -62,9 +66,13 @@ def _cell_of(profile: str) -> CellRow:
     axes = {"distro": "debian-12", "bwrap": "distro", "profile": profile, "user": "u1000", "codex": "0.163.0"}
     place = f"debian-12~bwrap-distro~{profile}~u1000"
     return CellRow(
-        id=f"{place}~codex-0.163.0", environment=place, subject="0.163.0", axes=axes, arch="x86_64",
+        id=f"{place}~codex-0.163.0",
+        environment=place,
+        subject="0.163.0",
+        axes=axes,
+        arch="x86_64",
         synthetic=profile.startswith("synthetic-"),
-    )  # fmt: skip
+    )
 
 
 def _tried_in(line: EnvironmentLine) -> EnvironmentLine:

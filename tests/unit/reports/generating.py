@@ -15,10 +15,15 @@ from pytest_codexsandbox.model.verdict import Direction, Verdict
 from tests.unit.reports import journals
 
 ABOUT = (
-    "generator.parses", "generator.config-loads", "generator.user-keys-keep-their-values", "generator.comments-stay",
-    "generator.second-run-changes-nothing", "managed-block.one-balanced-pair", "effective.says-what-was-asked",
+    "generator.parses",
+    "generator.config-loads",
+    "generator.user-keys-keep-their-values",
+    "generator.comments-stay",
+    "generator.second-run-changes-nothing",
+    "managed-block.one-balanced-pair",
+    "effective.says-what-was-asked",
     "effective.does-what-was-asked",
-)  # fmt: skip
+)
 ONCE = "generator.crash-leaves-a-whole-file"
 OTHERS = "managed-block.survives-other-writers"
 TRUST = "trust.confinement-and-known-generators"
@@ -69,14 +74,24 @@ def found(
 ) -> Record:
     """A violation as a check of generators tells it."""
     row = Evidence(
-        claim="every key of the user's keeps its value", act="", nonce="n", call=f"story-{key.case}",
-        control="a key that is taken away from this file is missed", control_held=True,
-        saw=saw or f"run 1: {reason}", held=False, reason=reason, direction=direction, diff=diff,
-    )  # fmt: skip
+        claim="every key of the user's keeps its value",
+        act="",
+        nonce="n",
+        call=f"story-{key.case}",
+        control="a key that is taken away from this file is missed",
+        control_held=True,
+        saw=saw or f"run 1: {reason}",
+        held=False,
+        reason=reason,
+        direction=direction,
+        diff=diff,
+    )
     cause = Diagnosis(
-        fingerprint=f"generator-{reason}", cause=f"What {reason} means.", remedy="Do it otherwise.",
+        fingerprint=f"generator-{reason}",
+        cause=f"What {reason} means.",
+        remedy="Do it otherwise.",
         verdict="not-sandbox",
-    )  # fmt: skip
+    )
     fields: dict[str, object] = {"direction": direction, "reason": row.saw, "evidence": (row,), "diagnosis": cause}
     return journals.record(key, Verdict.VIOLATES, **(fields | words))
 
@@ -90,10 +105,15 @@ def told(generator: str, case: CaseRow, *, confined: str = "bubblewrap /usr/bin/
         *(LoggedRun(ended="exit", code=0, seconds=0.01),) * 2,
     )
     return StoryLine(
-        id=f"story-{generator}-{case.id}", cell=cell(generator).id, generator=generator, case=case.id,
-        wish=Intent(roots=("@ROOT0@",), network=True), before={"@CODEX_HOME@/config.toml": before}, runs=runs,
+        id=f"story-{generator}-{case.id}",
+        cell=cell(generator).id,
+        generator=generator,
+        case=case.id,
+        wish=Intent(roots=("@ROOT0@",), network=True),
+        before={"@CODEX_HOME@/config.toml": before},
+        runs=runs,
         confined=confined,
-    )  # fmt: skip
+    )
 
 
 def claimed(generator: str, case: CaseRow) -> ClaimLine:
@@ -105,26 +125,40 @@ def claimed(generator: str, case: CaseRow) -> ClaimLine:
 
 
 def journal(
-    records: Iterable[Record], generators: Sequence[GeneratorRow], *, cases: Sequence[CaseRow] = CASES,
-    confined: str = "bubblewrap /usr/bin/bwrap", ended: bool = True, planned: Sequence[Key] | None = None,
+    records: Iterable[Record],
+    generators: Sequence[GeneratorRow],
+    *,
+    cases: Sequence[CaseRow] = CASES,
+    confined: str = "bubblewrap /usr/bin/bwrap",
+    ended: bool = True,
+    planned: Sequence[Key] | None = None,
     labels: Sequence[str] = ("0.163.0",),
-) -> ReadJournal:  # fmt: skip
+) -> ReadJournal:
     records = tuple(msgspec.structs.replace(one, calls=()) for one in records)  # this journal keeps no calls
     names = dict.fromkeys(one.key.promise for one in records)
     promises = [_row(name) for name in names]
     red = any(one.verdict is Verdict.VIOLATES for one in records)
     made = journals.journal(
-        records, cells=[cell(row.name, label) for row in generators for label in labels], promises=promises,
-        calls=[], ended=ended, keys=planned, exit=int(red), reasons=("1 some violated",) if red else (),
-    )  # fmt: skip
+        records,
+        cells=[cell(row.name, label) for row in generators for label in labels],
+        promises=promises,
+        calls=[],
+        ended=ended,
+        keys=planned,
+        exit=int(red),
+        reasons=("1 some violated",) if red else (),
+    )
     plan = msgspec.structs.replace(made.plan, cases=tuple(cases), generators=tuple(generators))
     stories = [told(row.name, case, confined=confined) for row in generators for case in cases]
     claims = [claimed(row.name, case) for row in generators for case in cases]
     invocation = ("pytest", "--codex-matrix", *(word for row in generators for word in ("--codex-generator", row.spec)))
     return msgspec.structs.replace(
-        made, plan=plan, stories=tuple(stories), claims=tuple(claims),
+        made,
+        plan=plan,
+        stories=tuple(stories),
+        claims=tuple(claims),
         run=msgspec.structs.replace(made.run, invocation=invocation),
-    )  # fmt: skip
+    )
 
 
 def _row(promise: str) -> PromiseRow:
@@ -186,14 +220,18 @@ def hostile() -> ReadJournal:
     ]
     made = journal(records, [row], cases=[evil])
     run = msgspec.structs.replace(
-        made.stories[0].runs[0], stdout=journals.HOSTILE, stderr=journals.HOSTILE, argv=("-c", journals.HOSTILE),
+        made.stories[0].runs[0],
+        stdout=journals.HOSTILE,
+        stderr=journals.HOSTILE,
+        argv=("-c", journals.HOSTILE),
         changed={journals.HOSTILE: LoggedFile(kind="file", text=journals.HOSTILE)},
-    )  # fmt: skip
+    )
     claim = Claim(loads=False, error=journals.HOSTILE, roots=(journals.HOSTILE,), warnings=(journals.HOSTILE,))
     return msgspec.structs.replace(
-        made, stories=(msgspec.structs.replace(made.stories[0], runs=(run,)),),
+        made,
+        stories=(msgspec.structs.replace(made.stories[0], runs=(run,)),),
         claims=(msgspec.structs.replace(made.claims[0], claim=claim),),
-    )  # fmt: skip
+    )
 
 
 KINDS = {"good": good, "bad": bad, "both": both, "hostile": hostile}

@@ -25,16 +25,27 @@ from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 
 POLICIES = (
-    "read-only", "workspace-write", "workspace-write-roots", "workspace-write-network", "workspace-write-no-tmp",
+    "read-only",
+    "workspace-write",
+    "workspace-write-roots",
+    "workspace-write-network",
+    "workspace-write-no-tmp",
     "danger-full-access",
-)  # fmt: skip
+)
 PROMISES = (
-    "start.sandbox-is-on", "trust.no-sandbox-is-caught",
-    "filesystem.outside-refused", "filesystem.workspace-written", "filesystem.symlink-escape-refused",
-    "filesystem.sibling-of-a-root-refused", "protected.dot-git-stays-read-only", "protected.nested-dot-git-is-writable",
-    "sqlite.board-outside-refused", "network.loopback-http-refused", "dns.lookup-in-the-sandbox",
+    "start.sandbox-is-on",
+    "trust.no-sandbox-is-caught",
+    "filesystem.outside-refused",
+    "filesystem.workspace-written",
+    "filesystem.symlink-escape-refused",
+    "filesystem.sibling-of-a-root-refused",
+    "protected.dot-git-stays-read-only",
+    "protected.nested-dot-git-is-writable",
+    "sqlite.board-outside-refused",
+    "network.loopback-http-refused",
+    "dns.lookup-in-the-sandbox",
     "process.exit-code-kept",
-)  # fmt: skip
+)
 HOSTILE = (
     "\x1b[2J\x1b]0;owned\x07</script><script>alert(1)</script><img src=x onerror=alert(1)> "
     "| **bold** [link](javascript:alert(1)) `code` @everyone #1 https://evil.example \u202egnp.exe\u2066 "
@@ -51,25 +62,42 @@ def cell(label: str = "0.163.0", environment: str = "debian-12~host~local") -> C
 
 def row(promise: str, *, title: str = "") -> PromiseRow:
     return PromiseRow(
-        id=promise, title=title or promise.partition(".")[2].replace("-", " "), kind="boundary", severity="high",
-        needs="sandbox", source="https://developers.openai.com/codex/sandbox", summary=f"What {promise} means.",
-    )  # fmt: skip
+        id=promise,
+        title=title or promise.partition(".")[2].replace("-", " "),
+        kind="boundary",
+        severity="high",
+        needs="sandbox",
+        source="https://developers.openai.com/codex/sandbox",
+        summary=f"What {promise} means.",
+    )
 
 
 def held(key: Key, **words: object) -> Evidence:
     fields: dict[str, object] = {
-        "claim": "a write outside the workspace is refused", "act": f"{key.promise}/write", "nonce": "n0nce",
-        "call": f"{key.cell}-{key.policy}", "control": "written, 11 bytes, seen from outside", "control_held": True,
-        "saw": "EROFS at open; the file was not made", "held": True, "reason": "EROFS",
-    } | words  # fmt: skip
+        "claim": "a write outside the workspace is refused",
+        "act": f"{key.promise}/write",
+        "nonce": "n0nce",
+        "call": f"{key.cell}-{key.policy}",
+        "control": "written, 11 bytes, seen from outside",
+        "control_held": True,
+        "saw": "EROFS at open; the file was not made",
+        "held": True,
+        "reason": "EROFS",
+    } | words
     return Evidence(**fields)  # type: ignore[arg-type]
 
 
 def record(key: Key, verdict: Verdict = Verdict.CONFORMS, **words: object) -> Record:
     fields: dict[str, object] = {
-        "key": key, "verdict": verdict, "environment": "e1", "subject": "s1", "calls": (f"{key.cell}-{key.policy}",),
-        "evidence": (held(key),) if verdict is Verdict.CONFORMS else (), "seconds": 0.001, "arch": "x86_64",
-    } | words  # fmt: skip
+        "key": key,
+        "verdict": verdict,
+        "environment": "e1",
+        "subject": "s1",
+        "calls": (f"{key.cell}-{key.policy}",),
+        "evidence": (held(key),) if verdict is Verdict.CONFORMS else (),
+        "seconds": 0.001,
+        "arch": "x86_64",
+    } | words
     return Record(**fields)  # type: ignore[arg-type]
 
 
@@ -81,56 +109,91 @@ def violation(key: Key, direction: Direction = "leak", **words: object) -> Recor
         "litter": "left behind: .git, .agents",
     }.get(direction, "something else")
     fields: dict[str, object] = {
-        "direction": direction, "reason": saw,
+        "direction": direction,
+        "reason": saw,
         "evidence": (held(key, held=False, saw=saw, direction=direction, reason=""),),
-    } | words  # fmt: skip
+    } | words
     return record(key, Verdict.VIOLATES, **fields)
 
 
 def call(cell_id: str, policy: str, **words: object) -> CallLine:
     observation: dict[str, object] = {
-        "id": f"{cell_id}-{policy}", "door": "sandbox", "policy": policy, "nonce": "n0nce",
+        "id": f"{cell_id}-{policy}",
+        "door": "sandbox",
+        "policy": policy,
+        "nonce": "n0nce",
         "argv": ("codex", "sandbox", "-c", 'sandbox_mode="workspace-write"', "--", "python3", "-I", "probe.py"),
-        "cwd": "/var/lib/agent/w1/workspace", "env": {"HOME": "/var/lib/agent/w1/home", "PATH": "/usr/bin:/bin"},
-        "ended": "exit", "code": 0, "seconds": 0.04, "stdout_sha256": "0" * 64, "stdout_total": 10, "stdout": "",
-        "stderr": "", "ready": True, "finished": True,
+        "cwd": "/var/lib/agent/w1/workspace",
+        "env": {"HOME": "/var/lib/agent/w1/home", "PATH": "/usr/bin:/bin"},
+        "ended": "exit",
+        "code": 0,
+        "seconds": 0.04,
+        "stdout_sha256": "0" * 64,
+        "stdout_total": 10,
+        "stdout": "",
+        "stderr": "",
+        "ready": True,
+        "finished": True,
         "rows": {"filesystem.outside-refused/write": ActResult(act="filesystem.outside-refused/write", ok=False)},
         "readings": (reading(),),
-    } | words  # fmt: skip
+    } | words
     return CallLine(
-        id=f"{cell_id}-{policy}", environment="e1", subject="s1", cell=cell_id,
+        id=f"{cell_id}-{policy}",
+        environment="e1",
+        subject="s1",
+        cell=cell_id,
         observation=Observation(**observation),  # type: ignore[arg-type]
-        repro=f"repro/{cell_id}-{policy}.sh", timeout=20.0,
-    )  # fmt: skip
+        repro=f"repro/{cell_id}-{policy}.sh",
+        timeout=20.0,
+    )
 
 
 def reading() -> ProcReading:
     return ProcReading(
-        pid=4242, namespaces={"net": "net:[2]", "mnt": "mnt:[2]", "user": "user:[2]"}, seccomp=2, filters=1,
-        no_new_privs=1, cap_eff="0", cap_bnd="0", uid_map="0 1000 1", stdout_is_ours=True,
+        pid=4242,
+        namespaces={"net": "net:[2]", "mnt": "mnt:[2]", "user": "user:[2]"},
+        seccomp=2,
+        filters=1,
+        no_new_privs=1,
+        cap_eff="0",
+        cap_bnd="0",
+        uid_map="0 1000 1",
+        stdout_is_ours=True,
         chain=(
             Link(pid=4240, exe="/opt/codex/bin/codex", name="codex"),
             Link(pid=4241, exe="/opt/codex/codex-resources/bwrap", name="bwrap", sha256=DIGEST),
         ),
-        hand_namespaces={"net": "net:[1]", "mnt": "mnt:[1]", "user": "user:[1]"}, hand_seccomp=0, hand_filters=0,
-        hand_no_new_privs=0, hand_cap_eff="0",
-    )  # fmt: skip
+        hand_namespaces={"net": "net:[1]", "mnt": "mnt:[1]", "user": "user:[1]"},
+        hand_seccomp=0,
+        hand_filters=0,
+        hand_no_new_privs=0,
+        hand_cap_eff="0",
+    )
 
 
 def environment(spec: str = "debian-12~host~local", id: str = "e1") -> EnvironmentLine:
     facts = {
-        "distro": "debian", "distro_name": "Debian GNU/Linux 12 (bookworm)",
-        "kernel": "6.18.4", "provenance": "host", "arch": "x86_64",
-        "uid": 1000, "lsms": ["capability", "landlock", "yama"], "sysctls": {"user.max_user_namespaces": 63000},
-    }  # fmt: skip
+        "distro": "debian",
+        "distro_name": "Debian GNU/Linux 12 (bookworm)",
+        "kernel": "6.18.4",
+        "provenance": "host",
+        "arch": "x86_64",
+        "uid": 1000,
+        "lsms": ["capability", "landlock", "yama"],
+        "sysctls": {"user.max_user_namespaces": 63000},
+    }
     return EnvironmentLine(id=id, spec=spec, facts=facts)
 
 
 def subject(label: str = "0.163.0", id: str = "s1") -> SubjectLine:
     return SubjectLine(
-        id=id, label=label, version="0.163.0", digest=DIGEST, source="installed",
+        id=id,
+        label=label,
+        version="0.163.0",
+        digest=DIGEST,
+        source="installed",
         binary="/opt/codex/bin/codex",
-    )  # fmt: skip
+    )
 
 
 def keys_of(
@@ -167,22 +230,38 @@ def journal(
     specs = dict.fromkeys(one.environment for one in cells)
     made = ReadJournal(
         run=RunLine(
-            id="r1", started="2026-11-18T09:41:00Z", product="codexsandbox 1.0", preset="local",
-            invocation=("pytest", "--codex-matrix"), boot_id="b", pid=1,
+            id="r1",
+            started="2026-11-18T09:41:00Z",
+            product="codexsandbox 1.0",
+            preset="local",
+            invocation=("pytest", "--codex-matrix"),
+            boot_id="b",
+            pid=1,
         ),
         plan=PlanLine(
-            digest=DIGEST, cells=tuple(cells), promises=tuple(promises), keys=keys, not_planned=not_planned,
+            digest=DIGEST,
+            cells=tuple(cells),
+            promises=tuple(promises),
+            keys=keys,
+            not_planned=not_planned,
             coverage=coverage,
         ),
-        environments=tuple(environment(spec, f"e-{spec}") for spec in specs), subjects=(subject(),),
-        calls=tuple(calls), records=records, torn=torn,
-    )  # fmt: skip
+        environments=tuple(environment(spec, f"e-{spec}") for spec in specs),
+        subjects=(subject(),),
+        calls=tuple(calls),
+        records=records,
+        torn=torn,
+    )
     if not ended:
         return made
     end = EndLine(
-        finished="2026-11-18T09:41:02Z", exit=exit, reasons=reasons, counts=made.counts(), seconds=1.1,
+        finished="2026-11-18T09:41:02Z",
+        exit=exit,
+        reasons=reasons,
+        counts=made.counts(),
+        seconds=1.1,
         seconds_in_codex=0.9,
-    )  # fmt: skip
+    )
     return msgspec.structs.replace(made, end=end)
 
 
@@ -190,8 +269,14 @@ def lines_of(made: ReadJournal) -> list[Line]:
     """The lines that a run would have written, in its order."""
     end: list[Line] = [made.end] if made.end else []
     return [
-        made.run, made.plan, *made.environments, *made.subjects, *made.calls, *map(ResultLine.of, made.records), *end,
-    ]  # fmt: skip
+        made.run,
+        made.plan,
+        *made.environments,
+        *made.subjects,
+        *made.calls,
+        *map(ResultLine.of, made.records),
+        *end,
+    ]
 
 
 def usual(key: Key) -> Record:
@@ -216,10 +301,12 @@ def red() -> ReadJournal:
 
 def _red(key: Key) -> Record:
     cause = Diagnosis(
-        fingerprint="network-still-unshared", cause="`default_permissions` makes [sandbox_workspace_write] inert",
-        remedy="remove default_permissions, or grant network in a profile", link="https://github.com/openai/codex",
+        fingerprint="network-still-unshared",
+        cause="`default_permissions` makes [sandbox_workspace_write] inert",
+        remedy="remove default_permissions, or grant network in a profile",
+        link="https://github.com/openai/codex",
         verdict="not-sandbox",
-    )  # fmt: skip
+    )
     match key.policy, key.promise:
         case "workspace-write", "filesystem.outside-refused" | "filesystem.sibling-of-a-root-refused":
             return violation(key)
@@ -245,10 +332,12 @@ def blocked() -> ReadJournal:
     """Two cells; in one the sandbox does not start."""
     cells = [cell(), cell("0.130.0", "debian-13~host~docker-default")]
     cause = Diagnosis(
-        fingerprint="userns-denied", cause="seccomp of the container refuses clone(CLONE_NEWUSER)",
-        remedy="--security-opt seccomp=unconfined --security-opt systempaths=unconfined", verdict="sandbox",
+        fingerprint="userns-denied",
+        cause="seccomp of the container refuses clone(CLONE_NEWUSER)",
+        remedy="--security-opt seccomp=unconfined --security-opt systempaths=unconfined",
+        verdict="sandbox",
         quote="bwrap: No permissions to create a new namespace, likely because the kernel does not allow …",
-    )  # fmt: skip
+    )
 
     def state(key: Key) -> Record:
         if key.cell != cells[1].id or key.policy == "danger-full-access":
@@ -272,9 +361,12 @@ def no_sandbox() -> ReadJournal:
             return violation(key, reason="no sandbox was on although one was asked for: a forbidden write went through")
         own = Diagnosis(fingerprint="command-not-found", cause="the command does not exist")
         return record(
-            key, Verdict.BLOCKED, reason="no sandbox was on: a forbidden write went through",
-            blocked_by="start.sandbox-is-on", diagnosis=own if key.promise == "process.exit-code-kept" else None,
-        )  # fmt: skip
+            key,
+            Verdict.BLOCKED,
+            reason="no sandbox was on: a forbidden write went through",
+            blocked_by="start.sandbox-is-on",
+            diagnosis=own if key.promise == "process.exit-code-kept" else None,
+        )
 
     return journal(map(state, keys_of([cell()])), exit=1, reasons=("1 5 violated (5 leak)",))
 
@@ -347,7 +439,14 @@ def hostile() -> ReadJournal:
 
 
 KINDS = {
-    "green": green, "red": red, "blocked": blocked, "incomplete": incomplete, "several-attempts": several_attempts,
+    "green": green,
+    "red": red,
+    "blocked": blocked,
+    "incomplete": incomplete,
+    "several-attempts": several_attempts,
     "no-sandbox": no_sandbox,
-    "releases": releases, "alike": alike, "hundred-cells": hundred_cells, "hostile": hostile,
-}  # fmt: skip
+    "releases": releases,
+    "alike": alike,
+    "hundred-cells": hundred_cells,
+    "hostile": hostile,
+}

@@ -138,8 +138,11 @@ def test_json_has_every_environment_and_nothing_folded() -> None:
     assert len(told) == 5
     filtered = told["debian-12~bwrap-distro~docker-default~u1000"]
     assert [one["fingerprint"] for one in filtered["tried"]] == [
-        "userns-not-permitted", "userns-not-permitted", "", "unshare-refused",
-    ]  # fmt: skip
+        "userns-not-permitted",
+        "userns-not-permitted",
+        "",
+        "unshare-refused",
+    ]
     assert {(one["policy"], one["verdict"], one["deviation"]) for one in filtered["codex"]} == {
         (policy, "expected", "no-userns") for policy in ("workspace-write", "workspace-write-network")
     }
@@ -149,12 +152,16 @@ def test_json_has_every_environment_and_nothing_folded() -> None:
 
 def test_a_known_deviation_tells_what_was_measured() -> None:
     measured = "The kernel refuses a user namespace. Asked directly, this environment refuses a user namespace (EPERM)."
-    for text in (screen(by_itself(), width=300, verbosity=1), html.render(by_itself(), FOLDER),
-                 markdown.render(by_itself(), FOLDER)):  # fmt: skip
+    for text in (
+        screen(by_itself(), width=300, verbosity=1),
+        html.render(by_itself(), FOLDER),
+        markdown.render(by_itself(), FOLDER),
+    ):
         known = text[text.index("no-userns") :]
         assert f"userns-not-permitted: {measured}" in known
-    (quiet,) = [one for one in json.loads(json_report.render(by_itself(), FOLDER))["causes"]
-                if one["verdict"] == "expected"]  # fmt: skip
+    (quiet,) = [
+        one for one in json.loads(json_report.render(by_itself(), FOLDER))["causes"] if one["verdict"] == "expected"
+    ]
     assert quiet["measured"] == [f"userns-not-permitted: {measured}"]
 
 
@@ -197,9 +204,10 @@ def test_a_start_that_nobody_could_tell_is_no_sign_of_what_a_sandbox_meets_there
     made = by_itself()
     states = {
         key: msgspec.structs.replace(one, verdict=Verdict.BROKEN, reason="it cannot be had")
-        if key.promise == "start.sandbox-is-on" and "~roomy~" in key.cell else one
+        if key.promise == "start.sandbox-is-on" and "~roomy~" in key.cell
+        else one
         for key, one in made.states().items()
-    }  # fmt: skip
+    }
     found = view(made, states)
     assert found is not None
     assert tokens(found, "roomy") == ["ok", "ok", "-", "ok", "E", "E"]

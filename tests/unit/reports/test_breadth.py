@@ -38,7 +38,7 @@ def plain(text: str) -> str:
         ),
         ([cell.id for cell in CELLS], "all 84 cells"),
     ],
-)  # fmt: skip
+)
 def test_what_cells_have_in_common_is_said_in_the_fewest_axes(ids: list[str], words: str) -> None:
     assert CellGroups(CELLS).told(ids) == words
 
@@ -68,11 +68,13 @@ def test_what_is_no_part_of_a_name_is_said_once() -> None:
     kept = tuple(cell for cell in made.plan.cells if cell.axes["user"] == "root")
     ids = {cell.id for cell in kept}
     narrow = msgspec.structs.replace(
-        made, records=tuple(one for one in made.records if one.key.cell in ids), end=None,
+        made,
+        records=tuple(one for one in made.records if one.key.cell in ids),
+        end=None,
         plan=msgspec.structs.replace(
             made.plan, cells=kept, keys=tuple(key for key in made.plan.keys if key.cell in ids)
         ),
-    )  # fmt: skip
+    )
     assert "in each user root" in plain(render(narrow, width=80, color=False, ascii=False))
 
 
@@ -226,7 +228,9 @@ def test_a_machine_that_changed_is_named_with_its_cells_in_every_report() -> Non
     told = f"{spec} changed while the run went on: bwrap went"
     texts = [
         render(changed, width=200, color=False, ascii=False, verbosity=0, folder=None),
-        markdown.render(changed, None), html.render(changed, None), json_report.render(changed, None),
-    ]  # fmt: skip
+        markdown.render(changed, None),
+        html.render(changed, None),
+        json_report.render(changed, None),
+    ]
     assert [plain(text.replace("\\", "").replace("&#126;", "~")).count(told) for text in texts] == [1, 1, 1, 1]
     assert "changed while" not in render(made, width=200, color=False, ascii=False, verbosity=0, folder=None)

@@ -165,8 +165,22 @@ def test_a_line_that_says_something_else_is_not_valid(kind: str, change: dict[st
     assert not VALIDATOR.is_valid(line | change)
 
 
-@pytest.mark.parametrize("member", ["cell", "door", "policy", "promise", "case", "attempt", "verdict", "direction",
-                                    "diagnosis", "environment", "subject"])  # fmt: skip
+@pytest.mark.parametrize(
+    "member",
+    [
+        "cell",
+        "door",
+        "policy",
+        "promise",
+        "case",
+        "attempt",
+        "verdict",
+        "direction",
+        "diagnosis",
+        "environment",
+        "subject",
+    ],
+)
 def test_a_result_without_a_member_of_its_key_is_not_valid(member: str) -> None:
     line = next(line for line in lines("red") if line["line"] == "result")
     del line[member]

@@ -132,9 +132,7 @@ def test_if_the_harness_cannot_be_believed_that_comes_first() -> None:
 def declining(made: ReadJournal, *cases: str) -> ReadJournal:
     """Its first run declined there, and so did the rest."""
     no = LoggedRun(ended="exit", code=3, seconds=0.01, stderr="no")
-    stories = [
-        msgspec.structs.replace(one, runs=(no,) * 3) if one.case in cases else one for one in made.stories
-    ]  # fmt: skip
+    stories = [msgspec.structs.replace(one, runs=(no,) * 3) if one.case in cases else one for one in made.stories]
     return msgspec.structs.replace(made, stories=tuple(stories))
 
 
@@ -306,8 +304,11 @@ def test_the_document_has_each_generator_with_its_line() -> None:
     assert [one["name"] for one in document["generators"]] == ["good", "mytool"]
     assert document["generators"][1]["answers"]["effective"] == "no"
     assert {reason["reason"]: reason["results"] for reason in document["generators"][1]["reasons"]} == {
-        "injected-root": 3, "comment-lost": 16, "captured": 4, "does-not-load": 1,
-    }  # fmt: skip
+        "injected-root": 3,
+        "comment-lost": 16,
+        "captured": 4,
+        "does-not-load": 1,
+    }
 
 
 @pytest.mark.parametrize("kind", sorted(generating.KINDS))

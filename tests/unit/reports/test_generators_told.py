@@ -39,15 +39,22 @@ def test_rows_of_its_own_matrix_are_no_cases_of_the_corpus() -> None:
     keys = generating.keys("good")
     rows = [msgspec.structs.replace(keys[-4], promise=generating.ABOUT[6], case=case) for case in ("row-01", "row-02")]
     made = generating.journal(map(generating.usual, (*keys, *rows)), [good])
-    declined = msgspec.structs.replace(made.stories[0], case="row-01", id="story-row", runs=(
-        msgspec.structs.replace(made.stories[0].runs[0], refused=True, code=3),))  # fmt: skip
+    declined = msgspec.structs.replace(
+        made.stories[0],
+        case="row-01",
+        id="story-row",
+        runs=(msgspec.structs.replace(made.stories[0].runs[0], refused=True, code=3),),
+    )
     made = msgspec.structs.replace(made, stories=(*made.stories, declined))
     (one,) = measured(made, made.states())
     assert (one.cases, one.declined_of_corpus, one.declined) == (40, 0, frozenset({"row-01"}))
     assert one.groups["rows of its own"] == ("row-01", "row-02")
     assert [one.why(case) for case in ("row-01", "row-02", "row-03", "01-empty")] == ["Seatbelt", "", "", ""]
-    red = msgspec.structs.replace(made, records=tuple(
-        generating.found(one.key, "another-mode") if one.key.case == "row-01" else one for one in made.records
-    ))  # fmt: skip
+    red = msgspec.structs.replace(
+        made,
+        records=tuple(
+            generating.found(one.key, "another-mode") if one.key.case == "row-01" else one for one in made.records
+        ),
+    )
     assert "Seatbelt" in html.render(red, None)
     assert paste(red, next(one for one in red.records if one.key.case == "row-01"))[4] == "row-01"

@@ -16,10 +16,43 @@ from tests.unit.reports import journals, wide
 
 FOLDER = Path(".codexsandbox/2026-11-18T09-41-00")
 ELEMENTS = {
-    "html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "h1", "h2", "h3", "p",
-    "ul", "li", "dl", "dt", "dd", "b", "q", "span", "div", "details", "summary", "code", "pre", "a", "table", "thead",
-    "tbody", "tr", "th", "td", "label", "input",
-}  # fmt: skip
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "header",
+    "main",
+    "section",
+    "footer",
+    "h1",
+    "h2",
+    "h3",
+    "p",
+    "ul",
+    "li",
+    "dl",
+    "dt",
+    "dd",
+    "b",
+    "q",
+    "span",
+    "div",
+    "details",
+    "summary",
+    "code",
+    "pre",
+    "a",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "label",
+    "input",
+}
 VOID = {"meta", "input"}
 
 

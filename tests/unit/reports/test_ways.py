@@ -63,9 +63,13 @@ REFUSED: Final = "bwrap: No permissions to create new namespace, likely because 
 def refused(version: str) -> Diagnosis:
     """Explain it in Docker's default profile with that bubblewrap."""
     facts = {
-        "seccomp": "2", "kernel": "6.18", "bwrap.path": "/usr/bin/bwrap", "bwrap.version": version,
-        "masked": "/proc/kcore", "profile": "docker-default",
-    }  # fmt: skip
+        "seccomp": "2",
+        "kernel": "6.18",
+        "bwrap.path": "/usr/bin/bwrap",
+        "bwrap.version": version,
+        "masked": "/proc/kcore",
+        "profile": "docker-default",
+    }
     found = match(REFUSED, facts=facts)
     assert found is not None
     return found

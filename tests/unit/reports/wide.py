@@ -42,12 +42,14 @@ def pairs() -> ReadJournal:
         return usual(key)
 
     told = Coverage(
-        strength=2, axes=WIDE, coverable=400,
+        strength=2,
+        axes=WIDE,
+        coverable=400,
         uncoverable=(
             Uncoverable(why="to root it is the same program", count=1, example="0.8.0-setuid + root"),
             Uncoverable(why="no registry answered", count=26, example="fedora-43 + distro"),
         ),
-    )  # fmt: skip
+    )
     missing = (
         NotPlanned(what="fedora-43", why="no registry answered", kind="unavailable"),
         NotPlanned(what=f"{cells[0].id}0", why="no room in --codex-budget 10m", kind="budget"),
@@ -63,10 +65,13 @@ def contained(number: int) -> CellRow:
     axes = {axis: values[steps[axis] % len(values)] for axis, values in WIDE.items()}
     environment = "~".join((axes["distro"], f"bwrap-{axes['bwrap']}", axes["profile"], axes["user"]))
     return CellRow(
-        id=f"{environment}~codex-{axes['codex']}", environment=environment, subject=axes["codex"], arch="x86_64",
+        id=f"{environment}~codex-{axes['codex']}",
+        environment=environment,
+        subject=axes["codex"],
+        arch="x86_64",
         axes=axes | {"environment": environment, "engine": "docker", "kernel": "host"},
         synthetic=axes["profile"].startswith("synthetic-"),
-    )  # fmt: skip
+    )
 
 
 KINDS = journals.KINDS | {"pairs": pairs, "by-itself": by_itself}

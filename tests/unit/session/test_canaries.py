@@ -32,9 +32,11 @@ class World:
         patch.setattr(canaries, "run_promises", self._rehearse)
         start, other = promise("start.is-on"), promise("filesystem.x")
         bench = SimpleNamespace(
-            options=SimpleNamespace(folder=folder), ends=lambda spec: self.count,
-            planned=lambda policy, group: (start, other), observations=self._seen,
-        )  # fmt: skip
+            options=SimpleNamespace(folder=folder),
+            ends=lambda spec: self.count,
+            planned=lambda policy, group: (start, other),
+            observations=self._seen,
+        )
         self.canaries = Canaries(cast("ObservationCache", bench), ((start, print), (other, print)))
 
     def _seen(self, *_: Any) -> tuple[Observation, ...]:

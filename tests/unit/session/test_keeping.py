@@ -43,8 +43,9 @@ def test_a_mode_that_is_kept_is_the_users_and_in_another_one_roots_and_network_w
 
 def test_all_that_is_kept_is_what_was_in_force() -> None:
     assert kept(ExpectedPolicy(sandbox="workspace-write", keeps=True), READS) == (
-        ExpectedPolicy(sandbox="read-only", network=False, roots=(), approval="on-request"), "",
-    )  # fmt: skip
+        ExpectedPolicy(sandbox="read-only", network=False, roots=(), approval="on-request"),
+        "",
+    )
 
 
 @pytest.mark.parametrize(

@@ -164,8 +164,9 @@ def test_a_place_is_gone_to_once_for_every_policy_that_is_asked_there() -> None:
     for proof in proofs:
         prove(remedy(), proof, starts)
     assert script.asked == [
-        (place_of(BEFORE), ("danger-full-access", "workspace-write")), (place_of(AFTER), ("workspace-write",)),
-    ]  # fmt: skip
+        (place_of(BEFORE), ("danger-full-access", "workspace-write")),
+        (place_of(AFTER), ("workspace-write",)),
+    ]
 
 
 def test_a_policy_that_no_proof_named_is_asked_for_then() -> None:

@@ -52,7 +52,7 @@ def test_right_words_pass(argv: tuple[str, ...], words: dict[str, Any]) -> None:
         (("true",), {"env": {"A": 1}}, "env is no mapping", "env={"),
         (("true",), {"timeout": "20"}, "timeout is '20'", "timeout=20.0"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_word_is_named_with_what_to_type(
     argv: tuple[Any, ...], words: dict[str, Any], what: str, typed: str
 ) -> None:

@@ -80,13 +80,18 @@ class Shop(CaseCache):
         )
         teller = SimpleNamespace(story=lambda cell, case, wish: stories[cell.subject.generator, case.id])
         asking = SimpleNamespace(
-            after=lambda cell, story: claims[story.case.id], before=self._was,
+            after=lambda cell, story: claims[story.case.id],
+            before=self._was,
             text=lambda cell, config: claim_of(config.decode()),
-        )  # fmt: skip
+        )
         super().__init__(
-            bench, writers, teller=teller, asking=asking, known=lambda cell: CheckOutcome(findings=known, by=""),  # type: ignore[arg-type]
+            bench,
+            writers,
+            teller=teller,
+            asking=asking,
+            known=lambda cell: CheckOutcome(findings=known, by=""),  # type: ignore[arg-type]
             emit=self.lines.append,
-        )  # fmt: skip
+        )
         self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
 
     def _was(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
@@ -207,19 +212,23 @@ def test_nothing_is_measured_of_such_words_where_it_declined_or_was_to() -> None
 @pytest.mark.parametrize(
     "known",
     [
-        (), (KNOWN, msgspec.structs.replace(KNOWN, held=False, saw="it was not seen")),
+        (),
+        (KNOWN, msgspec.structs.replace(KNOWN, held=False, saw="it was not seen")),
         (msgspec.structs.replace(KNOWN, control_held=False, saw="it was not seen"),),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_believed_where_a_known_generator_was_misjudged_or_none_was_asked(
     known: tuple[Finding, ...],
 ) -> None:
     shop = Shop({("g", "one"): told()}, {"one": CLAIM}, known)
     asked: tuple[Callable[[], object], ...] = (
-        lambda: shop.story(cell(), "one"), lambda: shop.loads(cell(), "one"), lambda: shop.claims(cell(), "one"),
-        lambda: shop.enforces(cell(), "one"), lambda: shop.strained("killed", cell(), ""),
+        lambda: shop.story(cell(), "one"),
+        lambda: shop.loads(cell(), "one"),
+        lambda: shop.claims(cell(), "one"),
+        lambda: shop.enforces(cell(), "one"),
+        lambda: shop.strained("killed", cell(), ""),
         lambda: shop.writer(cell(), "workspace-write"),
-    )  # fmt: skip
+    )
     for ask in asked:
         with pytest.raises(HarnessError, match="misjudged here") as fault:
             ask()
@@ -275,8 +284,12 @@ GRANTED = msgspec.structs.replace(CLAIM, network=True, roots=("@OUTSIDE@/cache",
 
 
 def kept(after: Claim, *, was: dict[str, Claim] | None = None, **words: Any) -> list[tuple[str, str]]:
-    shop = Shop({("g", "one"): told(**words)}, {"one": after}, declared=KEEPS,
-                was=was or {"": READS, "workspace-write": GRANTED})  # fmt: skip
+    shop = Shop(
+        {("g", "one"): told(**words)},
+        {"one": after},
+        declared=KEEPS,
+        was=was or {"": READS, "workspace-write": GRANTED},
+    )
     found = shop.claims(cell(), "one").findings
     return [(one.direction, one.reason or one.skipped) for one in found if not one.held]
 
@@ -308,8 +321,12 @@ def test_who_repaired_a_file_that_did_not_load_has_kept_no_policy() -> None:
 
 
 def test_the_same_policy_is_measured_once_whether_it_was_kept_or_asked() -> None:
-    shop = Shop({("g", "one"): told(), ("g", "two"): told("two")}, {"one": GRANTED, "two": GRANTED}, declared=KEEPS,
-                was={"": READS, "workspace-write": GRANTED})  # fmt: skip
+    shop = Shop(
+        {("g", "one"): told(), ("g", "two"): told("two")},
+        {"one": GRANTED, "two": GRANTED},
+        declared=KEEPS,
+        was={"": READS, "workspace-write": GRANTED},
+    )
     for case in ("one", "two"):
         assert all(one.held for one in shop.enforces(cell(), case)[0].findings)
     assert shop.measured == ["one"]

@@ -25,9 +25,14 @@ CELL = Cell(
     environment=EnvironmentSpec(id="here", backend="local", distro="d"), subject=SubjectSpec(label="c", generator="g")
 )
 TRUST = Promise(
-    id="trust.confinement-and-known-generators", kind="generator", severity="critical", needs="nothing", source="",
-    policies=(AS_ASKED,), over="once",
-)  # fmt: skip
+    id="trust.confinement-and-known-generators",
+    kind="generator",
+    severity="critical",
+    needs="nothing",
+    source="",
+    policies=(AS_ASKED,),
+    over="once",
+)
 
 
 def standing(*found: Finding, unconfined: bool) -> Any:
@@ -55,7 +60,7 @@ def test_that_nothing_confines_excuses_no_misjudgement(unconfined: bool) -> None
 def container(said: bytes, *, ended: Any = "exit") -> Any:
     return SimpleNamespace(
         guest=("/python", "/guest"), run=lambda command: CommandResult(ended=ended, exit=0, stdout=said)
-    )  # fmt: skip
+    )
 
 
 def test_a_container_that_shares_what_walls_would_keep_apart_confines_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

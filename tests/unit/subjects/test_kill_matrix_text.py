@@ -51,9 +51,10 @@ def test_the_whole_matrix_has_every_subject_and_every_promise() -> None:
 
 def test_a_promise_that_catches_nothing_is_shouted() -> None:
     killing = KillResult(
-        fakes=FAKES[:1], promises=(promise("a.b"), promise("a.c")),
+        fakes=FAKES[:1],
+        promises=(promise("a.b"), promise("a.c")),
         records={"good": dict([record("a.b", Verdict.CONFORMS), record("a.c", Verdict.NOT_APPLICABLE, "needs more")])},
-    )  # fmt: skip
+    )
     assert [line.split() for line in compact(killing).splitlines()[1:]] == [
         ["a.b", "NOTHING"],
         ["a.c", "-", "needs", "more"],

@@ -17,8 +17,9 @@ DUMB = Fake(name="dumb", wrong="says nothing", kind="mute")
 
 
 def promise(id: str, *, call: Call | None = None) -> Promise:
-    return Promise(id=id, kind="boundary", severity="high", needs="sandbox", source="here", policies=(WORKSPACE_WRITE,),
-                   call=call)  # fmt: skip
+    return Promise(
+        id=id, kind="boundary", severity="high", needs="sandbox", source="here", policies=(WORKSPACE_WRITE,), call=call
+    )
 
 
 def key(name: str, case: str = "") -> Key:

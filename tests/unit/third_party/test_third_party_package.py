@@ -26,10 +26,21 @@ def test_where_nothing_is_installed_there_is_no_package() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "add-mcp", "add-mcp@latest", "add-mcp==", "add-mcp==^2.0", "add-mcp==2.*", "add-mcp>=2", "==2.0", "a b==1",
-        "../add-mcp==1.0", "https://example.org/add-mcp.tgz==1", "--registry==1", "add-mcp==1 --force", "Add==1.0",
+        "add-mcp",
+        "add-mcp@latest",
+        "add-mcp==",
+        "add-mcp==^2.0",
+        "add-mcp==2.*",
+        "add-mcp>=2",
+        "==2.0",
+        "a b==1",
+        "../add-mcp==1.0",
+        "https://example.org/add-mcp.tgz==1",
+        "--registry==1",
+        "add-mcp==1 --force",
+        "Add==1.0",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_package_at_one_version_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="no package at one version") as told:
         of(npm=text)

@@ -50,9 +50,14 @@ class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def inquire(
-    wants: Sequence[ImageRequest], bwraps: Iterable[BwrapSpec], cache: Path, hosts: Sequence[str] = (), *,
-    userns: bool = False, limit: float = LIMIT,
-) -> QueryResult:  # fmt: skip
+    wants: Sequence[ImageRequest],
+    bwraps: Iterable[BwrapSpec],
+    cache: Path,
+    hosts: Sequence[str] = (),
+    *,
+    userns: bool = False,
+    limit: float = LIMIT,
+) -> QueryResult:
     """`hosts`: engines that were named; `userns`: whether it is of interest that they have it."""
     begun, home = time.monotonic(), default_host()
     named = tuple(dict.fromkeys((home, *hosts)))
@@ -70,14 +75,15 @@ def inquire(
         with suppress(CodexSandboxError):  # who cannot write the cache asks again
             LockFile(cache).keep_answers(kept, believed=BELIEVED)
     return QueryResult(
-        foresight=foresight, engines=engines,
+        foresight=foresight,
+        engines=engines,
         no_sources={name: f"{why} ({_NAME_ONE})" for name, one in sources.items() if (why := foresight.words(one))},
         asked=(
             *(_of_engine(host, looked.get(host), patience) for host in named),
             *(_asked(one, foresight, heard.get(one.key)) for one in open_),
             *(_nobody(wants, foresight) if not engines else ()),
         ),
-    )  # fmt: skip
+    )
 
 
 # ---- engines
@@ -194,6 +200,10 @@ def _asked(question: Question, foresight: ImageAvailability, heard: Heard | None
     answer = foresight.answered(question)
     assert answer is not None  # else it had been asked
     return PlanQuery(
-        kind=question.kind, name=question.name, where=question.where, why=answer.why,
-        answer="yes" if answer.ok else "no", when=foresight.ago(answer.when),
-    )  # fmt: skip
+        kind=question.kind,
+        name=question.name,
+        where=question.where,
+        why=answer.why,
+        answer="yes" if answer.ok else "no",
+        when=foresight.ago(answer.when),
+    )

@@ -45,13 +45,25 @@ def of_registry(image: ImageSpec, engine: str) -> Question:
     host, of_image = registry_ping.host_of(image.pull), image_key(image, engine)
     if image.reference:
         return Question(
-            key=of_image, kind="image", name=image.pull, where=engine, engine=engine, reference=image.pull, kept=False,
+            key=of_image,
+            kind="image",
+            name=image.pull,
+            where=engine,
+            engine=engine,
+            reference=image.pull,
+            kept=False,
             silence=_SILENT_REGISTRY,
-        )  # fmt: skip
+        )
     return Question(
-        key=f"registry {host} through {engine}", kind="registry", name=host, where=engine, engine=engine,
-        reference=image.pull, of_image=of_image, silence=_SILENT_REGISTRY,
-    )  # fmt: skip
+        key=f"registry {host} through {engine}",
+        kind="registry",
+        name=host,
+        where=engine,
+        engine=engine,
+        reference=image.pull,
+        of_image=of_image,
+        silence=_SILENT_REGISTRY,
+    )
 
 
 def image_key(image: ImageSpec, engine: str) -> str:
@@ -64,9 +76,14 @@ def of_archive(image: ImageSpec) -> Question | None:
     if not addresses:
         return None
     return Question(
-        key=_key("archive", addresses), kind="archive", name=image.name, where=addresses[0], addresses=addresses,
-        suite=image.suite, silence=_SILENT_ARCHIVE,
-    )  # fmt: skip
+        key=_key("archive", addresses),
+        kind="archive",
+        name=image.name,
+        where=addresses[0],
+        addresses=addresses,
+        suite=image.suite,
+        silence=_SILENT_ARCHIVE,
+    )
 
 
 def of_sources(version: str, addresses: tuple[str, ...]) -> Question:

@@ -32,10 +32,17 @@ def build(engine: Engine, want: ImageRequest, base: str, *, watch: Watch, afresh
     }
     with patient(engine, SILENCE), engine.asked(f"build the image {want.what}"):
         events = engine.api.build(
-            fileobj=_context(image_request.dockerfile(want, base)), custom_context=True, tag=want.tag, labels=marks,
-            buildargs={name: os.environ[name] for name in _PROXIES if name in os.environ}, rm=True, forcerm=True,
-            nocache=afresh, decode=True, timeout=SILENCE,
-        )  # fmt: skip
+            fileobj=_context(image_request.dockerfile(want, base)),
+            custom_context=True,
+            tag=want.tag,
+            labels=marks,
+            buildargs={name: os.environ[name] for name in _PROXIES if name in os.environ},
+            rm=True,
+            forcerm=True,
+            nocache=afresh,
+            decode=True,
+            timeout=SILENCE,
+        )
         for event in bounded(events, f"build the image {want.what}"):
             if "error" in event:
                 raise of_build(want.what, said, " ".join(str(event["error"]).split()))

@@ -49,8 +49,10 @@ def _acquire(lock: FileLock, what: str, watch: Watch, patience: float) -> None:
     except Timeout:
         raise HarnessError(
             f"waited {patience / 60:.0f} minutes for another process that makes the image {what}",
-            where=lock.lock_file, why=f"process {_who(Path(lock.lock_file))}", next_step="end it, then run again",
-        ) from None  # fmt: skip
+            where=lock.lock_file,
+            why=f"process {_who(Path(lock.lock_file))}",
+            next_step="end it, then run again",
+        ) from None
 
 
 def _who(path: Path) -> str:

@@ -15,6 +15,8 @@ def keeping(folder: Path) -> Iterator[None]:
         yield
     except OSError as problem:
         raise Unavailable(
-            "images cannot be kept here", where=str(folder), why=problem.strerror or str(problem),
+            "images cannot be kept here",
+            where=str(folder),
+            why=problem.strerror or str(problem),
             next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
-        ) from problem  # fmt: skip
+        ) from problem

@@ -51,7 +51,7 @@ def lacking(image: ImageSpec, cache: Path) -> Lack | None:
 
 def have(
     image: ImageSpec, cache: Path, *, fetch: Fetch, run: Run, within: Path | None = None, home: Path | None = None
-) -> Path | None:  # fmt: skip
+) -> Path | None:
     """None: the tool finds it by itself. `within`: where to work, on the cache's disk. `home`: an empty folder for gpg,
     with a short path, since the name of a socket has at most 107 bytes."""
     if not image.keyring:
@@ -64,7 +64,7 @@ def have(
 
 def _of_the_archive(
     image: ImageSpec, cache: Path, fetch: Fetch, run: Run, within: Path | None, home: Path | None
-) -> Path:  # fmt: skip
+) -> Path:
     """Work in a folder of this very call: images that are built at once want the same key, in threads and processes."""
     target = _own(image, cache)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -77,9 +77,10 @@ def _of_the_archive(
         _run(run, home or work, "--output", str(work / "trusted.gpg"), "--export", *image.signed_by, image=image)
         if not (work / "trusted.gpg").is_file():
             raise Unavailable(
-                f"{image.name} cannot be bootstrapped", next_step=_remedy(image),
+                f"{image.name} cannot be bootstrapped",
+                next_step=_remedy(image),
                 why=f"the archive's own keyring has none of the keys {', '.join(image.signed_by)}",
-            )  # fmt: skip
+            )
         (work / "trusted.gpg").replace(target)  # in one step: a second build sees a whole file
     return target
 
@@ -94,9 +95,10 @@ def _unpack(image: ImageSpec, work: Path) -> None:
             content = file.read(1 << 20) if file is not None else b""
     except (KeyError, OSError, tarfile.TarError) as problem:
         raise Unavailable(
-            f"{image.name} cannot be bootstrapped", next_step=_remedy(image),
+            f"{image.name} cannot be bootstrapped",
+            next_step=_remedy(image),
             why=f"the archive's own {image.keyring_package} has no {image.keyring}.gpg",
-        ) from problem  # fmt: skip
+        ) from problem
     (work / f"{image.keyring}.gpg").write_bytes(content)
 
 

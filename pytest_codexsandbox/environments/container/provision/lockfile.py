@@ -104,9 +104,11 @@ class LockFile:
             ) from problem
         except OSError as problem:
             raise HarnessError(
-                "the lock file of images cannot be written", where=str(self.path), why=problem.strerror or str(problem),
+                "the lock file of images cannot be written",
+                where=str(self.path),
+                why=problem.strerror or str(problem),
                 next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
-            ) from problem  # fmt: skip
+            ) from problem
 
     def keep_base(self, digest: str, engine: str, base: Base) -> None:
         def change(old: Locked) -> Locked:

@@ -42,9 +42,12 @@ def _events(engine: Engine, repository: str, tag: str) -> Iterator[dict[str, Any
     api = engine.api
     login = docker.auth.get_config_header(api, docker.auth.resolve_repository_name(repository)[0])
     answer = api._post(
-        api._url("/images/create"), params={"tag": tag, "fromImage": repository}, stream=True, timeout=SILENCE,
+        api._url("/images/create"),
+        params={"tag": tag, "fromImage": repository},
+        stream=True,
+        timeout=SILENCE,
         headers={"X-Registry-Auth": login} if login else {},
-    )  # fmt: skip
+    )
     with answer:
         api._raise_for_status(answer)
         yield from api._stream_helper(answer, decode=True)
