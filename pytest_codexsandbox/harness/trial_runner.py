@@ -135,10 +135,10 @@ def judge_trial(trial: RealTrial | RealGeneratorTrial, *, outcome: str, message:
         return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
     return judge(
         trial.promise,
-        outcome=outcome,
+        outcome=outcome,  # type: ignore[arg-type]
         message=message,
         evidence=tuple(trial.rows),
-        started=trial.started,  # type: ignore[arg-type]
+        started=trial.started,
         sandboxed=NAMED[trial.policy].sandboxed and not _free(trial),
     )
 

@@ -10,7 +10,7 @@ from pytest_codexsandbox.contract.environment import EnvironmentContract
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
 from pytest_codexsandbox.protocols import Backend, Environment
-from tests.contract.sharing import SharingBackend
+from tests.contract.builders import SharingBackend
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from pathlib import Path
 from pytest_codexsandbox.contract.process_tools import shell
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.model.act import Given
-from tests.contract.sharing import SharingBackend
+from tests.contract.builders import SharingBackend
 with SharingBackend().open(this_machine(), Path(sys.argv[1])) as environment:
     world = environment.world()
     environment.lay(world, [Given(kind="file", path="@TMP@/@NAME@"), Given(kind="file", path="@WORKSPACE@/x")])
@@ -163,7 +163,7 @@ BOOTSTRAP = """
 import sys
 from pathlib import Path
 from pytest_codexsandbox.environments.container.provision import bootstrap
-from tests.unit.images.making import a_distro
+from tests.unit.environments.container.provision.builders import a_distro
 bootstrap.have(a_distro(keyring="codexsandbox-test"), Path(sys.argv[1]))
 """
 # It does not end when it is told to, and works in the folder that it was given.

@@ -7,8 +7,8 @@ makes is a refusal by a filter of ours; everything else here is natural: a kerne
 
 from typing import Final
 
+from tests.docker.repro_builders import Place
 from tests.docker.reproduced_ordinary import CODEX, ORDINARY, Row
-from tests.docker.reproducing import Place
 
 ALL: Final = "bwrap --unshare-all --ro-bind / / --dev /dev --proc /proc true"
 DEBIAN: Final = "See <https://deb.li/bubblewrap> or <file:///usr/share/doc/bubblewrap/README.Debian.gz>."

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from tests.docker.reproducing import Place
+from tests.docker.repro_builders import Place
 
 CODEX: Final = "$CODEX sandbox -c 'sandbox_mode=\"workspace-write\"' --"
 

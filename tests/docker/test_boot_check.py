@@ -18,8 +18,8 @@ from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
-from tests.docker.containers import container
-from tests.docker.profiles import profiled
+from tests.docker.builders import container
+from tests.docker.profile_builders import profiled
 
 PORT = 8000
 OWN = "http://127.0.0.1:@HTTP@/"  # the environment's own service outside the sandbox

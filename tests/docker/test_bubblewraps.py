@@ -28,7 +28,7 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.protocols import Environment, Subject
 from pytest_codexsandbox.registry import cache_folder
-from tests.docker.containers import container
+from tests.docker.builders import container
 from tests.fakes.machine import installed_codex
 from tests.needs import DOCKER
 

@@ -9,7 +9,7 @@ from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness.machine_state_guard import Steady
 from pytest_codexsandbox.registry import cache_folder
-from tests.docker.containers import container
+from tests.docker.builders import container
 
 PROGRAM = b"#!/bin/sh\necho bubblewrap 0.0.1\n"
 

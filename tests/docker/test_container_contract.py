@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox.contract.environment import EnvironmentContract
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.protocols import Backend, Environment
-from tests.docker.containers import container
+from tests.docker.builders import container
 
 
 @pytest.fixture(scope="module")

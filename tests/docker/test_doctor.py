@@ -12,7 +12,7 @@ from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.known_releases import installed
-from tests.docker.containers import DISTRO
+from tests.docker.builders import DISTRO
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from pytest_codexsandbox.environments.container.engine import Engine, default_ho
 from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.command import Command
-from tests.docker.containers import container
+from tests.docker.builders import container
 from tests.docker.relay import over_tcp
 
 _BACKWARDS: Final = (

@@ -34,8 +34,8 @@ from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.protocols import Environment
 from pytest_codexsandbox.registry import cache_folder
-from tests.docker.containers import container
-from tests.docker.engines import own_engine
+from tests.docker.builders import container
+from tests.docker.engine_builders import own_engine
 from tests.fakes.machine import installed_codex
 
 

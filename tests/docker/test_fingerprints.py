@@ -18,9 +18,9 @@ from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import SYNTHETIC
 from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
+from tests.docker.repro_builders import Place, opened_at, run_line, sysctls
 from tests.docker.reproduced import EVERYTHING, NESTED
 from tests.docker.reproduced_ordinary import Row
-from tests.docker.reproducing import Place, opened_at, run_line, sysctls
 from tests.fakes.machine import installed_codex
 from tests.needs import DOCKER
 

@@ -15,7 +15,7 @@ from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.confinement import UNCONFINED
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, GeneratorRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
-from tests.docker.containers import container
+from tests.docker.builders import container
 
 CASE = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n', mode=0o640)
 

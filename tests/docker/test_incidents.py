@@ -1,6 +1,6 @@
 """molecule-core#2128 by the lines of docs/explanation/incidents.md: a container in which no sandbox starts."""
 
-from tests.live.incidents import Asked, have, run
+from tests.live.incident_builders import Asked, have, run
 
 WITH_NETWORK, WITHOUT, FREE = "workspace-write-network", "workspace-write", "danger-full-access"
 START, WORK, HTTP = "start.sandbox-is-on", "filesystem.workspace-writable", "network.loopback-http-arrives"

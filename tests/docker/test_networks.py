@@ -29,7 +29,7 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.selftest import FAKES, subject
-from tests.docker.profiles import NETWORK_ON, opened, profiled, run, sandboxed
+from tests.docker.profile_builders import NETWORK_ON, opened, profiled, run, sandboxed
 from tests.fakes.machine import installed_codex
 
 OPEN = "seccomp-unconfined-systempaths"
@@ -209,7 +209,7 @@ def test_a_network_is_gone_with_its_environment(tmp_path: Path) -> None:
 def test_a_network_is_gone_soon_after_a_runner_that_was_killed(tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path\n"
-        "from tests.docker.profiles import opened, profiled\n"
+        "from tests.docker.profile_builders import opened, profiled\n"
         f"with opened(profiled('own-network'), Path({str(tmp_path)!r})):\n"
         "    print('open', flush=True); time.sleep(600)\n"
     )

@@ -24,7 +24,7 @@ from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import USUAL_CAPABILITIES
-from tests.docker.containers import container
+from tests.docker.builders import container
 from tests.docker.test_far_engines import keeps_its_promises, say, the_socket
 
 PROFILES = ("podman-default", "seccomp-unconfined-systempaths", "synthetic-apparmor-userns")

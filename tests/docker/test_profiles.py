@@ -19,8 +19,8 @@ from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
-from tests.docker.engines import own_engine
-from tests.docker.profiles import PROGRAMS, opened, profiled, run, sandboxed
+from tests.docker.engine_builders import own_engine
+from tests.docker.profile_builders import PROGRAMS, opened, profiled, run, sandboxed
 from tests.fakes.machine import installed_codex
 
 NAMES = [name for name in SHIPPED.values("profiles") if not SHIPPED.profile(name).userns]

@@ -21,7 +21,7 @@ from pytest_codexsandbox.harness.remedy_proof import Starts, in_containers, prov
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import cache_folder
-from tests.docker.reproducing import Place, opened_at, run_line, sysctls
+from tests.docker.repro_builders import Place, opened_at, run_line, sysctls
 from tests.fakes.machine import installed_codex
 from tests.needs import DOCKER
 

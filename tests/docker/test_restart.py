@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.journal.store import read
-from tests.docker.engines import own_engine
+from tests.docker.engine_builders import own_engine
 
 MATRIX = """
 releases = ["installed"]

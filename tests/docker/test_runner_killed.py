@@ -16,7 +16,7 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.guest import process_tree
 from pytest_codexsandbox.registry import cache_folder
-from tests.docker.profiles import profiled
+from tests.docker.profile_builders import profiled
 from tests.plugin.conftest import INTERRUPTIBLE
 
 MATRIX = """
@@ -88,8 +88,8 @@ def test_a_run_that_is_ended_leaves_nothing(folder: Path, number: signal.Signals
 KEPT = """
 import sys, time
 from pathlib import Path
-from tests.docker.profiles import opened
-from tests.docker.profiles import profiled
+from tests.docker.profile_builders import opened
+from tests.docker.profile_builders import profiled
 with opened(profiled("own-network"), Path(sys.argv[1])):
     print("open", flush=True)
     time.sleep(600)

@@ -18,7 +18,7 @@ from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.registry import cache_folder
-from tests.docker.profiles import opened, profiled
+from tests.docker.profile_builders import opened, profiled
 from tests.fakes.machine import installed_codex
 
 WORK = {"work": Act(verb="write", path="@WORKSPACE@/@NAME@", params={"data": "done"})}

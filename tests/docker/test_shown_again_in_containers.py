@@ -22,9 +22,9 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.protocols import Door, Subject
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.system import process
-from tests.docker.containers import container
-from tests.docker.profiles import opened
-from tests.docker.reproducing import Place, spec_of
+from tests.docker.builders import container
+from tests.docker.profile_builders import opened
+from tests.docker.repro_builders import Place, spec_of
 from tests.fakes.machine import installed_codex, run_folder
 
 OUT: Final = {"shown.again/w": Act(verb="write", path="@OUTSIDE@/@NAME@", params={"data": "x"})}

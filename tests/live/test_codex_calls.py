@@ -13,7 +13,7 @@ from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.model.generator import CONFIG, Case, CaseRun, Declaration, GeneratorRun
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.fakes.machine import installed_codex, run_folder
-from tests.live.generating import GENEROUS, WISH, place, sh
+from tests.live.builders import GENEROUS, WISH, place, sh
 
 pytestmark = pytest.mark.live
 ADD = "codex mcp add demo -- npx demo"

@@ -14,7 +14,7 @@ import pytest
 from pytest_codexsandbox.generators.checks.case_view import filled
 from pytest_codexsandbox.registry import cache_folder
 from tests.fakes.machine import installed_codex, run_folder
-from tests.unit.generators.corpus import OF_CODEX, asked
+from tests.unit.generators.corpus_builders import OF_CODEX, asked
 
 pytestmark = pytest.mark.live
 _LIMIT = 60  # seconds for one answer

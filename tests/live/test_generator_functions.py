@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.matrix.generator_specs import asked, of_file
 from pytest_codexsandbox.model.generator import CONFIG
-from tests.live.generating import first, how, place, processes, told
+from tests.live.builders import first, how, place, processes, told
 
 pytestmark = pytest.mark.live
 

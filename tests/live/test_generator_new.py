@@ -13,7 +13,7 @@ from pytest_codexsandbox.generators.scaffold import LANGUAGES
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.matrix.generator_specs import of_file
 from pytest_codexsandbox.model.generator import CONFIG, Intent
-from tests.live.generating import place
+from tests.live.builders import place
 
 pytestmark = pytest.mark.live
 ORDINARY = ("01-", "02-", "05-", "06-", "15-", "36-", "43-", "64-symlink", "65-mode-06")

@@ -17,7 +17,7 @@ from pytest_codexsandbox.generators.local_dirs import LocalDirs
 from pytest_codexsandbox.matrix.generator_specs import parse
 from pytest_codexsandbox.model.generator import CONFIG, Case, Intent
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator, Spec
-from tests.live.generating import place
+from tests.live.builders import place
 
 pytestmark = pytest.mark.live
 

@@ -16,7 +16,7 @@ from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.guest import disk_space
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
-from tests.live.generating import CASE, GENEROUS, first, how, place, processes, python, sh, told
+from tests.live.builders import CASE, GENEROUS, first, how, place, processes, python, sh, told
 
 pytestmark = pytest.mark.live
 

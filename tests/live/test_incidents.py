@@ -16,7 +16,7 @@ from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment, Subject
 from pytest_codexsandbox.registry import cache_folder
 from tests.fakes.machine import installed_codex
-from tests.live.incidents import Asked, Happened, have, run
+from tests.live.incident_builders import Asked, Happened, have, run
 
 pytestmark = pytest.mark.live
 ROOTS = "workspace-write-roots"

@@ -18,7 +18,7 @@ from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.user_binaries import candidate
-from tests.unit.releases.makers import Registry, registry, sha512, tgz
+from tests.unit.releases.builders import Registry, registry, sha512, tgz
 
 pytestmark = pytest.mark.live
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.matrix.load import load
-from tests.house.tracked import ROOT
+from tests.lint.tracked import ROOT
 from tests.plugin.conftest import Matrix
 
 HOW_TO = ROOT / "docs" / "how-to"

@@ -15,12 +15,12 @@ from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.model.journal_lines import RunLine
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
-from tests.unit.reports import journals
+from tests.unit.reports import builders
 
 NO_USERNS = "bwrap: No permissions to create new namespace, likely because the kernel does not allow"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e"
-LOCAL = journals.cell()
-KEYS = journals.keys_of((LOCAL,), ("filesystem.outside-refused", "sqlite.board-outside-refused"), ("read-only",))
+LOCAL = builders.cell()
+KEYS = builders.keys_of((LOCAL,), ("filesystem.outside-refused", "sqlite.board-outside-refused"), ("read-only",))
 
 
 def pasted(text: str, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
@@ -32,14 +32,14 @@ def written(folder: Path, *records: Record, stderr: str = "", as_version: str = 
     """A journal on disk in which every call ended before the probe ran."""
     dead: dict[str, Any] = {"ready": False, "finished": False, "rows": {}, "readings": (), "code": 1, "stderr": stderr}
     pairs = dict.fromkeys((record.key.cell, record.key.policy) for record in records)
-    calls = [journals.call(*pair, **dead) for pair in pairs]
+    calls = [builders.call(*pair, **dead) for pair in pairs]
     cells = (msgspec.structs.replace(LOCAL, as_version=as_version),)
     code = {Verdict.VIOLATES: 1, Verdict.BROKEN: 10}.get(
         min((one.verdict for one in records), key=WORST_FIRST.index), 0
     )
     reasons = (f"{code} some",) if code else ()
-    made = journals.journal(records, cells=cells, calls=calls, exit=code, reasons=reasons)
-    first, *rest = journals.lines_of(made)
+    made = builders.journal(records, cells=cells, calls=calls, exit=code, reasons=reasons)
+    first, *rest = builders.lines_of(made)
     assert isinstance(first, RunLine)
     journal = JournalWriter.open(folder / "run", first)
     for line in rest:
@@ -54,7 +54,7 @@ def blocked(diagnosis: Diagnosis | None = None) -> list[Record]:
         "diagnosis": diagnosis,
         "evidence": (),
     }
-    return [journals.record(key, Verdict.BLOCKED, **words) for key in KEYS]
+    return [builders.record(key, Verdict.BLOCKED, **words) for key in KEYS]
 
 
 def test_a_link_is_not_broken_over_two_lines(
@@ -152,14 +152,14 @@ def test_a_journal_is_explained_again_with_todays_fingerprints(
 
 
 def test_a_cause_ends_in_the_line_that_shows_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, journals.violation(KEYS[0], "leak", repro="repro/a b.sh"))
+    path = written(tmp_path, builders.violation(KEYS[0], "leak", repro="repro/a b.sh"))
     assert main(["diagnose", str(path)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"   repro     sh '{path.parent}/repro/a b.sh'"
 
 
 def test_the_release_of_the_journal_is_a_fact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    key = journals.keys_of((LOCAL,), ("protected.existing-in-workspace",), ("read-only",))[0]
-    leak = journals.violation(key, "leak")
+    key = builders.keys_of((LOCAL,), ("protected.existing-in-workspace",), ("read-only",))[0]
+    leak = builders.violation(key, "leak")
     assert main(["diagnose", str(written(tmp_path / "new", leak))]) == 0
     assert "sandbox-let-it-through" in capsys.readouterr().out
     assert main(["diagnose", str(written(tmp_path / "old", leak, as_version="0.99.0"))]) == 0
@@ -167,7 +167,7 @@ def test_the_release_of_the_journal_is_a_fact(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_the_worst_checks_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    records = [blocked()[0], journals.violation(KEYS[1], "leak")]
+    records = [blocked()[0], builders.violation(KEYS[1], "leak")]
     assert main(["diagnose", str(written(tmp_path, *records, stderr=NO_USERNS))]) == 0
     shown = capsys.readouterr().out
     assert "2 checks red or blocked, 2 causes" in shown
@@ -182,20 +182,20 @@ def test_red_checks_that_nobody_can_explain_exit_1(tmp_path: Path, capsys: pytes
 
 
 def test_violations_that_nobody_can_explain_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    records = [journals.violation(key, "wrong-claim", reason="odd") for key in KEYS]
+    records = [builders.violation(key, "wrong-claim", reason="odd") for key in KEYS]
     assert main(["diagnose", str(written(tmp_path, *records, stderr="something new"))]) == 1
     assert capsys.readouterr().out.count("F  not recognised  (undecided)\n") == 2
 
 
 def test_a_green_journal_needs_no_diagnosis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, *(journals.record(key) for key in KEYS))
+    path = written(tmp_path, *(builders.record(key) for key in KEYS))
     assert main(["diagnose", str(path)]) == 0
     assert "nothing to diagnose" in capsys.readouterr().out
 
 
 def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = journals.journal([journals.record(KEYS[0])], cells=(LOCAL,), keys=KEYS, ended=False)
-    first, *rest = journals.lines_of(made)
+    made = builders.journal([builders.record(KEYS[0])], cells=(LOCAL,), keys=KEYS, ended=False)
+    first, *rest = builders.lines_of(made)
     assert isinstance(first, RunLine)
     journal = JournalWriter.open(tmp_path / "run", first)
     for line in rest:
@@ -209,7 +209,7 @@ def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pyt
 
 
 def test_how_a_run_ended_is_said_where_no_check_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole = written(tmp_path, *(journals.record(key) for key in KEYS))
+    whole = written(tmp_path, *(builders.record(key) for key in KEYS))
     *lines, end = whole.read_bytes().splitlines(keepends=True)
     leak = msgspec.json.encode({**msgspec.json.decode(end), "exit": 13, "reasons": ["13 left behind by us: /tmp/x"]})
     for spoiled, code, said in (
@@ -224,8 +224,8 @@ def test_how_a_run_ended_is_said_where_no_check_tells_it(tmp_path: Path, capsys:
 def test_hostile_evidence_of_a_journal_is_shown_and_not_obeyed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record = journals.record(KEYS[0], Verdict.BLOCKED, reason=journals.HOSTILE, evidence=())
-    main(["diagnose", str(written(tmp_path, record, stderr=journals.HOSTILE))])
+    record = builders.record(KEYS[0], Verdict.BLOCKED, reason=builders.HOSTILE, evidence=())
+    main(["diagnose", str(written(tmp_path, record, stderr=builders.HOSTILE))])
     shown = capsys.readouterr().out
     assert "\\x1b" in shown
     assert not set("\x1b\x07\u202e\u2066\u200b\u2028\x9b\r") & set(shown)

@@ -14,7 +14,7 @@ from pytest_codexsandbox.matrix.plan import digest
 from pytest_codexsandbox.model.journal_lines import CellRow, EndLine, PlanLine, ResultLine, RunLine
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from tests.unit.matrix.making import plan, record
+from tests.unit.matrix.builders import plan, record
 
 PLAN = plan()
 OUTSIDE = "filesystem.outside-refused"

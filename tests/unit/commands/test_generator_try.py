@@ -20,7 +20,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.terminal_style import Paint
-from tests.unit.reports import generating, journals
+from tests.unit.reports import builders, generator_builders
 
 HEAD = Head(
     name="mytool", codex="0.163.0", confined="bubblewrap /usr/bin/bwrap", corpus=205, spec="mytool render @CONFIG@"
@@ -38,12 +38,15 @@ def cases(*words: str) -> list[str]:
 
 
 def case(*records: Record) -> Case:
-    story, claim = generating.told("mytool", generating.CASES[0]), generating.claimed("mytool", generating.CASES[0])
+    story, claim = (
+        generator_builders.told("mytool", generator_builders.CASES[0]),
+        generator_builders.claimed("mytool", generator_builders.CASES[0]),
+    )
     return Case(name="01-placement-0", why="It broke a file.", records=records, story=story, claim=claim.claim)
 
 
 def key(promise: str) -> Key:
-    return next(one for one in generating.keys("mytool") if one.promise == promise)
+    return next(one for one in generator_builders.keys("mytool") if one.promise == promise)
 
 
 # ---- what is asked
@@ -134,11 +137,11 @@ def test_several_generators_at_once_are_none() -> None:
 
 # ---- the screen
 def test_the_screen_shows_what_was_asked_done_said_and_found() -> None:
-    bad = generating.found(key("generator.comments-stay"), "comment-lost")
+    bad = generator_builders.found(key("generator.comments-stay"), "comment-lost")
     again = msgspec.structs.replace(bad, key=key("generator.parses"))
-    leak = generating.found(key("effective.says-what-was-asked"), "injected-root", "leak")
-    absent = journals.record(key("managed-block.one-balanced-pair"), Verdict.NOT_APPLICABLE, reason="it has no markers")
-    held = journals.record(key("generator.second-run-changes-nothing"))
+    leak = generator_builders.found(key("effective.says-what-was-asked"), "injected-root", "leak")
+    absent = builders.record(key("managed-block.one-balanced-pair"), Verdict.NOT_APPLICABLE, reason="it has no markers")
+    held = builders.record(key("generator.second-run-changes-nothing"))
     text = "\n".join(screen(HEAD, [case(bad, held, leak, absent, again)], PAINT, every=False))
     assert "mytool · Codex 0.163.0 · confined by bubblewrap\n" in text
     assert "asked     roots @ROOT0@, network on" in text
@@ -159,13 +162,13 @@ def test_what_nothing_confined_is_said() -> None:
 
 
 def test_what_a_generator_says_is_shown_and_not_obeyed() -> None:
-    made = generating.hostile()
+    made = generator_builders.hostile()
     told = Case(
         name="x",
-        why=journals.HOSTILE,
+        why=builders.HOSTILE,
         records=tuple(one for one in made.records if one.verdict is Verdict.VIOLATES),
         story=made.stories[0],
-        claim=Claim(loads=False, error=journals.HOSTILE),
+        claim=Claim(loads=False, error=builders.HOSTILE),
     )
     text = "".join(screen(HEAD, [told], PAINT, every=True))
     assert not any(sign in text for sign in "\x1b\x00\x07\u202e\u2028\n")
@@ -174,7 +177,7 @@ def test_what_a_generator_says_is_shown_and_not_obeyed() -> None:
 def test_private_folders_have_no_names_on_the_screen() -> None:
     world = {"HOME": "/x/stage/home", "ROOT0": "/x/stage/home/r"}
     told = anonymous(
-        case(journals.record(key("generator.parses"), reason="/x/stage/home/r and /x/stage/home/.codex")), world
+        case(builders.record(key("generator.parses"), reason="/x/stage/home/r and /x/stage/home/.codex")), world
     )
     assert told.records[0].reason == "@ROOT0@ and @HOME@/.codex"
     assert told.records[0].verdict is Verdict.CONFORMS

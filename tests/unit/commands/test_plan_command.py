@@ -22,8 +22,8 @@ from pytest_codexsandbox.model.plan_key import NotPlanned
 from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.releases.download_estimate import Forecast
 from tests import needs
-from tests.unit.matrix.boxes import SMALL, choice, written
-from tests.unit.matrix.making import cell, plan, promise
+from tests.unit.matrix.builders import cell, plan, promise
+from tests.unit.matrix.container_builders import SMALL, choice, written
 
 PLAN = plan(
     promise("start.is-on"),

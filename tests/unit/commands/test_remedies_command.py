@@ -17,7 +17,7 @@ from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness.remedy_proof import ProofEnvironment, Records
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from tests.unit.diagnosis.makers import record, row
+from tests.unit.diagnosis.builders import record, row
 
 GREEN = record(Verdict.CONFORMS, evidence=(row(),))
 FREE = record(Verdict.UNCONFINED, evidence=(row(),))

@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.world import World
-from tests.unit.reports import journals
+from tests.unit.reports import builders
 
 
 def world(name: str, root: str, port: str) -> World:
@@ -131,9 +131,9 @@ def test_calls_that_never_started_or_kept_no_world_are_left_out() -> None:
 
 
 def test_a_journal_without_calls_says_why_there_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = journals.journal((), keys=journals.keys_of([journals.cell()]), ended=False, calls=[])
+    made = builders.journal((), keys=builders.keys_of([builders.cell()]), ended=False, calls=[])
     path = tmp_path / "journal.ndjson"
-    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in journals.lines_of(made)))
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in builders.lines_of(made)))
     assert main(["replay-floor", str(path)]) == 4
     said = capsys.readouterr().err
     assert "nothing to replay" in said and "the run did not end by itself" in said

@@ -7,18 +7,18 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.cli import main
-from tests.unit.reports import journals
+from tests.unit.reports import builders
 
 COMMANDS = (("diagnose",), ("report",), ("report", "--format", "json"), ("report", "--by", "generator"))
 Lines = list[bytes]
 
 
 def lines() -> Lines:
-    return [msgspec.json.encode(line) for line in journals.lines_of(journals.red())]
+    return [msgspec.json.encode(line) for line in builders.lines_of(builders.red())]
 
 
 def green() -> Lines:
-    return [msgspec.json.encode(line) for line in journals.lines_of(journals.green())]
+    return [msgspec.json.encode(line) for line in builders.lines_of(builders.green())]
 
 
 def _changed(every: Lines, kind: str, **words: object) -> Lines:
@@ -30,7 +30,7 @@ def _changed(every: Lines, kind: str, **words: object) -> Lines:
 
 def _without_a_call() -> Lines:
     every = lines()
-    wanted = {call.encode() for record in journals.red().records for call in record.calls}
+    wanted = {call.encode() for record in builders.red().records for call in record.calls}
     every.remove(
         next(
             line
@@ -112,7 +112,7 @@ def test_a_whole_journal_is_0(path: Path, command: tuple[str, ...]) -> None:
 
 def test_a_run_that_was_interrupted_and_says_so_is_no_contradiction(path: Path) -> None:
     every = green()
-    counts = {"conforms": journals.green().counts()["conforms"] - 1, "broken": 1}
+    counts = {"conforms": builders.green().counts()["conforms"] - 1, "broken": 1}
     ended = {**msgspec.json.decode(every[-1]), "exit": 2, "reasons": ["2 pytest was interrupted"]}
     ended["counts"] |= counts
     last = max(number for number, line in enumerate(every) if b'"verdict":"conforms"' in line)

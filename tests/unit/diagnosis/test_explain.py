@@ -7,7 +7,7 @@ from pytest_codexsandbox.model.act import ActResult
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import Verdict
-from tests.unit.diagnosis.makers import OUTSIDE, died, observation, reading, record, row, unmarked
+from tests.unit.diagnosis.builders import OUTSIDE, died, observation, reading, record, row, unmarked
 
 BARE = observation(readings=(unmarked(),))
 WARNING = (

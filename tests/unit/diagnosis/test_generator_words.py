@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.verdict import Direction, Verdict
-from tests.unit.diagnosis.makers import died
+from tests.unit.diagnosis.builders import died
 
 FOLDER = Path(generators.__file__).parent
 FILES = (

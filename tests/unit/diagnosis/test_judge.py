@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import DIRECTIONS, WORST_FIRST, Verdict
-from tests.unit.diagnosis.makers import SAME, promise, row, started
+from tests.unit.diagnosis.builders import SAME, promise, row, started
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 STATES = ("on", "off", "failed", "unknown")

@@ -13,7 +13,7 @@ from pytest_codexsandbox.diagnosis import fact_conditions
 from pytest_codexsandbox.diagnosis.fingerprint import OFTEN, REACH, Fingerprint, Samples, find
 from pytest_codexsandbox.diagnosis.match import fingerprints, match, matches
 from pytest_codexsandbox.errors import InputError
-from tests.unit.diagnosis.makers import SAME
+from tests.unit.diagnosis.builders import SAME
 
 NO_USERNS = (
     "bwrap: No permissions to create new namespace, likely because the kernel does not allow non-privileged user "

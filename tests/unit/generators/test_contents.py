@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.contents import EACH, LISTED, MOST, Writer, whole
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, Intent
 from pytest_codexsandbox.model.journal_lines import RunLine, StoryLine
 from pytest_codexsandbox.model.story_log import SHOWN, Told, told_files, told_runs
-from tests.unit.generators.makers import run, state, story
+from tests.unit.generators.builders import run, state, story
 
 MANY = 435
 USER = b'model = "x"\n'

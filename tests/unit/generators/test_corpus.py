@@ -8,8 +8,8 @@ from pytest_codexsandbox.generators.checks.codex_toml import leaves, read
 from pytest_codexsandbox.generators.checks.ownership import own
 from pytest_codexsandbox.matrix.corpus import GROUPS, shipped_cases
 from pytest_codexsandbox.model.generator import Case, Marker
-from tests.unit.generators.corpus import KEYS, MARKERS, OF_CODEX, OF_THE_BLOCK, asked
-from tests.unit.generators.makers import ANY, story
+from tests.unit.generators.builders import ANY, story
+from tests.unit.generators.corpus_builders import KEYS, MARKERS, OF_CODEX, OF_THE_BLOCK, asked
 
 NUMBERS = range(1, 78)
 

@@ -17,7 +17,7 @@ from pytest_codexsandbox.generators.deciding_key import (
 )
 from pytest_codexsandbox.generators.effective_policy import LOADS
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, Finding
-from tests.unit.generators.makers import BLOCK, run, state, story
+from tests.unit.generators.builders import BLOCK, run, state, story
 
 TABLE = b"[tui]\nnotifications = true\n"
 AT_THE_END = TABLE + BLOCK
@@ -34,8 +34,8 @@ def finding(
         held=False,
         control="k",
         control_held=True,
-        direction=direction,
-        reason=reason,  # type: ignore[arg-type]
+        direction=direction,  # type: ignore[arg-type]
+        reason=reason,
     )
 
 

@@ -17,7 +17,7 @@ from pytest_codexsandbox.generators.checks.toml_lexer import bytes_of, document
 from pytest_codexsandbox.generators.checks.toml_syntax import parses
 from pytest_codexsandbox.generators.checks.user_values import values_kept
 from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration
-from tests.unit.generators.makers import BLOCK, story
+from tests.unit.generators.builders import BLOCK, story
 
 ANY = Declaration(run="cmd:x")
 OF_THE_TEXT = (parses, values_kept, comments_kept, line_ends_kept)

@@ -5,7 +5,7 @@ import pytest
 from pytest_codexsandbox.generators.own_policy import row
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
 from pytest_codexsandbox.model.generator import ExpectedPolicy
-from tests.unit.generators.makers import WORLD, run
+from tests.unit.generators.builders import WORLD, run
 
 ROOT = WORLD["ROOT0"]
 

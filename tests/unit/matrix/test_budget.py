@@ -11,8 +11,8 @@ from pytest_codexsandbox.matrix.budget import Budget, within
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.coverage import parts
 from pytest_codexsandbox.model.plan import Plan
-from tests.unit.matrix.boxes import SMALL, choice
-from tests.unit.matrix.making import cell, promise
+from tests.unit.matrix.builders import cell, promise
+from tests.unit.matrix.container_builders import SMALL, choice
 
 PROMISES = (promise("start.is-on"), promise())
 LABELS = ("0.40.0", "0.114.0", "0.136.0", "0.163.0")

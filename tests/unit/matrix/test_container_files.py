@@ -7,7 +7,7 @@ import pytest
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import lockfile
 from pytest_codexsandbox.matrix.load import load, presets
-from tests.unit.matrix.boxes import matrix, written
+from tests.unit.matrix.container_builders import matrix, written
 
 SECCOMP = '{"defaultAction": "SCMP_ACT_ALLOW"}'
 

@@ -10,7 +10,7 @@ from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from tests.unit.matrix.making import cell, plan, promise, record, records
+from tests.unit.matrix.builders import cell, plan, promise, record, records
 
 TODAY = datetime.date(2026, 11, 18)
 OUTSIDE = "filesystem.outside-refused"

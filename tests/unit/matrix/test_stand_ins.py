@@ -12,7 +12,7 @@ from pytest_codexsandbox.matrix.container_cells import CellChooser
 from pytest_codexsandbox.matrix.load import load
 from pytest_codexsandbox.matrix.stand_ins import stand_ins
 from pytest_codexsandbox.model.coverage import AXES, Coverage, parts
-from tests.unit.matrix.boxes import RELEASES, SMALL, subjects, written
+from tests.unit.matrix.container_builders import RELEASES, SMALL, subjects, written
 
 NO_COMPILER = tuple(LeftOut(values={"bwrap": name}, why="no compiler") for name in ("0.8.0", "0.8.0-setuid"))
 Values = dict[str, tuple[str, ...]]

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_codexsandbox.releases import installed_package, known_releases, npm, pypi, resolve
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
-from tests.unit.releases.makers import X86, Registry, registry
+from tests.unit.releases.builders import X86, Registry, registry
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from pytest_codexsandbox.reports import by_generator, json_report
 from pytest_codexsandbox.reports.causes import Cause, loud
 from pytest_codexsandbox.reports.consequences import split
 from pytest_codexsandbox.reports.terminal import render
-from tests.unit.reports import generating
-from tests.unit.reports.generating import BAD, CASES, cell, found, usual
+from tests.unit.reports import generator_builders
+from tests.unit.reports.generator_builders import BAD, CASES, cell, found, usual
 
 PLACE = "generator.keys-at-their-own-place"
 SAYS, DOES, LOADS = "effective.says-what-was-asked", "effective.does-what-was-asked", "generator.config-loads"
@@ -17,14 +17,14 @@ GROUP = CASES[:12]
 
 def journal(*promises: tuple[str, Direction]) -> ReadJournal:
     wanted = dict(promises)
-    keys = [key for key in generating.keys("mytool") if key.promise not in wanted]
+    keys = [key for key in generator_builders.keys("mytool") if key.promise not in wanted]
     records = [usual(key) for key in keys]
-    template = next(key for key in generating.keys("mytool") if key.promise == SAYS)
+    template = next(key for key in generator_builders.keys("mytool") if key.promise == SAYS)
     for case in GROUP:
         for promise, direction in promises:
             key = Key(cell=cell("mytool").id, door=template.door, policy=template.policy, promise=promise, case=case.id)
-            records.append(found(key, "captured", direction, diff=generating.DIFF if promise == PLACE else ""))
-    return generating.journal(records, [BAD])
+            records.append(found(key, "captured", direction, diff=generator_builders.DIFF if promise == PLACE else ""))
+    return generator_builders.journal(records, [BAD])
 
 
 def causes(made: ReadJournal) -> list[Cause]:
@@ -69,5 +69,5 @@ def test_a_generators_block_and_the_document_count_it_once() -> None:
 
 
 def test_results_of_the_sandbox_itself_follow_from_nothing() -> None:
-    suite = [usual(key) for key in generating.keys("mytool") if key.promise == "filesystem.outside-refused"]
+    suite = [usual(key) for key in generator_builders.keys("mytool") if key.promise == "filesystem.outside-refused"]
     assert split(suite) == (tuple(suite), ())

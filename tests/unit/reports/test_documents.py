@@ -16,7 +16,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import html, journal_schema, json_report, markdown, terminal
-from tests.unit.reports import journals, wide
+from tests.unit.reports import builders, container_builders
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 
@@ -28,12 +28,12 @@ def terminal_text(journal: ReadJournal, folder: Path | None) -> str:
 # ---- Markdown
 @pytest.mark.parametrize("kind", ["green", "red", "blocked", "hostile"])
 def test_the_markdown_is_the_golden_one(kind: str) -> None:
-    assert markdown.render(wide.KINDS[kind](), None) == (GOLDEN / f"{kind}.md").read_text()
+    assert markdown.render(container_builders.KINDS[kind](), None) == (GOLDEN / f"{kind}.md").read_text()
 
 
 @pytest.mark.parametrize("render", [markdown.render, html.render, terminal_text])
 def test_a_run_names_one_exit_code_and_further_reasons_beside_it(render: Callable[..., str]) -> None:
-    found = wide.KINDS["red"]()
+    found = container_builders.KINDS["red"]()
     assert found.end is not None
     codes = [reason.partition(" ")[0] for reason in found.end.reasons]
     text = render(found, None)
@@ -42,10 +42,10 @@ def test_a_run_names_one_exit_code_and_further_reasons_beside_it(render: Callabl
     assert len(codes) > 1
 
 
-@pytest.mark.parametrize("kind", sorted(wide.KINDS))
+@pytest.mark.parametrize("kind", sorted(container_builders.KINDS))
 def test_a_row_has_as_many_fields_as_its_table(kind: str) -> None:
     width = 0
-    for line in markdown.render(wide.KINDS[kind](), None).splitlines():
+    for line in markdown.render(container_builders.KINDS[kind](), None).splitlines():
         bars = line.count("|")
         if not line.startswith("|"):
             assert not bars
@@ -57,17 +57,17 @@ def test_a_row_has_as_many_fields_as_its_table(kind: str) -> None:
 
 def known_refusal(exit: int, *, cells: int) -> str:
     """In the first cell no sandbox starts, as is known; the others are as promised."""
-    every = [journals.cell(f"0.{number}.0") for number in range(cells)]
+    every = [builders.cell(f"0.{number}.0") for number in range(cells)]
 
     def state(key: Key) -> Record:
         if key.cell != every[0].id:
-            return journals.usual(key)
+            return builders.usual(key)
         if key.promise != "start.sandbox-is-on":
-            return journals.record(key, Verdict.BLOCKED, reason="the sandbox does not start")
-        return journals.record(key, Verdict.EXPECTED, direction="denied", deviation="no-namespaces-here")
+            return builders.record(key, Verdict.BLOCKED, reason="the sandbox does not start")
+        return builders.record(key, Verdict.EXPECTED, direction="denied", deviation="no-namespaces-here")
 
-    keys = journals.keys_of(every, policies=("read-only", "workspace-write"))
-    made = journals.journal(map(state, keys), cells=every, exit=exit, reasons=("11 nothing",) if exit else ())
+    keys = builders.keys_of(every, policies=("read-only", "workspace-write"))
+    made = builders.journal(map(state, keys), cells=every, exit=exit, reasons=("11 nothing",) if exit else ())
     return markdown.render(made, None).splitlines()[0]
 
 
@@ -80,7 +80,7 @@ def test_a_headline_says_where_no_sandbox_was() -> None:
 
 
 def test_hostile_text_means_nothing_to_markdown() -> None:
-    text = markdown.render(journals.hostile(), None)
+    text = markdown.render(builders.hostile(), None)
     outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL).replace("<br>", "")
     assert not re.search(r"<(?!code>|/code>)[a-z/!]", outside)
     assert "@everyone" not in outside
@@ -90,15 +90,15 @@ def test_hostile_text_means_nothing_to_markdown() -> None:
 
 
 def test_the_longest_table_is_split() -> None:
-    tables = [line for line in markdown.render(journals.hundred_cells(), None).splitlines() if line.startswith("|---")]
+    tables = [line for line in markdown.render(builders.hundred_cells(), None).splitlines() if line.startswith("|---")]
     assert len(tables) > 1
     assert max(line.count(":-:") for line in tables) == markdown.WIDEST
 
 
 # ---- JSON
-@pytest.mark.parametrize("kind", sorted(wide.KINDS))
+@pytest.mark.parametrize("kind", sorted(container_builders.KINDS))
 def test_the_document_has_every_planned_key_once(kind: str) -> None:
-    made = wide.KINDS[kind]()
+    made = container_builders.KINDS[kind]()
     document = json.loads(json_report.render(made, Path("runs/1")))
     assert (document["schema"], document["kind"]) == (1, "codexsandbox-report")
     assert document["planned"] == len(document["results"]) == len(made.plan.keys) == sum(document["counts"].values())
@@ -108,7 +108,7 @@ def test_the_document_has_every_planned_key_once(kind: str) -> None:
 
 
 def test_the_document_tells_the_diagnosis() -> None:
-    document = json.loads(json_report.render(journals.red(), None))
+    document = json.loads(json_report.render(builders.red(), None))
     found = [result["diagnosis"]["fingerprint"] for result in document["results"] if result["diagnosis"]]
     assert set(found) == {"network-still-unshared"}
     assert document["exit"] == 1
@@ -119,7 +119,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json.loads(journal_schema.SHIPPED.re
 
 
 def lines(kind: str) -> list[dict[str, Any]]:
-    return [json.loads(msgspec.json.encode(line)) for line in journals.lines_of(wide.KINDS[kind]())]
+    return [json.loads(msgspec.json.encode(line)) for line in builders.lines_of(container_builders.KINDS[kind]())]
 
 
 def test_the_shipped_schema_is_current() -> None:

@@ -9,11 +9,11 @@ from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.reports import by_generator
 from pytest_codexsandbox.reports.readme_block import ASKED, block
 from pytest_codexsandbox.reports.readme_line import NOT_TOLD, SIGNS, Summary, line
-from tests.unit.reports import generating, journals
+from tests.unit.reports import builders, generator_builders
 
 
 def summary(**changes: object) -> Summary:
-    return msgspec.structs.replace(by_generator.blocks(generating.bad())[0].summary, **changes)
+    return msgspec.structs.replace(by_generator.blocks(generator_builders.bad())[0].summary, **changes)
 
 
 def test_every_word_of_the_line_is_explained_with_its_sign() -> None:
@@ -49,7 +49,7 @@ def test_no_folder_of_this_machine_is_in_it() -> None:
 
 def test_the_command_prints_the_blocks_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "journal.ndjson"
-    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in journals.lines_of(generating.both())))
+    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in builders.lines_of(generator_builders.both())))
     assert main(["report", str(path), "--by", "generator", "--readme"]) == 0
     assert capsys.readouterr().out.count("### Codex configuration") == 2
     assert main(["report", str(path), "--readme"]) == 4

@@ -10,7 +10,7 @@ import pytest
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.reports import html, journal_schema, json_report, markdown
-from tests.unit.reports import generating, journals
+from tests.unit.reports import builders, generator_builders
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def _our_own_screen(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """The folder of a red run."""
-    first, *rest = journals.lines_of(journals.red())
+    first, *rest = builders.lines_of(builders.red())
     writer = store.JournalWriter.open(tmp_path / "run", first)  # type: ignore[arg-type]
     for line in rest:
         writer.write(line)
@@ -107,8 +107,8 @@ def test_help_ends_in_lines_to_paste(command: str, capsys: pytest.CaptureFixture
 # ---- by generator
 @pytest.fixture
 def generated(tmp_path: Path) -> Path:
-    made = generating.both()
-    run, plan, *rest = journals.lines_of(made)
+    made = generator_builders.both()
+    run, plan, *rest = builders.lines_of(made)
     writer = store.JournalWriter.open(tmp_path / "generated", run)  # type: ignore[arg-type]
     for line in (plan, *made.stories, *made.claims, *rest):
         writer.write(line)
@@ -138,7 +138,7 @@ def test_by_generator_has_no_page_of_its_own(generated: Path, capsys: pytest.Cap
 
 def test_every_line_of_a_run_with_generators_is_valid() -> None:
     validator = jsonschema.Draft202012Validator(json.loads(journal_schema.SHIPPED.read_text()))
-    for make in generating.KINDS.values():
+    for make in generator_builders.KINDS.values():
         made = make()
         for line in (made.run, made.plan, *made.stories, *made.claims):
             validator.validate(json.loads(msgspec.json.encode(line)))

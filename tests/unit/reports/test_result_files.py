@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import junit
 from pytest_codexsandbox.reports.outcomes import outcomes, properties
 from pytest_codexsandbox.reports.result_files import ResultFiles
-from tests.unit.reports import journals
+from tests.unit.reports import builders
 
 FULL = "danger-full-access"
 
@@ -41,9 +41,9 @@ def kinds(suite: ElementTree.Element) -> Counter[str]:
     return Counter(child.tag for case in suite.iter("testcase") for child in case if child.tag != "properties")
 
 
-@pytest.mark.parametrize("kind", sorted(journals.KINDS))
+@pytest.mark.parametrize("kind", sorted(builders.KINDS))
 def test_every_journal_is_told_case_by_case(kind: str) -> None:
-    journal = journals.KINDS[kind]()
+    journal = builders.KINDS[kind]()
     reasons = journal.end.reasons if journal.end else ("11 the journal is incomplete: no end",)
     suite = suite_of(junit.completed(document(journal), journal, reasons))
     wanted = Counter(one.kind for one in outcomes(journal).values() if one.kind != "passed")
@@ -58,7 +58,7 @@ def test_every_journal_is_told_case_by_case(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["red", "blocked", "hostile", "incomplete"])
 def test_doing_it_again_changes_nothing(kind: str) -> None:
-    journal = journals.KINDS[kind]()
+    journal = builders.KINDS[kind]()
     once = junit.completed(document(journal, passed=False), journal, ("13 left behind by us: a process",))
     assert junit.completed(once, journal, ("13 left behind by us: a process",)) == once
     assert b"exit 13: left behind by us: a process" in once
@@ -66,13 +66,13 @@ def test_doing_it_again_changes_nothing(kind: str) -> None:
 
 
 def test_a_result_without_a_test_is_there() -> None:
-    journal = journals.red()
+    journal = builders.red()
     suite = suite_of(junit.completed(document(journal, passed=False), journal, ()))
     assert len(list(suite.iter("testcase"))) == len(journal.states())
 
 
 def test_cases_of_other_tests_stay() -> None:
-    journal = journals.green()
+    journal = builders.green()
     other = '<testcase classname="test_mine" name="test_two"><failure message="no">why</failure></testcase>'
     suite = suite_of(junit.completed(document(journal, more=other), journal, ()))
     assert suite.get("failures") == "1"
@@ -80,7 +80,7 @@ def test_cases_of_other_tests_stay() -> None:
 
 
 def test_attempts_are_one_case_and_the_worst_counts() -> None:
-    journal = journals.several_attempts()
+    journal = builders.several_attempts()
     first = next(iter(ElementTree.fromstring(document(journal)).iter("testcase")))
     bad = next(key for key, one in journal.states().items() if one.verdict is Verdict.VIOLATES)
     again = ElementTree.fromstring(document(journal)).findall(".//testcase")[list(journal.states()).index(bad)]
@@ -93,27 +93,27 @@ def test_attempts_are_one_case_and_the_worst_counts() -> None:
 
 
 def test_blocked_is_an_error_where_nothing_else_of_its_cell_was_measured() -> None:
-    one, two = journals.cell(), journals.cell("0.130.0")
-    keys = journals.keys_of([one, two], policies=("workspace-write", FULL))
+    one, two = builders.cell(), builders.cell("0.130.0")
+    keys = builders.keys_of([one, two], policies=("workspace-write", FULL))
 
     def state(key: Key) -> object:
         if key.cell == one.id or key.policy == FULL:
-            return journals.usual(key)
-        return journals.record(key, Verdict.BLOCKED, reason="another bubblewrap set it up", blocked_by="bwrap")
+            return builders.usual(key)
+        return builders.record(key, Verdict.BLOCKED, reason="another bubblewrap set it up", blocked_by="bwrap")
 
     records = [state(key) for key in keys]
-    journal = journals.journal(records, cells=[one, two], exit=11, reasons=("11 nothing",))  # type: ignore[arg-type]
+    journal = builders.journal(records, cells=[one, two], exit=11, reasons=("11 nothing",))  # type: ignore[arg-type]
     found = outcomes(journal)
     blocked = [key for key, record in journal.states().items() if record.verdict is Verdict.BLOCKED]
     assert blocked and {found[key].kind for key in blocked} == {"error"}
-    beside = journals.blocked()
+    beside = builders.blocked()
     assert {one.kind for key, one in outcomes(beside).items() if beside.states()[key].verdict is Verdict.BLOCKED} == {
         "skipped"
     }
 
 
 def test_a_strict_run_shows_what_it_does_not_accept() -> None:
-    plain = journals.blocked()
+    plain = builders.blocked()
     strict = msgspec.structs.replace(plain, run=msgspec.structs.replace(plain.run, strict=True))
     states = plain.states()
     for key, one in outcomes(strict).items():
@@ -124,7 +124,7 @@ def test_a_strict_run_shows_what_it_does_not_accept() -> None:
 
 
 def test_allure_results_of_other_runs_stay(tmp_path: Path) -> None:
-    journal = journals.red()
+    journal = builders.red()
     other = {"status": "passed", "labels": [{"name": "codexsandbox-run", "value": "another"}]}
     (tmp_path / "other-result.json").write_text(json.dumps(other))
     files = ResultFiles(allure=str(tmp_path))
@@ -136,7 +136,7 @@ def test_allure_results_of_other_runs_stay(tmp_path: Path) -> None:
 
 def test_a_run_that_passes_supersedes_the_exit_code_of_one_before(tmp_path: Path) -> None:
     """Allure shows the newest result of one history."""
-    red, green = journals.red(), journals.green()
+    red, green = builders.red(), builders.green()
     ends = zip((red, green), ("2026-11-18T09:00:00+00:00", "2026-11-18T10:00:00+00:00"), strict=True)
     for journal, finished in ends:
         assert journal.end is not None
@@ -152,7 +152,7 @@ def test_a_run_that_passes_supersedes_the_exit_code_of_one_before(tmp_path: Path
 
 
 def test_each_case_of_a_machine_that_changed_says_so() -> None:
-    journal = journals.green()
+    journal = builders.green()
     spec = journal.plan.cells[0].environment
     line = EnvironmentLine(id="later", spec=spec, facts={"changed": ["kernel.x was 1, and is 0"]})
     made = msgspec.structs.replace(journal, environments=(*journal.environments, line))
@@ -165,5 +165,5 @@ def test_each_case_of_a_machine_that_changed_says_so() -> None:
 
 
 def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
-    (told,) = ResultFiles(junit=str(tmp_path / "no.xml")).complete("run", journals.green(), ())
+    (told,) = ResultFiles(junit=str(tmp_path / "no.xml")).complete("run", builders.green(), ())
     assert "does not say what the journal says: FileNotFoundError" in told.fault

@@ -14,20 +14,20 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.reports import headlines, html, json_report, markdown
 from pytest_codexsandbox.reports.cell_groups import CellGroups
 from pytest_codexsandbox.reports.grid import grid, names_of
-from tests.unit.reports import journals, wide
+from tests.unit.reports import builders, container_builders
 from tests.unit.reports.test_terminal import screen
 
-NATURAL = journals.cell("0.163.0", "debian-12~docker-default~root")
-MADE = msgspec.structs.replace(journals.cell("0.163.0", "debian-12~odd~root"), synthetic=True)  # nothing in its name
+NATURAL = builders.cell("0.163.0", "debian-12~docker-default~root")
+MADE = msgspec.structs.replace(builders.cell("0.163.0", "debian-12~odd~root"), synthetic=True)  # nothing in its name
 
 
 def journal(*cells: CellRow, red: bool = False) -> ReadJournal:
     def state(key: Key) -> Record:
         broken = red and key.promise == "filesystem.outside-refused"
-        return journals.violation(key) if broken else journals.record(key)
+        return builders.violation(key) if broken else builders.record(key)
 
-    keys = journals.keys_of(cells, policies=("read-only",))
-    return journals.journal(map(state, keys), cells=cells, keys=keys, exit=int(red))
+    keys = builders.keys_of(cells, policies=("read-only",))
+    return builders.journal(map(state, keys), cells=cells, keys=keys, exit=int(red))
 
 
 REPORTS: dict[str, Callable[[ReadJournal], str]] = {
@@ -54,12 +54,12 @@ def test_every_report_says_it_where_the_cell_is_named(report: str) -> None:
 
 def test_a_name_that_was_made_short_still_says_it() -> None:
     assert names_of([MADE]) == {MADE.id: "0.163.0 (synthetic)"}
-    called = msgspec.structs.replace(journals.cell("0.163.0", "debian-12~synthetic-mount~root"), synthetic=True)
+    called = msgspec.structs.replace(builders.cell("0.163.0", "debian-12~synthetic-mount~root"), synthetic=True)
     assert names_of([NATURAL, called])[called.id] == "debian-12~synthetic-mount~root"
 
 
 def test_a_description_of_cells_that_are_all_made_says_it() -> None:
-    cells = [wide.contained(number) for number in range(84)]
+    cells = [container_builders.contained(number) for number in range(84)]
     made = [msgspec.structs.replace(cell, synthetic=True) for cell in cells]
     assert CellGroups(cells).told([cell.id for cell in cells]) == "all 84 cells"
     assert CellGroups(made).told([cell.id for cell in made]) == "all 84 cells (synthetic)"
@@ -73,7 +73,7 @@ def test_it_does_not_stand_for_what_a_kernel_did_nor_the_other_way_round() -> No
 def test_the_counts_tell_them_apart() -> None:
     found = journal(NATURAL, MADE)
     states = found.states()
-    assert f"· {len(journals.PROMISES)} in synthetic cells" in headlines.counts(found, states)
+    assert f"· {len(builders.PROMISES)} in synthetic cells" in headlines.counts(found, states)
     assert not any("synthetic" in part for part in headlines.counts(journal(NATURAL), journal(NATURAL).states()))
 
 
@@ -81,6 +81,6 @@ def test_a_program_that_reads_the_report_can_leave_them_out(tmp_path: Path) -> N
     told = json.loads(json_report.render(journal(NATURAL, MADE), tmp_path))
     marked = [one for one in told["results"] if one["synthetic"]]
     assert {one["cell"] for one in marked} == {MADE.id}
-    assert told["counts"]["conforms"] - told["counts_synthetic"]["conforms"] == len(journals.PROMISES)
+    assert told["counts"]["conforms"] - told["counts_synthetic"]["conforms"] == len(builders.PROMISES)
     assert sum(told["counts_synthetic"].values()) == len(marked)
     assert [cell["synthetic"] for cell in told["cells"]] == [False, True]

@@ -19,7 +19,7 @@ from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.row_folding import folded
 from pytest_codexsandbox.reports.terminal import render
 from pytest_codexsandbox.reports.terminal_causes import again
-from tests.unit.reports import journals, wide
+from tests.unit.reports import builders, container_builders
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
@@ -34,30 +34,30 @@ def screen(made: ReadJournal, *, width: int = 80, color: bool = False, ascii: bo
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-@pytest.mark.parametrize("kind", sorted(wide.KINDS))
+@pytest.mark.parametrize("kind", sorted(container_builders.KINDS))
 def test_the_screen_is_the_golden_one(kind: str, width: int) -> None:
     golden = GOLDEN / f"{kind}-{width}.txt"
-    assert screen(wide.KINDS[kind](), width=width, ascii=width == 60) == golden.read_text()
+    assert screen(container_builders.KINDS[kind](), width=width, ascii=width == 60) == golden.read_text()
 
 
 @pytest.mark.parametrize("verbosity", [0, 1])
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-@pytest.mark.parametrize("kind", sorted(wide.KINDS))
+@pytest.mark.parametrize("kind", sorted(container_builders.KINDS))
 def test_no_line_is_wider_than_the_screen_but_what_is_pasted(kind: str, width: int, verbosity: int) -> None:
-    text = screen(wide.KINDS[kind](), width=width, verbosity=verbosity, ascii=True)
+    text = screen(container_builders.KINDS[kind](), width=width, verbosity=verbosity, ascii=True)
     for line in text.splitlines():
         pasted = "/repro/" in line or line.startswith(("again:", "evidence:", " " * 10))
         assert len(line) <= width or pasted, line
 
 
-@pytest.mark.parametrize("kind", sorted(wide.KINDS))
+@pytest.mark.parametrize("kind", sorted(container_builders.KINDS))
 def test_a_log_without_unicode_gets_pure_ascii(kind: str) -> None:
-    assert screen(wide.KINDS[kind](), ascii=True, verbosity=1).isascii()
+    assert screen(container_builders.KINDS[kind](), ascii=True, verbosity=1).isascii()
 
 
-@pytest.mark.parametrize("kind", sorted(wide.KINDS))
+@pytest.mark.parametrize("kind", sorted(container_builders.KINDS))
 def test_colour_only_repeats_what_a_sign_says(kind: str) -> None:
-    made = wide.KINDS[kind]()
+    made = container_builders.KINDS[kind]()
     coloured = screen(made, color=True)
     assert "\x1b[" in coloured
     assert COLOUR.sub("", coloured) == screen(made)
@@ -65,7 +65,7 @@ def test_colour_only_repeats_what_a_sign_says(kind: str) -> None:
 
 @pytest.mark.parametrize("ascii", [True, False])
 def test_nothing_hostile_reaches_the_terminal(ascii: bool) -> None:
-    text = screen(journals.hostile(), ascii=ascii, verbosity=1)
+    text = screen(builders.hostile(), ascii=ascii, verbosity=1)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]", text)
     assert "\\x1b[2J" in text
     assert "\\u202e" in text
@@ -74,19 +74,19 @@ def test_nothing_hostile_reaches_the_terminal(ascii: bool) -> None:
 
 
 def test_a_green_run_is_never_a_wall_of_text() -> None:
-    text = screen(journals.green())
+    text = screen(builders.green())
     assert len(text.splitlines()) <= 30
     assert "again:" not in text
 
 
 def test_a_run_that_did_not_end_says_so_first() -> None:
-    first, *_ = screen(journals.incomplete()).splitlines()
+    first, *_ = screen(builders.incomplete()).splitlines()
     assert first.startswith("INCOMPLETE")
-    assert "42 of 72 planned have no result" in screen(journals.incomplete(), width=200)
+    assert "42 of 72 planned have no result" in screen(builders.incomplete(), width=200)
 
 
 def test_a_journal_whose_results_were_changed_after_its_end_says_so_first() -> None:
-    whole = journals.red()
+    whole = builders.red()
     mended = tuple(
         msgspec.structs.replace(record, verdict=Verdict.CONFORMS, direction="")
         if record.verdict is Verdict.VIOLATES
@@ -99,13 +99,13 @@ def test_a_journal_whose_results_were_changed_after_its_end_says_so_first() -> N
 
 
 def test_a_sandbox_that_does_not_start_costs_one_block() -> None:
-    text = screen(journals.blocked())
+    text = screen(builders.blocked())
     assert text.count("\n   because") == 1
     assert "the sandbox does not start, 55 results blocked" in text
 
 
 def test_what_a_leak_at_the_start_blocks_is_said_once() -> None:
-    text = screen(journals.no_sandbox())
+    text = screen(builders.no_sandbox())
     assert text.count("\nB ") == 1
     assert "\nB no sandbox was on, 50 results blocked\n" in text
     assert "start.sandbox-is-on is violated there: see above" in text
@@ -113,19 +113,19 @@ def test_what_a_leak_at_the_start_blocks_is_said_once() -> None:
 
 
 def test_leaks_come_before_everything_else() -> None:
-    text = screen(journals.red())
+    text = screen(builders.red())
     found = [line for line in text.splitlines() if re.match(r"F (leak|denied|wrong-claim|litter)", line)]
     assert [line.split()[1] for line in found] == ["leak:", "leak:", "denied:", "wrong-claim:", "litter:"]
 
 
 def test_the_legend_explains_the_signs_that_occur_and_no_others() -> None:
-    assert "legend  P conforms  U unconfined, as asked\n" in screen(journals.green())
-    legend = screen(journals.red(), width=200).split("legend")[1].splitlines()[0]
+    assert "legend  P conforms  U unconfined, as asked\n" in screen(builders.green())
+    legend = screen(builders.red(), width=200).split("legend")[1].splitlines()[0]
     assert re.findall(r"(?<=  )\S(?= )", legend) == ["P", "U", "F", "E", "-", "x", "X"]
 
 
 def test_the_line_to_paste_names_what_was_red_and_keeps_the_rest_of_the_command() -> None:
-    made = journals.several_attempts()
+    made = builders.several_attempts()
     assert "again:    pytest --codex-matrix --codex-only filesystem.outside-refused\n" in screen(made)
 
 
@@ -142,21 +142,21 @@ def test_the_line_to_paste_keeps_a_selection_of_policies_and_cells() -> None:
 
 
 def test_attempts_that_differ_are_said() -> None:
-    assert "conforms, violates" in screen(journals.several_attempts())
+    assert "conforms, violates" in screen(builders.several_attempts())
 
 
 def test_a_run_without_any_key_can_still_be_shown() -> None:
-    text = screen(journals.journal([], cells=[journals.cell()], keys=[]))
+    text = screen(builders.journal([], cells=[builders.cell()], keys=[]))
     assert "0 planned = 0" in text
 
 
 def test_what_really_ran_is_said() -> None:
-    text = screen(journals.green(), width=200)
+    text = screen(builders.green(), width=200)
     assert "set up by Codex' own bwrap (sha256 1f2e3d4c5b6a) in 5 of 5 sandboxed calls" in text
 
 
 def test_where_releases_differ_it_is_said_whose_sandbox_was_set_up_how() -> None:
-    made = journals.releases()
+    made = builders.releases()
     calls = [
         msgspec.structs.replace(call, subject=call.cell.rpartition("codex-")[2], observation=bare)
         if "codex-0.40.0" in call.cell
@@ -172,26 +172,26 @@ def test_where_releases_differ_it_is_said_whose_sandbox_was_set_up_how() -> None
 
 
 def test_a_known_deviation_is_one_reason_and_the_details_are_asked_for_with_v() -> None:
-    (key,) = journals.keys_of([journals.cell()], promises=["process.exit-code-kept"], policies=("read-only",))
+    (key,) = builders.keys_of([builders.cell()], promises=["process.exit-code-kept"], policies=("read-only",))
     reason = "it is so (known until 2027-05-01); promised: write @WORKSPACE@/x is refused; saw: worked"
-    made = journals.journal([journals.record(key, Verdict.EXPECTED, deviation="known-one", reason=reason)])
+    made = builders.journal([builders.record(key, Verdict.EXPECTED, deviation="known-one", reason=reason)])
     assert "it is so (known until 2027-05-01)\n" in screen(made, width=200)
     assert "@WORKSPACE@" in screen(made, width=200, verbosity=1)
 
 
 def test_words_that_are_the_same_are_said_once() -> None:
-    (key,) = journals.keys_of([journals.cell()], promises=["trust.control-and-canaries"], policies=("read-only",))
-    row = journals.violation(key).evidence[0]
+    (key,) = builders.keys_of([builders.cell()], promises=["trust.control-and-canaries"], policies=("read-only",))
+    row = builders.violation(key).evidence[0]
     told = msgspec.structs.replace(
         row, saw="the canary sang", control="the canary sang", held=False, control_held=False
     )
     reason = "the control failed: the canary sang (promised: silence; saw: the canary sang)"
-    made = journals.journal([journals.record(key, Verdict.BROKEN, reason=reason, evidence=(told,))])
+    made = builders.journal([builders.record(key, Verdict.BROKEN, reason=reason, evidence=(told,))])
     assert screen(made, width=200).count("the canary sang") == 1
 
 
 def test_calls_side_by_side_take_longer_than_the_clock() -> None:
-    made = journals.green()
+    made = builders.green()
     assert made.end is not None
     end = msgspec.structs.replace(made.end, seconds=5.0, seconds_in_codex=22.7)
     text = screen(msgspec.structs.replace(made, end=end), width=200)
@@ -200,15 +200,15 @@ def test_calls_side_by_side_take_longer_than_the_clock() -> None:
 
 def test_asked_for_and_not_used_is_said_and_is_counted_as_not_measured() -> None:
     told = "asked for bubblewrap 0.4.1, used Codex' own bwrap (sha256 1f2e3d4c5b6a)"
-    keys = journals.keys_of([journals.cell()], policies=("read-only", "workspace-write"))
+    keys = builders.keys_of([builders.cell()], policies=("read-only", "workspace-write"))
     records = [
-        journals.record(key, Verdict.BLOCKED, blocked_by=BLOCKED_BY, reason=f"{ANOTHER}: {told}") for key in keys
+        builders.record(key, Verdict.BLOCKED, blocked_by=BLOCKED_BY, reason=f"{ANOTHER}: {told}") for key in keys
     ]
     calls = [
-        msgspec.structs.replace(journals.call(journals.cell().id, policy), another_bwrap=told)
+        msgspec.structs.replace(builders.call(builders.cell().id, policy), another_bwrap=told)
         for policy in ("read-only", "workspace-write")
     ]
-    text = screen(journals.journal(records, calls=calls), width=200)
+    text = screen(builders.journal(records, calls=calls), width=200)
     assert f"sandbox: {told} in 2 calls: not counted as measured" in text
     assert f"{len(keys)} not measured ({len(keys)} with another bubblewrap than asked for)" in text
     assert f"{ANOTHER}, {len(keys)} results blocked" in text
@@ -217,9 +217,9 @@ def test_asked_for_and_not_used_is_said_and_is_counted_as_not_measured() -> None
 
 def test_what_was_used_is_told_with_its_version() -> None:
     used = BwrapUsed(kind="found", path="/usr/bin/bwrap", sha256="ab" * 32, version="bubblewrap 0.8.0")
-    key = journals.keys_of([journals.cell()], policies=("read-only",))[0]
-    call = msgspec.structs.replace(journals.call(key.cell, key.policy), bwrap_used=used)
-    text = screen(journals.journal([journals.usual(key)], calls=[call]), width=200)
+    key = builders.keys_of([builders.cell()], policies=("read-only",))[0]
+    call = msgspec.structs.replace(builders.call(key.cell, key.policy), bwrap_used=used)
+    text = screen(builders.journal([builders.usual(key)], calls=[call]), width=200)
     assert "set up by bubblewrap 0.8.0, /usr/bin/bwrap (sha256 abababababab) in 1 of 1 sandboxed call" in text
 
 
@@ -228,19 +228,19 @@ VERDICTS = st.sampled_from(list(Verdict))
 
 @st.composite
 def any_journal(draw: st.DrawFn) -> ReadJournal:
-    cells = [journals.cell(f"0.{number}.0") for number in range(draw(st.integers(1, 4)))]
-    promises = draw(st.lists(st.sampled_from(journals.PROMISES), unique=True, min_size=1))
-    policies = draw(st.lists(st.sampled_from(journals.POLICIES), unique=True, min_size=1))
-    keys = [key for key in journals.keys_of(cells, promises, policies) if draw(st.integers(0, 5))]
+    cells = [builders.cell(f"0.{number}.0") for number in range(draw(st.integers(1, 4)))]
+    promises = draw(st.lists(st.sampled_from(builders.PROMISES), unique=True, min_size=1))
+    policies = draw(st.lists(st.sampled_from(builders.POLICIES), unique=True, min_size=1))
+    keys = [key for key in builders.keys_of(cells, promises, policies) if draw(st.integers(0, 5))]
     records = [_any_record(draw, key) for key in keys if draw(st.integers(0, 8))]
-    return journals.journal(records, cells=cells, keys=keys, ended=draw(st.booleans()))
+    return builders.journal(records, cells=cells, keys=keys, ended=draw(st.booleans()))
 
 
 def _any_record(draw: st.DrawFn, key: Key) -> Record:
     verdict = draw(VERDICTS)
     if verdict is Verdict.VIOLATES:
-        return journals.violation(key, draw(st.sampled_from(["leak", "denied", "litter"])))
-    return journals.record(key, verdict, reason=draw(st.sampled_from(["", "a reason", "another"])))
+        return builders.violation(key, draw(st.sampled_from(["leak", "denied", "litter"])))
+    return builders.record(key, verdict, reason=draw(st.sampled_from(["", "a reason", "another"])))
 
 
 @QUIETLY
@@ -298,19 +298,19 @@ DOORS = ("sandbox", "app-server", "exec")
 
 def at_doors(cells: int, doors: tuple[str, ...]) -> ReadJournal:
     """One door after the other, all of them green but the last in the second cell."""
-    made = [journals.cell(f"0.{number}.0") for number in range(cells)]
+    made = [builders.cell(f"0.{number}.0") for number in range(cells)]
     records = [
-        journals.violation(key) if place and key.door == doors[-1] else journals.record(key)
+        builders.violation(key) if place and key.door == doors[-1] else builders.record(key)
         for place, one in enumerate(made)
         for door in doors
-        for key in (msgspec.structs.replace(key, door=door) for key in journals.keys_of([one]))
+        for key in (msgspec.structs.replace(key, door=door) for key in builders.keys_of([one]))
     ]
-    return journals.journal(records, cells=made)
+    return builders.journal(records, cells=made)
 
 
 def test_several_doors_stand_apart_and_are_named() -> None:
     text = screen(at_doors(2, DOORS))
-    wide = len(journals.POLICIES)
+    wide = len(builders.POLICIES)
     (row,) = (line for line in text.splitlines() if line.startswith("filesystem") and "F" in line)
     green, red = "P" * wide, "F" * wide
     assert f"{green} {green} {green}  {green} {green} {red}" in row
@@ -319,12 +319,12 @@ def test_several_doors_stand_apart_and_are_named() -> None:
 
 def test_few_columns_name_their_door_themselves() -> None:
     text = screen(at_doors(1, ("sandbox", "exec")), width=200)
-    assert f"{journals.POLICIES[0]} by exec" in text
+    assert f"{builders.POLICIES[0]} by exec" in text
 
 
 def test_of_a_script_the_program_that_it_starts_is_named() -> None:
     """The digest is the script's own: it is not that of a Codex."""
-    made = journals.green()
+    made = builders.green()
     of_script = msgspec.structs.replace(made.subjects[0], facts={"script": True}, source="path")
     told = headlines.codex(msgspec.structs.replace(made, subjects=(of_script,)))
     assert "(a script, sha256 " in told and told.endswith("which starts /opt/codex/bin/codex")

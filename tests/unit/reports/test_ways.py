@@ -11,7 +11,7 @@ from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.reports import html, markdown
 from pytest_codexsandbox.reports.merged_remedies import merged
 from pytest_codexsandbox.reports.terminal import render
-from tests.unit.reports.journals import cell, journal, keys_of, usual, violation
+from tests.unit.reports.builders import cell, journal, keys_of, usual, violation
 
 WAYS = tuple(f"way-{number} (proved in place-{number}). Price: price-{number}" for number in range(5))
 

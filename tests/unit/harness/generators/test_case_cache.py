@@ -1,0 +1,333 @@
+"""What is dear is done once, for whatever is the same; what may differ is never taken from another."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
+from pytest_codexsandbox.harness.generators.case_cache import CaseCache, CheckOutcome
+from pytest_codexsandbox.harness.generators.enforcement_key import chooses_a_profile, deciding
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.generator import (
+    CONFIG,
+    Case,
+    CaseRun,
+    Claim,
+    CodexLaunch,
+    DecisionRow,
+    Declaration,
+    ExpectedPolicy,
+    Files,
+    Finding,
+    GeneratorRun,
+    Intent,
+    Mode,
+)
+from pytest_codexsandbox.model.generator_spec import Generator, Spec
+from pytest_codexsandbox.model.journal_lines import Line
+from tests.unit.generators.builders import ANY, WORLD, state
+
+CLAIM = Claim(loads=True, sandbox="workspace-write", network=False)
+KNOWN = Finding(claim="a known one is caught", saw="it is", held=True, control="it is", control_held=True)
+CASES = tuple(Case(id=name, why="w") for name in ("one", "two"))
+
+
+def cell(generator: str = "g") -> Cell:
+    return Cell(
+        environment=EnvironmentSpec(id="here", backend="local", distro="d"),
+        subject=SubjectSpec(label="c", generator=generator),
+    )
+
+
+def told(case: str = "one", *, after: Files | None = None, before: Files | None = None, **words: Any) -> CaseRun:
+    run = GeneratorRun(ended="exit", files=after or {CONFIG: state(b"a = 1\n")}, **words)
+    return CaseRun(
+        generator="g", case=Case(id=case, why="w"), wish=Intent(), before=before or {}, runs=(run,), world=WORLD
+    )
+
+
+def claim_of(text: str) -> Claim:
+    """What a Codex says of a file of ours that can be asked."""
+    mode: Any = text.partition('"')[2].partition('"')[0]
+    return Claim(loads=bool(mode), sandbox=mode, error="" if mode else "torn")
+
+
+class Shop(CaseCache):
+    """One that hears the given stories and claims, and counts what is measured."""
+
+    def __init__(
+        self,
+        stories: dict[tuple[str, str], CaseRun],
+        claims: dict[str, Claim],
+        known: tuple[Finding, ...] = (KNOWN,),
+        declared: Declaration = ANY,
+        was: dict[str, Claim] | None = None,
+    ) -> None:
+        self.was = was or {"": CLAIM}
+        self.measured: list[str] = []
+        self.lines: list[Line] = []
+        self.asked_before: list[Files] = []
+        spec = Spec(scheme="cmd", text="x")
+        generators = {name: Generator(name=name, spec=spec, declaration=declared) for name in ("g", "h")}
+        writers = GeneratorSet(generators=generators, asked=("g", "h"), cases=CASES, others=())
+        bench = SimpleNamespace(
+            subject=lambda spec: SimpleNamespace(capabilities=SimpleNamespace(app_server=True, version="0.163.0"))
+        )
+        teller = SimpleNamespace(story=lambda cell, case, wish: stories[cell.subject.generator, case.id])
+        asking = SimpleNamespace(
+            after=lambda cell, story: claims[story.case.id],
+            before=self._was,
+            text=lambda cell, config: claim_of(config.decode()),
+        )
+        super().__init__(
+            bench,  # type: ignore[arg-type]
+            writers,
+            teller=teller,
+            asking=asking,
+            known=lambda cell: CheckOutcome(findings=known, by=""),
+            emit=self.lines.append,
+        )
+        self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
+
+    def _was(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
+        self.asked_before.append(story.before)
+        return self.was[mode]
+
+    def _measure(self, cell: Cell, story: CaseRun, expect: object) -> Any:
+        self.measured.append(story.case.id)
+        return SimpleNamespace(findings=(), by="call", seen=())
+
+
+def measured(claims: dict[str, Claim], **second: Any) -> list[str]:
+    shop = Shop({("g", "one"): told(), ("g", "two"): told("two", **second)}, claims)
+    for case in ("one", "two"):
+        shop.enforces(cell(), case)
+    return shop.measured
+
+
+def test_what_decides_the_same_is_measured_once() -> None:
+    other = msgspec.structs.replace(CLAIM, config={"model": "another", "tui": {"theme": "x"}})
+    assert measured({"one": CLAIM, "two": other}) == ["one"]
+
+
+def test_what_may_void_a_policy_when_it_is_enforced_is_measured_for_itself() -> None:
+    """Codex says the same of both; a feature or a variable may make it do another thing."""
+    voided = msgspec.structs.replace(CLAIM, config={"features": {"use_legacy_landlock": True}})
+    assert measured({"one": CLAIM, "two": voided}) == ["one", "two"]
+    same = {"one": CLAIM, "two": CLAIM}
+    assert measured(same, env={"PATH": "/mine"}) == ["one", "two"]
+    assert measured(same, argv=("-c", "a=1")) == ["one", "two"]
+    assert measured(same, unset=("HOME",)) == ["one", "two"]
+    beside = {CONFIG: state(b"a = 1\n"), "@WORKSPACE@/.codex/config.toml": state(b"b = 1\n")}
+    assert measured(same, after=beside) == ["one", "two"]
+
+
+def test_a_copy_that_codex_does_not_read_decides_nothing() -> None:
+    beside = {CONFIG: state(b"a = 1\n"), "@CODEX_HOME@/config.toml.bak": state(b"b = 1\n")}
+    assert deciding(CLAIM, told(after=beside)) == deciding(CLAIM, told())
+
+
+def test_what_was_there_before_is_never_another_generators() -> None:
+    """A case may begin with what the generator itself writes."""
+    mine, other = {CONFIG: state(b"# mine\n")}, {CONFIG: state(b"# other\n")}
+    claims = {"one": Claim(loads=False, error="torn")}
+    shop = Shop({("g", "one"): told(before=mine), ("h", "one"): told(before=other)}, claims)
+    for name in ("g", "h", "g"):
+        shop.loads(cell(name), "one")
+    assert shop.asked_before == [mine, other]
+
+
+def test_that_a_file_loads_is_no_merit_of_who_declined() -> None:
+    was = {CONFIG: state(b"a = 1\n")}
+    shop = Shop({("g", "one"): told(before=was, code=3), ("g", "two"): told("two", before=was)}, {"two": CLAIM})
+    assert [bool(one.skipped) for one in shop.loads(cell(), "one").findings] == [True]
+    assert [bool(one.skipped) for one in shop.loads(cell(), "two").findings] == [False]
+
+
+def test_no_private_path_is_recorded() -> None:
+    """Not in a file, not in an argument, not in its own words: also where somebody cuts them short."""
+    home = WORLD["CODEX_HOME"]
+    after = {CONFIG: state(f'notes = "{home}/x"\n'.encode())}
+    words: dict[str, Any] = dict.fromkeys(("reason", "stdout", "stderr", "error"), home) | {"argv": ("-c", home)}
+    shop = Shop({("g", "one"): told(after=after, env={"A": home}, warnings=(home,), **words)}, {"one": CLAIM})
+    shop.claims(cell(), "one")
+    told_lines = msgspec.json.encode(shop.lines).decode()
+    assert "@CODEX_HOME@/x" in told_lines
+    assert "/stage" not in told_lines
+    story, _ = shop.story(cell(), "one")
+    assert story.first.stderr == "@CODEX_HOME@"
+    assert story.first.argv == words["argv"], "what Codex gets stays what it is"
+
+
+ADDED = ("-s", "workspace-write", "--add-dir", "/x")
+
+
+def test_words_that_no_app_server_takes_are_not_asked_there_and_red_about_nothing() -> None:
+    launched = {("g", "one"): told(argv=ADDED), ("g", "two"): told("two")}
+    shop = Shop(launched, {"two": CLAIM})
+    for found in (shop.loads(cell(), "one"), shop.claims(cell(), "one")):
+        assert ["--add-dir" in one.skipped for one in found.findings] == [True]
+
+
+def enforced_beside(*second: str, claim: Claim = CLAIM) -> list[str]:
+    """What is measured of two stories that start Codex so."""
+    more = {CONFIG: state(b"model = 'x'\n")}
+    stories = {("g", "one"): told(argv=ADDED), ("g", "two"): told("two", argv=second or ADDED, after=more)}
+    shop = Shop(stories, {"one": CLAIM, "two": claim})
+    for case in ("one", "two"):
+        assert shop.enforces(cell(), case)[0].findings == ()
+    return shop.measured
+
+
+def test_what_codex_does_with_such_words_is_measured_once_for_what_is_the_same_beside_them() -> None:
+    assert enforced_beside() == ["one"]
+    assert enforced_beside("-s", "workspace-write", "--add-dir", "/y") == ["one", "two"]
+    assert enforced_beside(claim=msgspec.structs.replace(CLAIM, network=True)) == ["one", "two"]
+    assert enforced_beside(claim=Claim(loads=False)) == ["one", "two"], "nobody knows what it would do"
+    assert enforced_beside("-p", "x") == ["one", "two"]
+    assert all(chooses_a_profile(told(argv=words)) for words in (("-p", "x"), ("-px",), ("--profile=x",)))
+    assert not chooses_a_profile(told(argv=("-c", "profile=x")))
+
+
+def test_a_start_elsewhere_is_told_beside_what_codex_says_and_does() -> None:
+    away = {("g", "one"): told(launches=(CodexLaunch(argv=("exec", "hi"), cwd="/"),))}
+    shop = Shop(away, {"one": CLAIM})
+    for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+        assert [one.reason for one in found.findings if not one.held] == ["started-elsewhere"]
+
+
+def test_nothing_is_measured_of_such_words_where_it_declined_or_was_to() -> None:
+    declined = {("g", "one"): told(argv=ADDED, code=3, refused=True)}
+    to_decline = Declaration(semantics=(DecisionRow(expect=ExpectedPolicy(refuses=True)),))
+    for shop in (Shop(declined, {}), Shop({("g", "one"): told(argv=ADDED)}, {}, declared=to_decline)):
+        assert [bool(one.skipped) for one in shop.enforces(cell(), "one")[0].findings] == [True]
+        assert shop.measured == []
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        (),
+        (KNOWN, msgspec.structs.replace(KNOWN, held=False, saw="it was not seen")),
+        (msgspec.structs.replace(KNOWN, control_held=False, saw="it was not seen"),),
+    ],
+)
+def test_nothing_is_believed_where_a_known_generator_was_misjudged_or_none_was_asked(
+    known: tuple[Finding, ...],
+) -> None:
+    shop = Shop({("g", "one"): told()}, {"one": CLAIM}, known)
+    asked: tuple[Callable[[], object], ...] = (
+        lambda: shop.story(cell(), "one"),
+        lambda: shop.loads(cell(), "one"),
+        lambda: shop.claims(cell(), "one"),
+        lambda: shop.enforces(cell(), "one"),
+        lambda: shop.strained("killed", cell(), ""),
+        lambda: shop.writer(cell(), "workspace-write"),
+    )
+    for ask in asked:
+        with pytest.raises(HarnessError, match="misjudged here") as fault:
+            ask()
+        assert fault.value.why == ("a known one is caught: it was not seen" if known else "none was asked")
+    assert shop.standing(cell()).findings == known, "its own promise says what was wrong"
+
+
+def test_a_row_that_decides_nothing_for_this_codex_is_not_told_as_if_it_had() -> None:
+    """The plan did not know which Codex it is."""
+    old, every = DecisionRow(when={"version": "<0.150"}, expect=ExpectedPolicy(sandbox="read-only")), DecisionRow()
+    stories = {("g", "row-02"): told("row-02")}
+    shop = Shop(stories, {"row-02": CLAIM}, declared=Declaration(semantics=(old, every)))
+    with pytest.raises(CaseNotApplicable, match=r"the row speaks of Codex <0\.150, and this is 0\.163\.0"):
+        shop.claims(cell(), "row-01")
+    assert all(one.held for one in shop.claims(cell(), "row-02").findings)
+
+
+def test_the_version_that_the_generator_is_told_chooses_its_row() -> None:
+    new = DecisionRow(when={"version": ">=0.150"}, expect=ExpectedPolicy(sandbox="read-only"))
+    shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=Declaration(semantics=(new,)))
+    assert [one.held for one in shop.claims(cell(), "one").findings] == [False]
+    with pytest.raises(HarnessError, match="leads to another policy") as fault:
+        shop.writer(cell(), "workspace-write")
+    assert fault.value.next_step == "--codex-bin PATH@0.163.0"
+
+
+def test_of_a_platform_that_nothing_is_said_of_no_policy_is_asked_and_nothing_is_called_red() -> None:
+    elsewhere = msgspec.structs.replace(told(), wish=Intent(platform="darwin"))
+    (found,) = Shop({("g", "one"): elsewhere}, {"one": CLAIM}).claims(cell(), "one").findings
+    assert found.skipped == "its declaration is silent about darwin"
+    named = Declaration(semantics=(DecisionRow(when={"platform": "darwin"}),))
+    assert all(
+        one.held
+        for one in Shop({("g", "one"): elsewhere}, {"one": CLAIM}, declared=named).claims(cell(), "one").findings
+    )
+
+
+def test_of_who_declined_by_any_exit_code_no_policy_is_asked_unless_it_wrote() -> None:
+    was = {CONFIG: state(b"a = 1\n")}
+    for argv in ((), ADDED):
+        shop = Shop({("g", "one"): told(before=was, code=1, argv=argv)}, {"one": CLAIM})
+        for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+            assert [bool(one.skipped) for one in found.findings] == [True]
+        assert shop.measured == []
+    wrote = Shop({("g", "one"): told(before=was, after={CONFIG: state(b"b = 1\n")}, code=1)}, {"one": CLAIM})
+    assert not any(one.skipped for one in wrote.claims(cell(), "one").findings)
+
+
+# ---- parts that a generator keeps
+KEEPS = Declaration(run="cmd:x", semantics=(DecisionRow(expect=ExpectedPolicy(keeps=("roots", "network"))),))
+READS = Claim(loads=True, sandbox="read-only", network=False)
+GRANTED = msgspec.structs.replace(CLAIM, network=True, roots=("@OUTSIDE@/cache",))
+
+
+def kept(after: Claim, *, was: dict[str, Claim] | None = None, **words: Any) -> list[tuple[str, str]]:
+    shop = Shop(
+        {("g", "one"): told(**words)},
+        {"one": after},
+        declared=KEEPS,
+        was=was or {"": READS, "workspace-write": GRANTED},
+    )
+    found = shop.claims(cell(), "one").findings
+    return [(one.direction, one.reason or one.skipped) for one in found if not one.held]
+
+
+def test_what_the_users_file_grants_stays_in_force_and_nothing_more_is() -> None:
+    assert kept(GRANTED) == []
+    more = msgspec.structs.replace(GRANTED, roots=("@OUTSIDE@/cache", "@ROOT0@"))
+    assert kept(more) == [("leak", "root-too-many")]
+    assert kept(CLAIM) == [("denied", "another-network"), ("denied", "root-missing")]
+    bare = {"": READS, "workspace-write": CLAIM}
+    assert kept(GRANTED, was=bare) == [("leak", "another-network"), ("leak", "root-too-many")]
+    assert kept(READS) == [("denied", "another-mode")]
+
+
+def test_what_could_not_be_asked_is_never_green_and_what_is_red_stays_red() -> None:
+    own = msgspec.structs.replace(READS, config={"default_permissions": "mine"})
+    ((_, why),) = kept(GRANTED, was={"": own})
+    assert "the user's permissions 'mine' say nothing of roots and network in workspace-write" in why
+    assert kept(READS, was={"": own}) == [("denied", "another-mode")]
+    away = {"launches": (CodexLaunch(argv=("exec", "hi"), cwd="/"),)}
+    assert kept(GRANTED, was={"": own}, **away) == [("leak", "started-elsewhere")]
+
+
+def test_who_repaired_a_file_that_did_not_load_has_kept_no_policy() -> None:
+    every = Declaration(run="cmd:x", semantics=(DecisionRow(expect=ExpectedPolicy(keeps=True)),))
+    shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=every, was={"": Claim(loads=False, error="torn")})
+    for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+        assert ["nothing was in force" in one.skipped for one in found.findings] == [True]
+
+
+def test_the_same_policy_is_measured_once_whether_it_was_kept_or_asked() -> None:
+    shop = Shop(
+        {("g", "one"): told(), ("g", "two"): told("two")},
+        {"one": GRANTED, "two": GRANTED},
+        declared=KEEPS,
+        was={"": READS, "workspace-write": GRANTED},
+    )
+    for case in ("one", "two"):
+        assert all(one.held for one in shop.enforces(cell(), case)[0].findings)
+    assert shop.measured == ["one"]
+    assert len(shop.asked_before) == 2, "as it is, and in the mode that shall be: once for files that are the same"

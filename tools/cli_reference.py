@@ -1,0 +1,61 @@
+"""The page docs/reference/cli.md, written from the parsers. Renew it: python -m tools.cli_reference"""
+
+import argparse
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from pytest_codexsandbox import cli
+from pytest_codexsandbox.commands import NAMES
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
+_HEAD: Final = """# The command `codexsandbox`
+
+The matrix is run by pytest (`pytest --codex-matrix`, see `pytest --help`, group codexsandbox); this is what stands
+beside it. Written from the program by `python -m tools.cli_reference`.
+
+Exit codes: 0 done, 4 wrong words or input, 3 a fault of codexsandbox itself, 130 interrupted (143 by SIGTERM),
+141 nobody read on (`| head`), so that what it found was not told to its end; a command's own are said with it.
+"""
+
+
+def page() -> str:
+    return "\n".join([_HEAD, *(line for name in NAMES for line in _command(name))]).rstrip() + "\n"
+
+
+def _command(name: str) -> Iterator[str]:
+    """Made of the actions, not of argparse's own text, which differs between Python versions."""
+    module = cli.load(name)
+    parser = cli.command_parser(name, module)
+    yield f"## {name}\n"
+    yield (inspect.getdoc(module) or "") + "\n"
+    actions = [action for action in parser._actions if action.dest != "help"]
+    words = " ".join(_written(action) for action in actions if not action.option_strings)
+    yield f"```\ncodexsandbox {name} [options]{' ' + words if words else ''}\n```\n"
+    rows = [(_written(action), " ".join((action.help or _choices(action)).split())) for action in actions]
+    if rows:
+        yield "| | |\n|---|---|"
+        yield from (f"| `{_cell(left)}` | {_cell(right)} |" for left, right in rows)
+        yield ""
+    yield "```\n" + "\n".join(module.EXAMPLES) + "\n```\n"
+
+
+def _written(action: argparse.Action) -> str:
+    value = action.metavar if isinstance(action.metavar, str) else _choices(action) or action.dest.upper()
+    if not action.option_strings:
+        return f"[{value}]" if action.nargs in ("?", "*") else value
+    return ", ".join(action.option_strings) + ("" if action.nargs == 0 else f" {value}")
+
+
+def _choices(action: argparse.Action) -> str:
+    return "|".join(map(str, action.choices or ()))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("%%", "%")
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")

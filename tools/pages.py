@@ -1,0 +1,44 @@
+"""The generated pages and the README's matrix. Renew them: python -m tools.pages [--journal JOURNAL|FOLDER]
+
+`--journal` puts a real run into the README: it is made small and kept at tests/golden/readme/journal.ndjson.gz.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from tools import cli_reference, readme_matrix
+from tools.options_page import page as options_page
+from tools.profiles_page import page as profiles_page
+from tools.promises_page import page as promises_page
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+README: Final = ROOT / "README.md"
+REFERENCE: Final = ROOT / "docs" / "reference"
+
+
+def generated() -> dict[Path, str]:
+    """Every file that has a generated part, and its whole text as it should be."""
+    readme = README.read_text(encoding="utf-8")
+    return {
+        REFERENCE / "promises.md": promises_page(),
+        REFERENCE / "options.md": options_page(),
+        REFERENCE / "profiles.md": profiles_page(),
+        cli_reference.PAGE: cli_reference.page(),
+        README: readme_matrix.put(readme, readme_matrix.text()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--journal", type=Path, help="of a real run over one release: what the README shows")
+    asked = parser.parse_args()
+    if asked.journal is not None:
+        readme_matrix.keep(asked.journal)
+    for path, text in generated().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
