@@ -9,7 +9,7 @@ from typing import Final
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands import NAMES
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 _HEAD: Final = """# The command `codexsandbox`
 
 The matrix is run by pytest (`pytest --codex-matrix`, see `pytest --help`, group codexsandbox); this is what stands

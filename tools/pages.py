@@ -12,7 +12,7 @@ from tools.options_page import page as options_page
 from tools.profiles_page import page as profiles_page
 from tools.promises_page import page as promises_page
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[1]
 README: Final = ROOT / "README.md"
 REFERENCE: Final = ROOT / "docs" / "reference"
 

@@ -18,7 +18,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.terminal import render
 
-KEPT: Final = Path(__file__).resolve().parents[1] / "golden" / "readme" / "journal.ndjson.gz"
+KEPT: Final = Path(__file__).resolve().parents[1] / "tests" / "golden" / "readme" / "journal.ndjson.gz"
 BEGIN: Final = "<!-- matrix: begin -->"
 END: Final = "<!-- matrix: end -->"
 WORDS: Final = (

@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.generator_tally import Measured, measured, tally, word_of
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "real-generators.md"
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "real-generators.md"
 BEGIN: Final = "<!-- run: begin -->"
 END: Final = "<!-- run: end -->"
 POLICY: Final = ("effective.says-what-was-asked", "effective.does-what-was-asked")

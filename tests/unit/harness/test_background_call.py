@@ -220,7 +220,7 @@ def test_an_environment_that_died_between_two_calls_breaks_one_of_them(
 
 
 @pytest.mark.parametrize(
-    "end", [ObservationCache.close, lambda bench: bench.done(CELL.environment)], ids=["close", "done"]
+    "end", [ObservationCache.close, lambda bench: bench.end_environment(CELL.environment)], ids=["close", "done"]
 )
 def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
     made: tuple[ObservationCache, Door, list[Line]], end: Callable[[ObservationCache], None]
