@@ -15,7 +15,7 @@ CONTROLS: Final = ("unconfined", "bare-bwrap")
 
 
 def data_folder(name: str) -> Path:
-    """The folder `scenarios` or `matrix`: the checkout's when imported from one, else the wheel's copy."""
+    """Returns `scenarios`, `matrix` or `incidents/matrix`: of the checkout if imported from one, else of the wheel."""
     checkout = _PACKAGE.parent / name
     if (_PACKAGE.parent / "pyproject.toml").is_file() and checkout.is_dir():
         return checkout

@@ -63,9 +63,7 @@ class AxisValues:
             found |= set(_releases())
         if axis == "generator":
             found |= {name for folder in self._folders for name in generator_files.files(folder)}
-            found |= {
-                path.stem for path in (data_folder("matrix") / "incidents" / generator_files.FOLDER).glob("*.toml")
-            }
+            found |= {path.stem for path in (data_folder("incidents/matrix") / generator_files.FOLDER).glob("*.toml")}
         return tuple(sorted(filter(None, found)))
 
     def _is_a_machine(self, text: str) -> bool:

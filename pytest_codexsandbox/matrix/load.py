@@ -1,4 +1,4 @@
-"""Matrix files: `matrix/presets/*.toml`, `matrix/incidents/*.toml`, and a user's own by path.
+"""Matrix files: `matrix/presets/*.toml`, `incidents/matrix/*.toml`, and a user's own by path.
 
 See docs/reference/matrix-files.md.
 """
@@ -118,7 +118,7 @@ def _folder() -> Path:
 
 def _incidents_folder() -> Path:
     """What an incident alone needs (its generators) lies beside it, as beside a user's own matrix file."""
-    return data_folder("matrix") / "incidents"
+    return data_folder("incidents/matrix")
 
 
 def _find(name_or_path: str) -> Path:

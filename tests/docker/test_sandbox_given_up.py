@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from codexsandbox_incidents import molecule
 
 from pytest_codexsandbox.config_writer import apply
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.generators.recreated import molecule
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.generator import CONFIG, GeneratedConfig, GeneratedFile, Request
 from pytest_codexsandbox.model.observation import Observation

@@ -33,8 +33,8 @@ DATA = (
     "shipped/matrix/presets/local.toml",
     "shipped/matrix/presets/releases.toml",
     "shipped/matrix/codex/*.toml",
-    "shipped/matrix/incidents/*.toml",
-    "shipped/matrix/incidents/*/*.toml",
+    "shipped/incidents/matrix/*.toml",
+    "shipped/incidents/matrix/*/*.toml",
     "shipped/matrix/expectations/known.toml",
     "shipped/scenarios/start/test_*.py",
     "shipped/scenarios/trust/test_*.py",
@@ -45,14 +45,20 @@ DATA = (
 def wheel() -> set[str]:
     """hatch takes every file of a package that git does not ignore, and the forced folders under their new names."""
     names = {path.relative_to(ROOT).as_posix() for path in files()}
-    (package,) = BUILD["wheel"]["packages"]
+    packages = [(Path(one).parent.as_posix(), one) for one in BUILD["wheel"]["packages"]]
+    installed = {
+        Path(name).relative_to(above).as_posix()
+        for above, package in packages
+        for name in names
+        if name.startswith(package + "/")
+    }
     moved = {
         f"{new}/{name.removeprefix(old + '/')}"
         for old, new in BUILD["wheel"]["force-include"].items()
         for name in names
         if name.startswith(old + "/")
     }
-    return {name for name in names if name.startswith(package + "/")} | moved
+    return installed | moved
 
 
 @pytest.mark.parametrize("pattern", DATA)
@@ -66,10 +72,19 @@ def test_the_wheel_holds_the_filter_of_every_remedy(name: str) -> None:
     assert f"pytest_codexsandbox/shipped/matrix/profiles/seccomp/{name}" in wheel()
 
 
+def test_the_wheel_installs_each_generator_that_a_shipped_declaration_names() -> None:
+    folders = (ROOT / "matrix" / "generators", ROOT / "incidents" / "matrix" / "generators")
+    texts = [path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.toml")]
+    modules = {found for text in texts for found in re.findall(r'^run = "py:([\w.]+):', text, flags=re.MULTILINE)}
+    assert any(module.startswith("codexsandbox_incidents.") for module in modules)
+    files = wheel()
+    assert all({f"{module.replace('.', '/')}{end}" for end in (".py", "/__init__.py")} & files for module in modules)
+
+
 def test_the_data_lies_where_an_installed_plugin_looks_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     package = tmp_path / "site-packages" / "pytest_codexsandbox"
     monkeypatch.setattr(registry, "_PACKAGE", package)
-    for name in ("scenarios", "matrix"):
+    for name in ("scenarios", "matrix", "incidents/matrix"):
         placed = registry.data_folder(name).relative_to(package.parent).as_posix()
         assert BUILD["wheel"]["force-include"][name] == placed
 
@@ -77,6 +92,7 @@ def test_the_data_lies_where_an_installed_plugin_looks_for_it(monkeypatch: pytes
 def test_a_checkout_and_an_editable_install_use_the_folders_themselves() -> None:
     assert registry.data_folder("scenarios") == ROOT / "scenarios"
     assert registry.data_folder("matrix") == ROOT / "matrix"
+    assert registry.data_folder("incidents/matrix") == ROOT / "incidents" / "matrix"
 
 
 def test_nothing_of_the_tests_is_in_the_wheel() -> None:
@@ -86,7 +102,8 @@ def test_nothing_of_the_tests_is_in_the_wheel() -> None:
 def test_the_sdist_holds_what_the_wheel_is_built_from_and_what_a_reader_needs() -> None:
     included = {name.lstrip("/") for name in BUILD["sdist"]["include"]}
     assert {name for name in included if not (ROOT / name).exists()} == set()
-    needed = {*BUILD["wheel"]["packages"], *BUILD["wheel"]["force-include"], "README.md", "LICENSE", "tests", "docs"}
+    built_from = (*BUILD["wheel"]["packages"], *BUILD["wheel"]["force-include"])
+    needed = {*(name.partition("/")[0] for name in built_from), "README.md", "LICENSE", "tests", "docs"}
     assert needed <= included
 
 

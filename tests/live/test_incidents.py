@@ -5,10 +5,10 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from codexsandbox_incidents import external_cli
+from codexsandbox_incidents.file_writing import Result
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.generators.recreated import external_cli
-from pytest_codexsandbox.generators.recreated.file_writing import Result
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.generator import GeneratedConfig, Request
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE, Policy

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import tomli
+from codexsandbox_incidents import hermes_argv, hermes_file, molecule, multica
+from codexsandbox_incidents.file_writing import Result
 
 from pytest_codexsandbox.config_writer import apply, generate
 from pytest_codexsandbox.config_writer.managed_block import Marks
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.claims import Claimant
-from pytest_codexsandbox.generators.recreated import hermes_argv, hermes_file, molecule, multica
-from pytest_codexsandbox.generators.recreated.file_writing import Result
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.base_acts import BASE_ACTS
 from pytest_codexsandbox.model.generator import CONFIG, Claim, GeneratedConfig, GeneratedFile, Request

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import tomli
+from codexsandbox_incidents import hermes_argv, hermes_file
+from codexsandbox_incidents.file_writing import Given, Result
 
-from pytest_codexsandbox.generators.recreated import hermes_argv, hermes_file
-from pytest_codexsandbox.generators.recreated.file_writing import Given, Result
 from tests.unit.generators.call_builders import home, request
 
 USER = b'model = "x"\n\n# servers\n[mcp_servers.a]\ncommand = "a"\n'

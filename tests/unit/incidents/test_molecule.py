@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import tomli
+from codexsandbox_incidents import molecule
 
-from pytest_codexsandbox.generators.recreated import molecule
 from tests.unit.generators.call_builders import home, request
 
 USER = b'model = "x"\napproval = 1\n[tui]\nx = 1\n'

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 import tomli
+from codexsandbox_incidents import multica
+from codexsandbox_incidents.file_writing import Result
+from codexsandbox_incidents.multica_blocks import go_quoted
+from codexsandbox_incidents.multica_windows import windows_state
 
-from pytest_codexsandbox.generators.recreated import multica
-from pytest_codexsandbox.generators.recreated.file_writing import Result
-from pytest_codexsandbox.generators.recreated.multica_blocks import go_quoted
-from pytest_codexsandbox.generators.recreated.multica_windows import windows_state
 from tests.unit.generators.call_builders import home, request
 
 USER = b'# mine\nmodel = "x"\n\n[tui]\nx = 1\n'

@@ -7,9 +7,9 @@ may be written in Codex's sandbox; it needs the network besides. Source: openai/
 from collections.abc import Iterable
 from typing import Final
 
+from codexsandbox_incidents.file_writing import Given, Result
 from pytest_codexsandbox.config_writer import request_of
 from pytest_codexsandbox.config_writer.request import Value, as_toml
-from pytest_codexsandbox.generators.recreated.file_writing import Given, Result
 from pytest_codexsandbox.model.generator import Request
 
 TOOL: Final = "opencode"

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from codexsandbox_incidents.file_writing import Given, Result, put, renamed, text_of
 from pytest_codexsandbox.config_writer import PolicyRequest, request_of
 from pytest_codexsandbox.config_writer.request import Path, Value
-from pytest_codexsandbox.generators.recreated.file_writing import Given, Result, put, renamed, text_of
 from pytest_codexsandbox.model.generator import Request
 
 BEGIN: Final = "# managed by hermes-agent — `hermes codex-runtime migrate` regenerates this section"

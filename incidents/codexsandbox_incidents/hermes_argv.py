@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from codexsandbox_incidents.file_writing import Given, Result
 from pytest_codexsandbox.config_writer import PolicyRequest, request_of
 from pytest_codexsandbox.config_writer.request import as_toml, impossible, outermost
-from pytest_codexsandbox.generators.recreated.file_writing import Given, Result
 from pytest_codexsandbox.model.generator import Request
 
 BOARD = "board"

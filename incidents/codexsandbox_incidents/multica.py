@@ -11,9 +11,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.config_writer import PolicyRequest, request_of
-from pytest_codexsandbox.generators.recreated.file_writing import Given, Result, bytes_of, put
-from pytest_codexsandbox.generators.recreated.multica_blocks import (
+from codexsandbox_incidents.file_writing import Given, Result, bytes_of, put
+from codexsandbox_incidents.multica_blocks import (
     agents_block,
     memory_blocks,
     sandbox_block,
@@ -21,7 +20,8 @@ from pytest_codexsandbox.generators.recreated.multica_blocks import (
     taken_back,
     upsert,
 )
-from pytest_codexsandbox.generators.recreated.multica_windows import windows_state
+from codexsandbox_incidents.multica_windows import windows_state
+from pytest_codexsandbox.config_writer import PolicyRequest, request_of
 from pytest_codexsandbox.model.generator import Mode, Request
 
 DARWIN_FIXED: Final = ""  # the release of Codex from which macOS gives the network; nobody knows one
