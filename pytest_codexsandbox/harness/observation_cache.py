@@ -1,6 +1,5 @@
-"""The workbench of one worker: every environment, subject, battery and control once, whoever asks first."""
+"""Observation cache: opens each environment, resolves each Codex and makes each call once per worker."""
 
-import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -15,18 +14,17 @@ from pytest_codexsandbox.diagnosis.sandbox_state import assess, assess_command
 from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost, HarnessError
 from pytest_codexsandbox.harness.batteries import SHARED, acts_of, call_of, group_of, promises_by_policy
 from pytest_codexsandbox.harness.binary_guard import BinaryGuard
+from pytest_codexsandbox.harness.call_lines import call_line, with_bwrap_used
 from pytest_codexsandbox.harness.environment_pool import EnvironmentPool, PooledCall
 from pytest_codexsandbox.harness.machine_state_guard import Steady
 from pytest_codexsandbox.harness.memo import Kept, memoize
 from pytest_codexsandbox.model.act import Act, Call
-from pytest_codexsandbox.model.bwrap_used import bwrap_not_used, unexpected_bwrap, used
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.journal_lines import CallLine, EnvironmentLine, Line, SubjectLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.redact import redact_bytes
 from pytest_codexsandbox.model.repro_shell import ReproShell
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.protocols import ConfiguredDoor, Door, Environment, Notify, Subject, WriteConfig, silent
@@ -348,21 +346,15 @@ class ObservationCache:
         return self._performing(cell, door, policy, group)()
 
     def _line(self, cell: Cell, observation: Observation, call: Any, *, control: bool) -> CallLine:
-        asked_for_one = not control and POLICIES[observation.policy].sandboxed
-        facts = self.facts(cell.environment) if asked_for_one else {}
-        found = used(observation.readings, facts) if asked_for_one else None
-        return CallLine(
-            id=observation.id,
+        sandboxed = not control and POLICIES[observation.policy].sandboxed
+        return call_line(
+            observation,
+            call,
+            cell=cell.id,
             environment=self.environment_id(cell.environment),
             subject=self.subject_id(cell.subject),
-            cell=cell.id,
-            observation=observation,
             control=control,
-            stdin=_base64(call.stdin),
-            interrupt_after=call.interrupt_after,
-            timeout=call.timeout,
-            bwrap_used=found,
-            another_bwrap=unexpected_bwrap(found, facts),
+            facts=self.facts(cell.environment) if sandboxed else None,
         )
 
     def _assess(self, cell: Cell, door: str, policy: str, group: str) -> SandboxState:
@@ -383,21 +375,6 @@ class ObservationCache:
     def _runs_a_command(self, group: str) -> bool:
         call = self.promises[group].call
         return call is not None and bool(call.argv)
-
-
-def with_bwrap_used(started: SandboxState, seen: Sequence[Observation], facts: Mapping[str, Any]) -> SandboxState:
-    """With what set up each of these sandboxes; of several calls the first that is not as it was asked for decides."""
-    found = [used(observation.readings, facts) for observation in seen]
-    return msgspec.structs.replace(
-        started,
-        bwrap=next(filter(None, found), None),
-        another=next(filter(None, (unexpected_bwrap(one, facts) for one in found)), ""),
-        without_say=next(filter(None, (bwrap_not_used(one, facts) for one in found)), ""),
-    )
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(redact_bytes(data)[:65536]).decode()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.model.journal_lines import RunLine
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
-from tests.unit.reports import builders
+from tests.unit.reports import builders, line_builders
 
 NO_USERNS = "bwrap: No permissions to create new namespace, likely because the kernel does not allow"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e"
@@ -32,7 +32,7 @@ def written(folder: Path, *records: Record, stderr: str = "", as_version: str = 
     """A journal on disk in which every call ended before the probe ran."""
     dead: dict[str, Any] = {"ready": False, "finished": False, "rows": {}, "readings": (), "code": 1, "stderr": stderr}
     pairs = dict.fromkeys((record.key.cell, record.key.policy) for record in records)
-    calls = [builders.call(*pair, **dead) for pair in pairs]
+    calls = [line_builders.call(*pair, **dead) for pair in pairs]
     cells = (msgspec.structs.replace(LOCAL, as_version=as_version),)
     code = {Verdict.VIOLATES: 1, Verdict.BROKEN: 10}.get(
         min((one.verdict for one in records), key=WORST_FIRST.index), 0

@@ -24,7 +24,7 @@ from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.matrix.builders import cell, plan, promise
-from tests.unit.reports.builders import call
+from tests.unit.reports.line_builders import call
 
 
 def spent(label: str = "0.163.0", seconds: float = 10.0, calls: int = 5, environment: str = "e1") -> Spent:

@@ -5,7 +5,7 @@ import pytest
 
 from pytest_codexsandbox.model.journal_lines import Line
 from pytest_codexsandbox.pytest_plugin.controller import Controller
-from tests.unit.reports.builders import environment, subject
+from tests.unit.reports.line_builders import environment, subject
 
 CODEX = subject("0.163.0")
 OTHER = msgspec.structs.replace(CODEX, digest="f" * 64)

@@ -8,7 +8,7 @@ from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Link
 from pytest_codexsandbox.reports import headlines
-from tests.unit.reports import builders
+from tests.unit.reports import builders, line_builders
 
 DIGEST = "ab" * 32
 PATH = "/usr/bin/bwrap"
@@ -18,11 +18,11 @@ POLICIES = ("read-only", "workspace-write")
 
 
 def call(policy: str, **words: object) -> CallLine:
-    return msgspec.structs.replace(builders.call(builders.cell().id, policy), **words)
+    return msgspec.structs.replace(line_builders.call(builders.cell().id, policy), **words)
 
 
 def made(*calls: CallLine, bwrap: dict[str, str]) -> ReadJournal:
-    environment = builders.environment()
+    environment = line_builders.environment()
     there = msgspec.structs.replace(environment, facts={**environment.facts, "bwrap": bwrap})
     keys = builders.keys_of([builders.cell()], policies=POLICIES)
     whole = builders.journal([builders.usual(key) for key in keys], calls=calls)

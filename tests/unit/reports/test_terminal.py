@@ -19,7 +19,7 @@ from pytest_codexsandbox.reports.grid import grid
 from pytest_codexsandbox.reports.row_folding import folded
 from pytest_codexsandbox.reports.terminal import render
 from pytest_codexsandbox.reports.terminal_causes import again
-from tests.unit.reports import builders, container_builders
+from tests.unit.reports import builders, container_builders, line_builders
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
@@ -205,7 +205,7 @@ def test_asked_for_and_not_used_is_said_and_is_counted_as_not_measured() -> None
         builders.record(key, Verdict.BLOCKED, blocked_by=BLOCKED_BY, reason=f"{ANOTHER}: {told}") for key in keys
     ]
     calls = [
-        msgspec.structs.replace(builders.call(builders.cell().id, policy), another_bwrap=told)
+        msgspec.structs.replace(line_builders.call(builders.cell().id, policy), another_bwrap=told)
         for policy in ("read-only", "workspace-write")
     ]
     text = screen(builders.journal(records, calls=calls), width=200)
@@ -218,7 +218,7 @@ def test_asked_for_and_not_used_is_said_and_is_counted_as_not_measured() -> None
 def test_what_was_used_is_told_with_its_version() -> None:
     used = BwrapUsed(kind="found", path="/usr/bin/bwrap", sha256="ab" * 32, version="bubblewrap 0.8.0")
     key = builders.keys_of([builders.cell()], policies=("read-only",))[0]
-    call = msgspec.structs.replace(builders.call(key.cell, key.policy), bwrap_used=used)
+    call = msgspec.structs.replace(line_builders.call(key.cell, key.policy), bwrap_used=used)
     text = screen(builders.journal([builders.usual(key)], calls=[call]), width=200)
     assert "set up by bubblewrap 0.8.0, /usr/bin/bwrap (sha256 abababababab) in 1 of 1 sandboxed call" in text
 
