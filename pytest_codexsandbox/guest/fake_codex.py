@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 else:  # started as a file: the files beside it are modules
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import fake_doors
-    from fake_call import Call, become, end_descendants, is_probe, wait_for, write_all
+    from fake_call import AlteringPipe, Call, become, end_descendants, is_probe, wait_for, write_all
 
 VERSION = "codex-cli 0.0.0\n"
 HELP = """Codex CLI

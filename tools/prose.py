@@ -1,0 +1,102 @@
+"""Prose: finds docstrings and pages that break the rules of CONTRIBUTING.md.
+
+    python -m tools.prose              name each sentence that breaks a rule and is not exempt
+    python -m tools.prose --prune      remove exemptions that nothing needs any more
+
+Texts from before the rules are exempt by the hash of the text: whoever changes one brings it in line.
+"""
+
+import argparse
+import ast
+import hashlib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+EXEMPT: Final = ROOT / "tests" / "lint" / "prose_exempt.txt"
+DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+FOLDERS: Final = ("pytest_codexsandbox", "incidents", "benchmarks", "tools", "scenarios")
+_OPENINGS: Final = re.compile(r"(What|Whether|Of|Who|Whose|Whoever|How|Where|Which|As|Why)\b")
+_WORDS: Final = re.compile(
+    r"\b(nobody|somebody|whoever|to be had|be had|of ours|of theirs|warden|nursery|onlooker|trespass|workbench"
+    r"|errand)\b",
+    re.IGNORECASE,
+)
+
+
+class Finding(NamedTuple):
+    place: str
+    rule: str
+    digest: str
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prune", action="store_true", help="remove exemptions that nothing needs any more")
+    options = parser.parse_args()
+    found, exempt = list(findings()), exemptions()
+    if options.prune:
+        EXEMPT.write_text("".join(f"{digest}\n" for digest in sorted(exempt & {one.digest for one in found})))
+        return 0
+    new = [one for one in found if one.digest not in exempt]
+    print("\n".join(f"{one.place}: {one.rule}" for one in new) or "no text breaks a rule")
+    return 1 if new else 0
+
+
+def exemptions() -> set[str]:
+    return set(EXEMPT.read_text(encoding="utf-8").split())
+
+
+def findings() -> Iterator[Finding]:
+    """Yields each docstring and each paragraph of a page that breaks a rule."""
+    for place, text, is_docstring in _texts():
+        if rule := broken_rule(text, is_docstring=is_docstring):
+            yield Finding(place, rule, digest(text))
+
+
+def broken_rule(text: str, *, is_docstring: bool) -> str:
+    """Returns the first rule that the text breaks; "" if it breaks none."""
+    if is_docstring and (opening := _OPENINGS.match(text.strip())):
+        return f"a docstring begins with {opening[1]!r}: begin with a verb (Returns, Runs, Checks whether)"
+    if word := _WORDS.search(text):
+        return f"{word[0]!r}: name the actor or the thing"
+    return ""
+
+
+def digest(text: str) -> str:
+    """Returns a short hash of the words, so that wrapping a text anew changes nothing."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
+
+
+def _texts() -> Iterator[tuple[str, str, bool]]:
+    for path in _python():
+        name = path.relative_to(ROOT).as_posix()
+        for line, text in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+            yield f"{name}:{line}", text, True
+    for path in _pages():
+        name, line = path.relative_to(ROOT).as_posix(), 1
+        for paragraph in path.read_text(encoding="utf-8").split("\n\n"):
+            yield f"{name}:{line}", paragraph, False
+            line += paragraph.count("\n") + 2
+
+
+def _python() -> Iterable[Path]:
+    return (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")))
+
+
+def _pages() -> Iterable[Path]:
+    tops = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+    return (*tops, *sorted((ROOT / "docs").rglob("*.md")))
+
+
+def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
+            yield getattr(node, "lineno", 1), text
+
+
+if __name__ == "__main__":
+    sys.exit(main())
