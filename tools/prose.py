@@ -3,7 +3,7 @@
     python -m tools.prose              name each sentence that breaks a rule and is not exempt
     python -m tools.prose --prune      remove exemptions that nothing needs any more
 
-Texts from before the rules are exempt by the hash of the text: whoever changes one brings it in line.
+Texts from before the rules are exempt by the hash of the text. A changed text has no exemption.
 """
 
 import argparse

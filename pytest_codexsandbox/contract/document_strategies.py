@@ -1,4 +1,4 @@
-"""TOML documents as users may write them, valid by construction. Imports hypothesis: see contract/documents.py."""
+"""Strategies for TOML documents as users write them. Imports hypothesis; contract/config_documents.py uses them."""
 
 import json
 import re

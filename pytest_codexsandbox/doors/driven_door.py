@@ -1,4 +1,4 @@
-"""What the doors have in common behind which a program of ours converses with Codex (doors/driven.py)."""
+"""Driven door: base class of doors whose driver talks to Codex (doors/driver_command.py)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ NN-name/README.md     a title, then a paragraph that says why: what broke, and w
 NN-name/config.toml   the user's file, byte for byte; none where `missing = true`
 NN-name/case.toml     the rest
 
-In config.toml `@BLOCK@` stands for what the generator writes (generators/block_cases.py), `@SERVER@` for the name of an
+In config.toml `@BLOCK@` stands for what the generator writes (generators/case_blocks.py), `@SERVER@` for the name of an
 MCP server of its own (generators/server_names.py), `@HOME@` and its like for paths.
 """
 

@@ -174,7 +174,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""  # placement, spelling, bytes, block, files, inputs, …
     input: Literal["valid", "invalid"] = "valid"  # invalid: no Codex loads it, the generator must refuse or repair
     # @BLOCK@, @BEGIN@, @END@ and @BODY@ stand in `config` for what the generator writes where there is no file, its
-    # markers and what is between them (generators/block_cases.py).
+    # markers and what is between them (generators/case_blocks.py).
     needs_block: bool = False
     mode: int = 0o644
     folder_mode: int = 0o755  # of CODEX_HOME

@@ -1,4 +1,4 @@
-"""The journal's lines, schema 1. `schema.py` of reports derives the published JSON Schema from these structs.
+"""The journal's lines, schema 1. `journal_schema.py` of reports derives the published JSON Schema from these structs.
 
 Results refer to environments, subjects and calls by id. A planned key without a result is `broken`; a journal without
 `end` is an incomplete run: both are the reader's business (model.ledger), never the writer's.

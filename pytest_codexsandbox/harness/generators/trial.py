@@ -36,7 +36,7 @@ class CheckResult(Protocol):
 
 
 class GeneratorSource(Protocol):
-    """Everything about generators that is dear (session.workshop)."""
+    """Everything about generators that is expensive (harness.generators.case_cache)."""
 
     def story(self, cell: Cell, case: str) -> tuple[CaseRun, str]: ...
     def declaration(self, cell: Cell) -> Declaration: ...

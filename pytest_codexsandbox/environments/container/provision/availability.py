@@ -1,7 +1,7 @@
-"""What cannot be had on this machine, as far as that is known before it is tried: for plans, which start nothing.
+"""Availability: whether an image can be obtained here, judged for plans, which start nothing.
 
-Known are the data, the tools that are installed, what the engine has (without one, what the lock file says), why the
-last try failed, and what registries and archives said when they were asked. Nobody is asked here (inquiry.py).
+It is judged by the data, by the installed tools, by what the engine has (without an engine, by the lock file), by why
+the last try failed, and by the answers of registries and archives. availability_queries.py collects those answers.
 """
 
 import time
