@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.environments.container.provision.parallel_deadline import ask_all
 from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Command, CommandResult
@@ -23,6 +22,7 @@ from pytest_codexsandbox.releases.download_estimate import Forecast
 from pytest_codexsandbox.releases.platform_tag import here
 from pytest_codexsandbox.releases.version_names import release_name
 from pytest_codexsandbox.system import process
+from pytest_codexsandbox.system.parallel_deadline import ask_all
 
 CONTAINERS: Final = "every cell in a container"
 REGISTRY_LIMIT: Final = 5.0  # seconds in which pip and npm answer, for all unknown releases together

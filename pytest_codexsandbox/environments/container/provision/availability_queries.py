@@ -20,11 +20,11 @@ from pytest_codexsandbox.environments.container.provision.availability import BE
 from pytest_codexsandbox.environments.container.provision.availability_questions import Question
 from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile, SourceAnswer
-from pytest_codexsandbox.environments.container.provision.parallel_deadline import ask_all
 from pytest_codexsandbox.environments.container.provision.registry_ping import Heard
 from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, NotResponding
 from pytest_codexsandbox.model.container import BwrapSpec
 from pytest_codexsandbox.model.plan_queries import PlanQuery
+from pytest_codexsandbox.system.parallel_deadline import ask_all
 
 LIMIT: Final = 5.0  # seconds, for all of it
 NEAR: Final = 2.0  # seconds in which an engine of this machine says that it is there

@@ -1,4 +1,4 @@
-"""Several questions at once, within one limit: whoever does not answer holds nobody up."""
+"""Parallel deadline: runs several queries at once and stops waiting for all of them at one time limit."""
 
 import queue
 import threading
@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 
 def ask_all(questions: Mapping[K, Callable[[], T]], seconds: float) -> dict[K, T | Exception]:
-    """What each came to, or how it failed; one that is missing was not answered in time. It goes on by itself, in a
-    thread that nobody waits for, also at the end."""
+    """Returns each query's result or exception. A missing key had no result in time; its daemon thread goes on, and the
+    process does not wait for that thread when it ends."""
     answers: queue.SimpleQueue[tuple[K, T | Exception]] = queue.SimpleQueue()
     for key, ask in questions.items():
         threading.Thread(target=_ask, args=(key, ask, answers), daemon=True).start()

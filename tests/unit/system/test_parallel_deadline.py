@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pytest_codexsandbox.environments.container.provision.parallel_deadline import ask_all
+from pytest_codexsandbox.system.parallel_deadline import ask_all
 
 LONG = 60.0
 
