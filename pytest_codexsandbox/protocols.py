@@ -1,9 +1,10 @@
-"""Every port on one page. Whoever adds a backend, a door or a report implements one of these, nothing else."""
+"""Protocols: every extension point on one page. A new backend, door or report implements one of them, nothing else."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TextIO, runtime_checkable
 
 import msgspec
 
@@ -13,7 +14,10 @@ from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.container import ImageSpec
+from pytest_codexsandbox.model.doctor_finding import DoctorFinding
 from pytest_codexsandbox.model.generator import GeneratedConfig
+from pytest_codexsandbox.model.image_status import BuiltImages, ImageListing, RemovedImage
 from pytest_codexsandbox.model.observation import Observation, OutsideView
 from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.model.policy import Policy
@@ -52,14 +56,6 @@ class Stream(Protocol):
     def close(self) -> None: ...
 
 
-@runtime_checkable
-class Watched(Protocol):
-    """An environment that can be looked at again, cheaply, while it is used."""
-
-    def state(self) -> Mapping[str, Any]:
-        """`sysctls`, `bwrap_of_calls`, `etc_codex`: as facts() has them, as they are now."""
-
-
 class Environment(Protocol):
     """Where Codex runs. Started once, used for many cells."""
 
@@ -67,6 +63,10 @@ class Environment(Protocol):
     def spec(self) -> EnvironmentSpec: ...
     def facts(self) -> Mapping[str, Any]:
         """Kernel, distro, arch, LSMs, sysctls, uid, capabilities, … as they are inside."""
+
+    def state(self) -> Mapping[str, Any]:
+        """Returns the facts that may change during a run (`sysctls`, `bwrap_of_calls`, `etc_codex`) as they are now.
+        It is called after each call of Codex, so it must be cheap; {} where it cannot look again."""
 
     @property
     def folder(self) -> str:
@@ -130,7 +130,65 @@ class ProvidedProgram(Protocol):
     def digest(self) -> str: ...
 
 
+class Availability(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backend can start here, as far as that is known before anything is started."""
+
+    why_not: Callable[[EnvironmentSpec], str] = lambda spec: ""  # "" where no obstacle is known
+    asked: tuple[PlanQuery, ...] = ()
+    fault: CodexSandboxError | None = None  # the backend can start none of them: no engine answers
+    silent: dict[str, CodexSandboxError] = {}  # engines that do not answer, by address, beside others that do
+
+
+class Leftover(Protocol):
+    """Something that a killed run left behind."""
+
+    @property
+    def what(self) -> str: ...
+    @property
+    def state(self) -> Literal["lives", "dead", "unknown"]:
+        """Says whether the process that made it still runs; only what is `dead` is removed."""
+
+    @property
+    def by_hand(self) -> str:
+        """The command line that removes it."""
+
+    def remove(self) -> tuple[str, ...]:
+        """Removes it. Returns what could not be removed, and why."""
+
+
+class ImageStore(Protocol):
+    """The images of a backend that makes its own, for `codexsandbox images`."""
+
+    def rows(self, images: Sequence[ImageSpec], cache: Path) -> ImageListing: ...
+    def build(
+        self,
+        images: Sequence[ImageSpec],
+        cache: Path,
+        *,
+        variants: Sequence[str],
+        named: bool,
+        pull_only: bool,
+        update: bool,
+        jobs: int,
+        stream: TextIO,
+    ) -> BuiltImages:
+        """Makes the images and shows progress on `stream`. `variants`: `distro` and `none`; `named`: the user asked for
+        these, so that none is left out because an earlier try failed; `jobs` 0: as many at once as is sensible."""
+
+    def prune(
+        self, shipped: Sequence[ImageSpec], cache: Path, *, names: Sequence[str], all_of_them: bool, dry_run: bool
+    ) -> tuple[RemovedImage, ...]:
+        """Removes the images that no recipe of `shipped` asks for; with `names` those of these distributions."""
+
+
 class Backend(Protocol):
+    """A kind of environment. Subclass it: `open` and `audit` must be written, everything else has a default.
+
+    An entry point of `codexsandbox.backends` names the class. It is made without arguments, once for each worker and
+    once for each command; except for `open` and `audit`, methods run in the process that the user started.
+    """
+
+    @abstractmethod
     def open(
         self,
         spec: EnvironmentSpec,
@@ -140,35 +198,55 @@ class Backend(Protocol):
         brought: Sequence[ProvidedProgram] = (),
         say: Notify = silent,
     ) -> AbstractContextManager[Environment]:
-        """Start it; everything it writes lies below `folder`, what later runs use too below `cache`.
-        `brought`: the programs that it must have. Leaving ends all that it started. `say` is called, in the thread
-        that asks for something, where that has to wait for somebody else."""
+        """Starts it; everything it writes lies below `folder`, and what later runs use too lies below `cache`.
+        `brought`: the programs that it must have. Leaving ends everything that was started. `say` is called in the
+        thread that asks for something, when that thread has to wait for another one."""
 
+    @abstractmethod
     def audit(self) -> tuple[str, ...]:
-        """What of all that it has opened is still there although it was left: leaks of ours, in words."""
+        """Returns what is left of environments that have ended: leaks, in words."""
 
+    def here(self) -> EnvironmentSpec | None:
+        """Returns the environment that `environments = ["NAME"]` of a matrix file means, NAME being the entry point;
+        None where a matrix file has no such name. Every process of a run asks, and must get the same answer."""
+        return None
 
-class Availability(msgspec.Struct, frozen=True, kw_only=True):
-    why_not: Callable[[EnvironmentSpec], str]  # "" where nothing is known that keeps it from being had
-    asked: tuple[PlanQuery, ...] = ()
-    fault: CodexSandboxError | None = None  # the backend can start none of them: no engine answers
-    silent: dict[str, CodexSandboxError] = {}  # engines that do not answer, by address, beside others that do
+    def foresee(self, specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Availability:
+        """Says which of these environments cannot be started here, and why, without starting anything. `hosts`: the
+        engines that the user named. Remote services may be asked: all at once, within a few seconds."""
+        return Availability()
 
-
-class AvailabilityCheck(Protocol):
-    """What a backend may say besides, while a run is planned, starting nothing. These are called on its class, by the
-    process that the user started."""
-
-    @staticmethod
-    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Availability:
-        """Which of these environments cannot be had here, and why. `hosts`: the engines that were named. Whoever would
-        give something that is not there yet may be asked whether he is there: all at once, in few seconds."""
-
-    @staticmethod
     def stock(
-        specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[PlanQuery] = ()
+        self, specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[PlanQuery] = ()
     ) -> tuple[ArtifactStatus, ...]:
-        """What they are made of, and what of it is there. `asked`: what `foresee` was told."""
+        """Returns what these environments are made of, and what of it is there. `asked`: the answers of `foresee`."""
+        return ()
+
+    def prepare(self, specs: Sequence[EnvironmentSpec], cache: Path, stream: TextIO) -> None:
+        """Makes or downloads what these environments are made of, before the first test, with progress on `stream`.
+        A failure is no error here: `open` reports it for each environment that lacks something."""
+        return
+
+    def about(self) -> Mapping[str, str]:
+        """Returns name and version of the program that starts the environments, and its `kernel`. HarnessError where
+        that program does not answer."""
+        return {}
+
+    def doctor(
+        self, specs: Sequence[EnvironmentSpec], cache: Path, starts: Callable[[EnvironmentSpec], DoctorFinding] | None
+    ) -> Iterable[DoctorFinding]:
+        """Yields what this machine has and lacks for the backend. `specs`: environments to choose from; `starts` tries
+        a sandbox in one of them, None where there is no Codex."""
+        return ()
+
+    def leftovers(self, hosts: Sequence[str], notify: Notify) -> Iterable[Leftover]:
+        """Yields what killed runs left outside the folders of their runs. `hosts`: engines that the user named, beside
+        the usual one."""
+        return ()
+
+    def image_store(self) -> ImageStore | None:
+        """Returns the images of this backend; None where it makes none."""
+        return None
 
 
 class Subject(Protocol):
@@ -182,6 +260,14 @@ class Subject(Protocol):
     def digest(self) -> str: ...
     @property
     def capabilities(self) -> Capabilities: ...
+    @property
+    def source(self) -> str:
+        """`installed`, `pypi`, `npm` or `path`; "" for a fake."""
+
+    @property
+    def disagreement(self) -> str:
+        """How the probe's answer differs from what its release can do; "" where it does not."""
+
     def inside(self, environment: Environment) -> "Subject":
         """The same, as it is called there."""
 

@@ -55,6 +55,15 @@ def load_plugin(group: str, name: str) -> Any:
     raise InputError(f"there is no {group.removesuffix('s')} called {name!r}", why=f"known: {known}")
 
 
+def install_command(group: str, name: str, missing: str) -> str:
+    """Returns what installs a package that an entry point needs: the extra of its own name, else the package."""
+    for point in entry_points(group=f"codexsandbox.{group}"):
+        if point.name == name and point.dist is not None:
+            extras = point.dist.metadata.get_all("Provides-Extra") or ()
+            return f"pip install '{point.dist.name}[{name}]'" if name in extras else f"pip install {missing}"
+    return f"pip install {missing}"
+
+
 @cache
 def names(group: str) -> tuple[str, ...]:
     """The names of all entry points of `codexsandbox.<group>`, sorted; nothing is imported."""

@@ -16,20 +16,23 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.commands import doctor_containers
 from pytest_codexsandbox.commands.argument_types import filled
-from pytest_codexsandbox.commands.doctor_findings import Finding, as_text, words
+from pytest_codexsandbox.commands.doctor_findings import as_text, words
 from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
+from pytest_codexsandbox.harness.backends import MissingPackage, load_backend
 from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
+from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
+from pytest_codexsandbox.matrix.container_cells import of_values
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.doctor_finding import DoctorFinding
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
 from pytest_codexsandbox.model.sandbox_state import SandboxState
-from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.registry import cache_folder, names
 from pytest_codexsandbox.releases import npm, pypi
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.platform_tag import here
@@ -45,6 +48,7 @@ EXAMPLES: Final = (
     "codexsandbox doctor --offline --json",
 )
 _ASKED_OF_PYPI, _ASKED_OF_NPM = "0.163.0", "0.40.0"
+_BWRAP, _PROFILE, _USER = "as-chosen", "seccomp-unconfined-systempaths", "root"
 _AGAIN: Final = "codexsandbox doctor   (once more; if it stays so, please report it)"
 
 
@@ -64,34 +68,57 @@ def run(options: argparse.Namespace) -> int:
     return 0 if healthy else 1
 
 
-def _findings(options: argparse.Namespace) -> Iterator[Finding]:
+def _findings(options: argparse.Namespace) -> Iterator[DoctorFinding]:
     if not sys.platform.startswith("linux"):
-        yield Finding(what="Linux", answer="no", why=f"this is {sys.platform}", fix=NEEDS_LINUX, needed=True)
+        yield DoctorFinding(what="Linux", answer="no", why=f"this is {sys.platform}", fix=NEEDS_LINUX, needed=True)
         return
     spec = candidate(options.codex_bin) if options.codex_bin else installed()
     if spec is None:
-        yield Finding(what="Codex", answer="no", why="none is installed beside this Python", fix=INSTALL, needed=True)
+        yield DoctorFinding(
+            what="Codex", answer="no", why="none is installed beside this Python", fix=INSTALL, needed=True
+        )
     else:
         yield from of_codex(spec)
     yield _cache()
     yield from _sources(offline=options.offline)
-    yield from doctor_containers.findings(None if spec is None else partial(in_container, spec))
+    yield from of_backends(None if spec is None else partial(in_environment, spec))
 
 
-def in_container(spec: SubjectSpec, environment: EnvironmentSpec) -> Finding:
+def of_backends(starts: Callable[[EnvironmentSpec], DoctorFinding] | None) -> Iterator[DoctorFinding]:
+    """Yields what each backend says of this machine. `starts`: tries a sandbox in an environment."""
+    for name in names("backends"):
+        try:
+            backend = load_backend(name)
+        except MissingPackage as error:
+            yield DoctorFinding(what=name, answer="no", why=words(error), fix=error.next_step)
+        else:
+            here = backend.here()
+            specs = [*([here] if here else []), *(one for one in shipped_environments() if one.backend == name)]
+            yield from backend.doctor(specs, cache_folder(), starts)
+
+
+def shipped_environments() -> list[EnvironmentSpec]:
+    """Returns one environment for each distribution, in the profile that refuses a sandbox least."""
+    values = ((distro, _BWRAP, _PROFILE, _USER) for distro in SHIPPED.values(DISTROS))
+    return [of_values(SHIPPED, row, arch=this_machine().arch) for row in values]
+
+
+def in_environment(spec: SubjectSpec, environment: EnvironmentSpec) -> DoctorFinding:
+    """Tries a sandbox in an environment of a backend; without it this machine can still be measured."""
     cell = Cell(environment=environment, subject=spec)
-    where = f"{environment.distro}, {environment.profile}"
-    return of_start(WORKSPACE_WRITE, lambda: start(cell, WORKSPACE_WRITE), where=where)
+    kind = "a container" if environment.container else environment.backend
+    where = ", ".join(filter(None, (environment.distro, environment.profile)))
+    return of_start(WORKSPACE_WRITE, lambda: start(cell, WORKSPACE_WRITE), kind=kind, where=where)
 
 
-def of_codex(spec: SubjectSpec) -> Iterator[Finding]:
+def of_codex(spec: SubjectSpec) -> Iterator[DoctorFinding]:
     """Whether it is one, and whether its sandbox starts here under each policy."""
     try:
         subject = resolve(spec, cache=cache_folder())
     except CodexSandboxError as error:
-        yield Finding(what="Codex", answer="no", why=words(error), fix=error.next_step, needed=True)
+        yield DoctorFinding(what="Codex", answer="no", why=words(error), fix=error.next_step, needed=True)
         return
-    yield Finding(
+    yield DoctorFinding(
         what="Codex",
         answer="yes",
         why=f"{subject.version}, {subject.source}, sha256 {subject.digest[:12]}…",
@@ -111,34 +138,34 @@ def start(cell: Cell, policy: str) -> SandboxState:
             return table.sandbox_state(cell, "sandbox", policy)
 
 
-def of_start(policy: str, started: Callable[[], SandboxState], *, where: str = "") -> Finding:
-    """`where`: in a container, without which this machine can still be measured."""
-    what, needed = ("sandbox in a container", False) if where else (f"sandbox, {policy}, {_user()}", True)
+def of_start(policy: str, started: Callable[[], SandboxState], *, kind: str = "", where: str = "") -> DoctorFinding:
+    """Says whether a sandbox started; `kind` of environment: "" on this machine itself."""
+    what, needed = (f"sandbox in {kind}", False) if kind else (f"sandbox, {policy}, {_user()}", True)
     try:
         state = started()
     except CodexSandboxError as error:
-        return Finding(what=what, answer="no", why=words(error), fix=error.next_step or _AGAIN, needed=needed)
+        return DoctorFinding(what=what, answer="no", why=words(error), fix=error.next_step or _AGAIN, needed=needed)
     if state.state == "on":
-        return Finding(
+        return DoctorFinding(
             what=what, answer="yes", why=", ".join(filter(None, (where, state.by, state.why))), needed=needed
         )
     known = state.diagnosis
     why = ": ".join(filter(None, (where, f"{state.why}; {known.cause}" if known and known.cause else state.why)))
     fix = known.remedy if known else ""
-    return Finding(
+    return DoctorFinding(
         what=what, answer="no", why=why, fix=fix or "codexsandbox diagnose -   (paste what Codex said)", needed=needed
     )
 
 
-def _cache() -> Finding:
+def _cache() -> DoctorFinding:
     folder = cache_folder()
     # Not Path.exists: that is an error below a folder that we may not look into.
     there = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
     free = shutil.disk_usage(there).free / 1e9
     if not there.is_dir():
-        return Finding(what="cache", answer="no", why=f"{there} is no folder", fix="CODEXSANDBOX_CACHE=DIR")
+        return DoctorFinding(what="cache", answer="no", why=f"{there} is no folder", fix="CODEXSANDBOX_CACHE=DIR")
     if not os.access(there, os.W_OK | os.X_OK):
-        return Finding(
+        return DoctorFinding(
             what="cache",
             answer="no",
             why=f"{folder} cannot be written",
@@ -147,19 +174,19 @@ def _cache() -> Finding:
     store = Store(folder)
     held, releases = (store.entries(), store.releases()) if folder.is_dir() else ((), ())
     size = sum(entry.size for entry in held) / 1e9
-    return Finding(
+    return DoctorFinding(
         what="cache",
         answer="yes",
         why=f"{folder}: {plural(len(releases), 'release')}, {size:.1f} GB; {free:.0f} GB free",
     )
 
 
-def _sources(*, offline: bool) -> Iterator[Finding]:
+def _sources(*, offline: bool) -> Iterator[DoctorFinding]:
     """Where releases come from: asked for one, nothing downloaded."""
     try:
         platform = here()
     except Unavailable as error:
-        yield Finding(what="Codex releases", answer="no", why=words(error), fix=error.next_step)
+        yield DoctorFinding(what="Codex releases", answer="no", why=words(error), fix=error.next_step)
         return
     asked = (
         (
@@ -174,19 +201,19 @@ def _sources(*, offline: bool) -> Iterator[Finding]:
     for name, release, possible, fix, ask in asked:
         what = f"Codex releases from {name}"
         if not possible:
-            yield Finding(what=what, answer="no", why="no pip here", fix=fix)
+            yield DoctorFinding(what=what, answer="no", why="no pip here", fix=fix)
         elif offline:
-            yield Finding(what=what, answer="skipped", why="--offline")
+            yield DoctorFinding(what=what, answer="skipped", why="--offline")
         else:
             yield _asked(what, release, fix, ask)
 
 
-def _asked(what: str, release: str, fix: str, ask: Callable[[], object]) -> Finding:
+def _asked(what: str, release: str, fix: str, ask: Callable[[], object]) -> DoctorFinding:
     try:
         ask()
     except CodexSandboxError as error:
-        return Finding(what=what, answer="no", why=words(error), fix=error.next_step or fix)
-    return Finding(what=what, answer="yes", why=f"answered for {release}; nothing downloaded")
+        return DoctorFinding(what=what, answer="no", why=words(error), fix=error.next_step or fix)
+    return DoctorFinding(what=what, answer="yes", why=f"answered for {release}; nothing downloaded")
 
 
 def _user() -> str:

@@ -2,25 +2,15 @@
 
 import shutil
 import textwrap
-from typing import Final, Literal
-
-import msgspec
+from typing import Final
 
 from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.model.doctor_finding import DoctorFinding
 
-Answer = Literal["yes", "no", "skipped"]
 _WIDTH: Final = 100
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    what: str
-    answer: Answer
-    why: str
-    fix: str = ""
-    needed: bool = False  # without it nothing can be measured
-
-
-def as_text(findings: tuple[Finding, ...]) -> str:
+def as_text(findings: tuple[DoctorFinding, ...]) -> str:
     wide, width = (
         max(len(finding.what) for finding in findings),
         max(60, min(_WIDTH, shutil.get_terminal_size().columns)),

@@ -16,22 +16,18 @@ Exit code 1: something that was asked for could not be had.
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.commands.images_table import Row, as_text, rows
-from pytest_codexsandbox.environments.container.provision import image_request
-from pytest_codexsandbox.environments.container.provision.availability import ImageAvailability
-from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
-from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.environments.container.provision.parallel_build import make_all
-from pytest_codexsandbox.environments.container.provision.progress import watching
-from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
+from pytest_codexsandbox.commands.images_table import as_text
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.harness.backends import find_image_store
 from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from pytest_codexsandbox.matrix.suggestions import did_you_mean
+from pytest_codexsandbox.model.image_status import ImageListing, RemovedImage
+from pytest_codexsandbox.protocols import ImageStore
 from pytest_codexsandbox.registry import cache_folder
 
 EXAMPLES: Final = (
@@ -42,7 +38,6 @@ EXAMPLES: Final = (
     "codexsandbox images prune --all --dry-run",
 )
 NOT_HAD: Final = 1
-DOCKER: Final = "pip install 'pytest-codexsandbox[docker]'"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -67,11 +62,8 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("--update belongs to `images build` and `images pull`")
     if options.jobs < 0:
         raise InputError("--jobs is a number of images, 1 or more")
-    try:
-        import docker  # noqa: F401
-    except ImportError as problem:
-        raise InputError("the Python package of containers is missing", next_step=DOCKER) from problem
-    return {"list": _list, "build": _build, "pull": _build, "prune": _prune}[options.do](options, names)
+    do = {"list": _list, "build": _build, "pull": _build, "prune": _prune}[options.do]
+    return do(options, find_image_store(), names)
 
 
 def _names(asked: list[str]) -> tuple[str, ...]:
@@ -82,116 +74,49 @@ def _names(asked: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked)) or exist
 
 
-def _list(options: argparse.Namespace, names: tuple[str, ...]) -> int:
-    from pytest_codexsandbox.environments.container.engine import Engine, default_host
-    from pytest_codexsandbox.environments.container.images import Images
-
-    cache, host = cache_folder(), default_host()
-    try:
-        with Engine() as engine:
-            found, fault = rows(names, cache, Images(engine, cache)), ""
-    except CodexSandboxError as problem:
-        found, fault = rows(names, cache, None), f"{problem.what}: {problem.why}"
-    print(_as_json(found, host, fault) if options.json else as_text(found, host=host, cache=cache, fault=fault))
+def _list(options: argparse.Namespace, store: ImageStore, names: tuple[str, ...]) -> int:
+    cache = cache_folder()
+    found = store.rows([SHIPPED.image(name) for name in names], cache)
+    print(_as_json(found) if options.json else as_text(found, cache=cache))
     return 0
 
 
-def _as_json(found: tuple[Row, ...], host: str, fault: str) -> str:
-    shown: dict[str, Any] = {"engine": host, "engine_fault": fault, "images": msgspec.to_builtins(found)}
+def _as_json(found: ImageListing) -> str:
+    shown = {"engine": found.engine, "engine_fault": found.fault, "images": msgspec.to_builtins(found.rows)}
     return json.dumps(shown, indent=2)
 
 
-def _build(options: argparse.Namespace, names: tuple[str, ...]) -> int:
-    from pytest_codexsandbox.environments.container.engine import Engine
-    from pytest_codexsandbox.environments.container.images import PROVIDERS
-    from pytest_codexsandbox.environments.container.provision.image_preparation import one_by_one
-
-    cache = cache_folder()
-    providers = PROVIDERS[:1] if options.do == "pull" else PROVIDERS
-    Engine().close()  # one error when nobody answers, not one for each
-    wants, left = _wants(options, names, cache)
-    with watching(sys.stderr) as watch:
-        done = make_all(
-            wants, lambda: one_by_one(cache, watch, providers=providers, update=options.update), jobs=options.jobs
-        )
-    missing = _missing(done)
-    for want, image in done.items():
-        if isinstance(image, str):
-            print(f"{want.what:<34} {image}")
-    for what, why in {**left, **missing}.items():
+def _build(options: argparse.Namespace, store: ImageStore, names: tuple[str, ...]) -> int:
+    done = store.build(
+        [SHIPPED.image(name) for name in names],
+        cache_folder(),
+        variants=("distro", "none") if options.bwrap == "both" else (options.bwrap,),
+        named=bool(options.names),
+        pull_only=options.do == "pull",
+        update=options.update,
+        jobs=options.jobs,
+        stream=sys.stderr,
+    )
+    for what, image in done.made.items():
+        print(f"{what:<34} {image}")
+    for what, why in {**done.left_out, **done.failed}.items():
         print(f"{what:<34} cannot be had here\n  {why}".replace("\n  ", "\n    "))
-    return NOT_HAD if missing or (options.names and left) else 0
+    return NOT_HAD if done.failed or (options.names and done.left_out) else 0
 
 
-def _missing(done: dict[ImageRequest, str | CodexSandboxError]) -> dict[str, str]:
-    """What the variants of one distribution share is said once."""
-    faults = [(want, str(fault)) for want, fault in done.items() if isinstance(fault, CodexSandboxError)]
-    told: dict[tuple[str, str], list[str]] = {}
-    for want, why in faults:
-        told.setdefault((want.image.name, why), []).append(want.variant)
-    return {f"{name} ({', '.join(variants)})": why for (name, why), variants in told.items()}
-
-
-def _wants(
-    options: argparse.Namespace, names: tuple[str, ...], cache: Path
-) -> tuple[list[ImageRequest], dict[str, str]]:
-    """What to make; of what nobody named, what is known not to be had is left out, and said."""
-    foresight, wants = ImageAvailability(cache), list[ImageRequest]()
-    left: dict[str, str] = {}
-    for name in names:
-        image = SHIPPED.image(name)
-        for bubblewrap in (True, False):
-            if options.bwrap not in ("both", "distro" if bubblewrap else "none"):
-                continue
-            want = ImageRequest(image=image, bubblewrap=bubblewrap)
-            if bubblewrap and not image.bubblewrap:
-                if options.bwrap == "distro":
-                    left[want.what] = foresight.why_not(want)
-            elif not options.names and (why := foresight.why_not(want)):
-                left[want.what] = why
-            else:
-                wants.append(want)
-    return wants, left
-
-
-def _prune(options: argparse.Namespace, names: tuple[str, ...]) -> int:
-    from pytest_codexsandbox.environments.container.engine import Engine
-    from pytest_codexsandbox.environments.container.provision import image_inventory
-    from pytest_codexsandbox.environments.container.sweep import find
-
-    named = frozenset(options.names)
-    shipped = [SHIPPED.image(name) for name in SHIPPED.values(DISTROS)]
-    digests = {
-        image_request.digest(ImageRequest(image=one, bubblewrap=with_it))
-        for one in shipped
-        for with_it in (True, False)
-    }
-    bases = {image_request.base_digest(one) for one in shipped}
-    tags = {one.tag for row in LockFile(cache_folder()).read().bases.values() for one in row.values()}
-
-    def stays(one: image_inventory.InventoryImage) -> bool:
-        if named or options.all:
-            return bool(named) and one.name not in named
-        return one.tag in tags if one.is_base else bool(one.tag) and one.digest in digests
-
-    def archive_stays(name: str, digest: str) -> bool:
-        if named or options.all:
-            return bool(named) and name not in named
-        return digest in bases
-
-    with Engine() as engine:
-        if not options.dry_run and any(one.state == "lives" for one in find(engine)):
-            raise Unavailable("a run is using images at the moment", where=engine.host, next_step="wait for its end")
-        cache, dry_run = cache_folder(), options.dry_run
-        gone = [
-            *image_inventory.prune(engine, cache, stays, dry_run=dry_run),
-            *image_inventory.prune_archives(cache, archive_stays, dry_run=dry_run),
-        ]
-    print("\n".join(_told(gone, "would remove" if dry_run else "removed")))
+def _prune(options: argparse.Namespace, store: ImageStore, names: tuple[str, ...]) -> int:
+    gone = store.prune(
+        [SHIPPED.image(name) for name in SHIPPED.values(DISTROS)],
+        cache_folder(),
+        names=tuple(options.names),
+        all_of_them=options.all,
+        dry_run=options.dry_run,
+    )
+    print("\n".join(_told(gone, "would remove" if options.dry_run else "removed")))
     return 0
 
 
-def _told(gone: list[Any], removed: str) -> Iterator[str]:
+def _told(gone: Sequence[RemovedImage], removed: str) -> Iterator[str]:
     for one in gone:
         size = f"{one.size / 1e6:,.0f} MB"
         yield f"stays    {one.what}: {one.why_not}" if one.why_not else f"{removed}  {one.what}  {size}"

@@ -20,8 +20,9 @@ from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators.third_party.download_estimate import forecast_of
 from pytest_codexsandbox.harness import option_conflicts
+from pytest_codexsandbox.harness.backends import stock
 from pytest_codexsandbox.harness.durations import work_of
-from pytest_codexsandbox.harness.planner import PlanningFacts, local_environments, seconds_of, stock
+from pytest_codexsandbox.harness.planner import PlanningFacts, local_environments, seconds_of
 from pytest_codexsandbox.matrix import generator_cells, load, lockfile, scenario_index
 from pytest_codexsandbox.matrix.container_cells import CellChooser
 from pytest_codexsandbox.matrix.expand import arch_of
@@ -75,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         learned=known.learned.runs,
         unlocked=unlocked,
         stand_ins=stand_ins,
-        stock=stock(plan, known.asked),
+        stock=stock(plan.cells, known.asked),
         asked=known.asked,
     )
     print(as_json(shown) if options.json else as_text(shown, verbose=options.verbose))

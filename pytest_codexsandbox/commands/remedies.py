@@ -18,9 +18,8 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from pytest_codexsandbox.commands.images import DOCKER
 from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.remedies_paste import written
 from pytest_codexsandbox.commands.remedies_selection import Choice, choose
@@ -36,8 +35,10 @@ from pytest_codexsandbox.commands.remedies_text import (
 )
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, InputError
+from pytest_codexsandbox.harness.backends import MissingPackage, load_backend
 from pytest_codexsandbox.harness.remedy_proof import DISTRO, ProofResult, Starts, in_containers, prove
 from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
+from pytest_codexsandbox.matrix.container_cells import BACKEND
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.protocols import Notify, Subject
@@ -139,20 +140,14 @@ def _codex(options: argparse.Namespace) -> Subject:
 
 
 def _engine() -> dict[str, str]:
-    """Which, and its kernel. Words of ours where there is none."""
+    """Returns name and version of the container engine, and its kernel."""
     try:
-        from pytest_codexsandbox.environments.container.engine import Engine
-    except ImportError as problem:
-        raise InputError(f"{_NOTHING_PROVED}the Python package of containers is missing", next_step=DOCKER) from problem
-    try:
-        with Engine() as engine:
-            about: dict[str, Any] = engine.about()
-            name = "Podman" if engine.podman else "Docker"
+        return dict(load_backend(BACKEND).about())
     except CodexSandboxError as fault:
-        raise HarnessError(
+        kind = InputError if isinstance(fault, MissingPackage) else HarnessError
+        raise kind(
             f"{_NOTHING_PROVED}{fault.what}", where=fault.where, why=fault.why, next_step=fault.next_step
         ) from fault
-    return {"kernel": str(about.get("KernelVersion", "")), name: str(about.get("EngineVersion", ""))}
 
 
 def _proved(choices: Sequence[Choice], subject: Subject, distro: str) -> Iterator[ProofResult]:

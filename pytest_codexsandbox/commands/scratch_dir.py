@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_codexsandbox.environments.run_dirs import claim
-from pytest_codexsandbox.environments.sweep import find, sweep
+from pytest_codexsandbox.environments.sweep import find
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.cache_files import remove
@@ -48,5 +48,5 @@ def _remove_dead(runs: Path, name: str) -> None:
         found = tuple(find(folder))
         if found and all(one.state == "dead" for one in found):
             for one in found:
-                sweep(one)
+                one.remove()
             remove(folder)

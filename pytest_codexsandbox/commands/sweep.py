@@ -15,8 +15,9 @@ from typing import Final
 
 from pytest_codexsandbox.environments.codex_leftovers import take_away
 from pytest_codexsandbox.environments.run_dirs import remove_owned
-from pytest_codexsandbox.environments.sweep import EnvironmentDir, Leftover, find, sweep
-from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.environments.sweep import EnvironmentDir, find
+from pytest_codexsandbox.harness.backends import installed_backends
+from pytest_codexsandbox.protocols import Leftover
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.store import Store
 
@@ -42,8 +43,8 @@ def run(options: argparse.Namespace) -> int:
     store.refuse_unreadable()
     files = [*store.orphans(), *_forgotten(cache_folder() / "homes")]
     folders = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
-    of_runs: list[EnvironmentDir | Leftover] = [*folders, *_in_engines(options.docker_host)]
-    found = [*of_runs, *find(cache_folder() / "images")]
+    of_runs: list[Leftover] = [*folders, *_of_backends(options.docker_host)]
+    found: list[Leftover] = [*of_runs, *find(cache_folder() / "images")]
     dead = [one for one in found if one.state == "dead"]
     for one in found:
         if one.state == "lives":
@@ -55,17 +56,17 @@ def run(options: argparse.Namespace) -> int:
             print(f"left     {what}")
         print(_sum(len(dead) + len(files), "would be removed"))
         return LEAK if dead or files else 0
-    swept = [sweep(one) if isinstance(one, EnvironmentDir) else _swept(one) for one in dead]
-    for one in swept:
-        print(f"removed  {one.what}" if not one.left else f"stays    {one.what}: {'; '.join(one.left[:3])}")
+    swept = [(one, one.remove()) for one in dead]
+    for one, left in swept:
+        print(f"removed  {one.what}" if not left else f"stays    {one.what}: {'; '.join(left[:3])}")
     for path in files:
         shutil.rmtree(path, ignore_errors=True)
         print(f"stays    {path}" if path.exists() else f"removed  {path}")
     of_codex = take_away() if any(one in dead for one in of_runs) else ()
     for name in of_codex:
         print(f"removed  {name} (empty, of Codex)")
-    _remove_empty_runs(runs, [one for one in swept if isinstance(one, EnvironmentDir)])
-    stays = sum(bool(one.left) for one in swept) + sum(path.exists() for path in files)
+    _remove_empty_runs(runs, [one for one in dead if isinstance(one, EnvironmentDir)])
+    stays = sum(bool(left) for _, left in swept) + sum(path.exists() for path in files)
     count = len(swept) + len(files) + len(of_codex)
     print(_sum(count, f"{stays} of them could not be removed" if stays else "removed"))
     return LEAK if stays else 0
@@ -83,25 +84,10 @@ def _is_forgotten(folder: Path) -> bool:
         return False
 
 
-def _in_engines(hosts: list[str]) -> Iterator[Leftover]:
-    """Of each engine that was named, and of the usual one where there is one."""
-    try:
-        from pytest_codexsandbox.environments.container.sweep import remnants
-    except ImportError:  # without the extra `docker` nothing of ours can be in an engine
-        return
-    for host in ["", *hosts]:
-        try:
-            yield from remnants(host)
-        except HarnessError as problem:
-            if host:
-                raise
-            print(f"no container engine was asked: {problem.why}")
-
-
-def _swept(one: Leftover) -> Leftover:
-    from pytest_codexsandbox.environments.container.sweep import remove
-
-    return remove(one)
+def _of_backends(hosts: list[str]) -> Iterator[Leftover]:
+    """Yields what the installed backends find outside the folders of runs."""
+    for _, backend in installed_backends():
+        yield from backend.leftovers(hosts, print)
 
 
 def _remove_empty_runs(runs: Path, swept: list[EnvironmentDir]) -> None:

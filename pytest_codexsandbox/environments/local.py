@@ -11,21 +11,25 @@ from typing import Any, Final
 from pytest_codexsandbox.environments import run_dirs
 from pytest_codexsandbox.environments.agent_client import TURN_TIMEOUT, AgentClient
 from pytest_codexsandbox.environments.agent_environment import GUEST, AgentEnvironment
+from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.protocols import Notify, ProvidedProgram, silent
+from pytest_codexsandbox.protocols import Backend, Notify, ProvidedProgram, silent
 from pytest_codexsandbox.system import process
 
 HAND: Final = GUEST / "agent.py"
 
 
-class LocalBackend:
+class LocalBackend(Backend):
     """`own_tmp=False`: share the machine's /tmp even where one of our own could be had. `turn_timeout`: how long to
     wait for another run that shares it."""
 
     def __init__(self, *, own_tmp: bool = True, turn_timeout: float = TURN_TIMEOUT) -> None:
         self._own_tmp, self._turn_timeout = own_tmp, turn_timeout
+
+    def here(self) -> EnvironmentSpec:
+        return this_machine()
 
     def audit(self) -> tuple[str, ...]:
         return run_dirs.audit()

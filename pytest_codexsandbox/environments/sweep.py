@@ -17,7 +17,6 @@ class EnvironmentDir(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     state: Literal["lives", "dead", "unknown"]
     owner: Owner
-    left: tuple[str, ...] = ()  # what could not be removed, and why
 
     @property
     def what(self) -> str:
@@ -27,26 +26,14 @@ class EnvironmentDir(msgspec.Struct, frozen=True, kw_only=True):
     def by_hand(self) -> str:
         return f"rm -rf '{self.folder}'"
 
-
-class Leftover(msgspec.Struct, frozen=True, kw_only=True):
-    """A container or a network of ours in an engine. Volumes and images are kept for later runs."""
-
-    kind: Literal["container", "network"]
-    id: str
-    name: str
-    state: Literal["lives", "dead", "unknown"]
-    owner: Owner
-    host: str
-    left: tuple[str, ...] = ()  # why it could not be removed
-
-    @property
-    def what(self) -> str:
-        return f"{self.kind} {self.name} (of process {self.owner.pid} on {self.owner.node})"
-
-    @property
-    def by_hand(self) -> str:
-        verb = "rm -f" if self.kind == "container" else "network rm"
-        return f"docker -H {self.host} {verb} {self.id[:12]}"
+    def remove(self) -> tuple[str, ...]:
+        """Ends its processes, removes its folder and its files in shared folders. Returns what stays, and why."""
+        word = self.owner.word
+        end_marked(word)
+        failed = remove(self.folder, word)
+        failed += [f"process {pid} does not end" for pid in marked(word)]
+        failed += [f"{path} is still there" for path in left_in_shared(word)]
+        return tuple(failed)
 
 
 def find(top: Path) -> Iterator[EnvironmentDir]:
@@ -57,16 +44,6 @@ def find(top: Path) -> Iterator[EnvironmentDir]:
         except (OSError, msgspec.MsgspecError):  # removed meanwhile, or nothing of ours
             continue
         yield EnvironmentDir(folder=path.parent, state=owner.state, owner=owner)
-
-
-def sweep(found: EnvironmentDir) -> EnvironmentDir:
-    """End its processes, remove its folder and what is named for it in shared folders."""
-    word = found.owner.word
-    end_marked(word)
-    failed = remove(found.folder, word)
-    failed += [f"process {pid} does not end" for pid in marked(word)]
-    failed += [f"{path} is still there" for path in left_in_shared(word)]
-    return msgspec.structs.replace(found, left=tuple(failed))
 
 
 def _owner_files(folder: Path, depth: int) -> Iterator[Path]:

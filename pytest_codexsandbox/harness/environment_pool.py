@@ -13,7 +13,7 @@ from typing import Any, Final
 from pytest_codexsandbox.errors import CodexSandboxError, ConfigMismatch, EnvironmentLost, HarnessError, Unavailable
 from pytest_codexsandbox.harness.background_call import BackgroundCall
 from pytest_codexsandbox.model.cell import EnvironmentSpec
-from pytest_codexsandbox.protocols import Backend, Environment, Notify, Subject, Watched, silent
+from pytest_codexsandbox.protocols import Backend, Environment, Notify, Subject, silent
 from pytest_codexsandbox.registry import load_plugin
 
 IN_A_ROW: Final = 3  # environments that do not start, after which no other is tried
@@ -200,7 +200,7 @@ class _Opening:
 
     def ended_meanwhile(self) -> str:
         """Returns why an environment that was started ahead has ended before anything ran in it, or ""."""
-        if self._thread is None or not isinstance(self._made, Watched):
+        if self._thread is None or self._made is None:
             return ""
         try:
             self._made.state()

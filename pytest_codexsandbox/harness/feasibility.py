@@ -5,7 +5,7 @@ only about a release that data does not know are pip and npm asked.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -105,6 +105,20 @@ def of_releases(found: dict[str, Forecast]) -> tuple[Lack, ...]:
         Lack(part=release(label), what=f"Codex {label} cannot be had here", why=one.why_not)
         for label, one in found.items()
         if one.why_not
+    )
+
+
+def environment_part(name: str) -> str:
+    """Name of an environment among the parts of the matrix."""
+    return f"environment {name}"
+
+
+def of_environments(why_not: Mapping[str, str]) -> tuple[Lack, ...]:
+    """Returns the environments of a matrix file that cannot be started here, from the reasons by name."""
+    return tuple(
+        Lack(part=environment_part(name), what=f"the environment {name} cannot be had here", why=why)
+        for name, why in why_not.items()
+        if why
     )
 
 

@@ -12,7 +12,7 @@ from pytest_codexsandbox.model.bwrap_used import BwrapUsed, used
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.machine import CHANGED, differences
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.protocols import Environment, Watched
+from pytest_codexsandbox.protocols import Environment
 
 _FILES: Final = ("found", "brought", "compiled-in")  # kinds that say which program it was
 
@@ -41,9 +41,8 @@ class Steady:
         """HarnessError where it is another one by now than when it was opened."""
         spec = environment.spec.id
         self.need(spec)
-        if isinstance(environment, Watched):
-            self._compare(spec, self._first.setdefault(spec, environment.facts()), environment.state())
-            self.need(spec)
+        self._compare(spec, self._first.setdefault(spec, environment.facts()), environment.state())
+        self.need(spec)
 
     def through(
         self, environment: Environment, observe: Callable[[], tuple[Observation, ...]]

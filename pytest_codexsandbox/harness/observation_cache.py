@@ -235,9 +235,8 @@ class ObservationCache:
 
     def _have(self, spec: SubjectSpec) -> Subject:
         subject = self._resolve(spec, cache=self.options.cache)
-        disagreement = getattr(subject, "disagreement", "")
-        if disagreement:
-            raise HarnessError("the probe of this Codex disagrees with what its release can do", why=disagreement)
+        if subject.disagreement:
+            raise HarnessError("the probe of this Codex disagrees with its release", why=subject.disagreement)
         self._programs_had.remember(subject.binary)
         facts = msgspec.to_builtins(subject.capabilities)
         facts |= {"script": True} if self._programs_had.is_script(subject.binary) else {}
@@ -247,7 +246,7 @@ class ObservationCache:
                 label=spec.label,
                 version=subject.capabilities.version,
                 digest=subject.digest,
-                source=str(getattr(subject, "source", "")),
+                source=subject.source,
                 binary=subject.binary,
                 facts=facts,
             )

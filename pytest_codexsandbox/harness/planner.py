@@ -6,13 +6,11 @@ them plans the same.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness import feasibility
+from pytest_codexsandbox.harness.backends import check_availability, environments_here
 from pytest_codexsandbox.harness.durations import DurationModel, learn, work_of
 from pytest_codexsandbox.harness.feasibility import CONTAINERS, REGISTRY_LIMIT, Lack
 from pytest_codexsandbox.matrix.budget import Budget, within
@@ -20,17 +18,14 @@ from pytest_codexsandbox.matrix.combinations import LeftOut
 from pytest_codexsandbox.matrix.container_cells import PickedCells, WhyNot, environments, unavailable_values
 from pytest_codexsandbox.matrix.expand import Expanded, arch_of, expand
 from pytest_codexsandbox.matrix.load import MatrixFile
-from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.protocols import Availability
-from pytest_codexsandbox.registry import cache_folder, load_plugin
+from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.download_estimate import Forecast
 
-_NO_PACKAGE = "the Python package of containers is missing"
-_INSTALL = "pip install 'pytest-codexsandbox[docker]'"
-MISSING = f"{_NO_PACKAGE}: {_INSTALL}"
+_LOCAL = "local"
 
 
 class PlanningFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,9 +57,12 @@ def gather_facts(
     forecasts = feasibility.forecasts(subjects, cache_folder(), limit=REGISTRY_LIMIT * scale)
     lacks = [feasibility.lack(CONTAINERS, foreseen.fault)] if foreseen.fault else []
     lacks += [feasibility.lack(f"engine {host}", why, required=False) for host, why in foreseen.silent.items()]
+    named = named_environments(matrix)
+    also = check_availability(tuple(named.values()), hosts)
+    lacks += feasibility.of_environments({name: also.why_not(spec) for name, spec in named.items()})
     return PlanningFacts(
         left=() if foreseen.fault else unavailable_values(asked, foreseen.why_not),
-        asked=foreseen.asked,
+        asked=(*foreseen.asked, *also.asked),
         lacks=(*lacks, *feasibility.of_releases(forecasts)),
         silent=tuple(foreseen.silent),
         forecasts=forecasts,
@@ -79,7 +77,12 @@ def for_listing(known: PlanningFacts) -> PlanningFacts:
 
 
 def local_environments() -> dict[str, EnvironmentSpec]:
-    return {"local": this_machine()}
+    return environments_here([_LOCAL])
+
+
+def named_environments(matrix: MatrixFile) -> dict[str, EnvironmentSpec]:
+    """Returns this machine and the environments that the matrix file names."""
+    return environments_here(dict.fromkeys((_LOCAL, *matrix.environments)))
 
 
 def expand_cells(
@@ -92,13 +95,15 @@ def expand_cells(
     generators: Sequence[str] = (),
 ) -> Expanded:
     parts = {one.part for one in known.lacks}
-    measured = msgspec.structs.replace(matrix, containers=None) if CONTAINERS in parts else matrix
+    kept = tuple(name for name in matrix.environments if feasibility.environment_part(name) not in parts)
+    containers = None if CONTAINERS in parts else matrix.containers
+    measured = msgspec.structs.replace(matrix, environments=kept, containers=containers)
     there = tuple(one for one in subjects if feasibility.release(one.label) not in parts)
     if known.lacks and not (there and (measured.environments or measured.containers)):
         raise feasibility.nothing(matrix.preset, known.lacks)
     found = expand(
         measured,
-        environments=local_environments(),
+        environments=named_environments(measured),
         subjects=there,
         pairs=pairs,
         left=known.left,
@@ -118,46 +123,3 @@ def seconds_of(plan: Plan, known: PlanningFacts) -> dict[str, float]:
 
 def apply_budget(plan: Plan, budget: Budget | None, known: PlanningFacts) -> Plan:
     return plan if budget is None else within(plan, budget, seconds=seconds_of(plan, known), workers=known.workers)
-
-
-def stock(plan: Plan, asked: Sequence[PlanQuery] = ()) -> tuple[ArtifactStatus, ...]:
-    """What the plan's environments are made of, as their backends know it."""
-    specs = {cell.environment.id: cell.environment for cell in plan.cells}
-    found: list[ArtifactStatus] = []
-    for name in dict.fromkeys(spec.backend for spec in specs.values()):
-        told = getattr(_backend(name), "stock", None)
-        theirs = [spec for spec in specs.values() if spec.backend == name]
-        found += told(theirs, cache_folder(), asked) if told else ()
-    return tuple(found)
-
-
-def check_availability(specs: Sequence[EnvironmentSpec], hosts: Sequence[str] = ()) -> Availability:
-    """Each backend's own word on what it cannot have here (ports.Foreseeing)."""
-    found = {
-        name: _of_backend(name, [spec for spec in specs if spec.backend == name], hosts)
-        for name in dict.fromkeys(spec.backend for spec in specs)
-    }
-    return Availability(
-        why_not=lambda spec: found[spec.backend].why_not(spec),
-        asked=tuple(asked for one in found.values() for asked in one.asked),
-        fault=next((one.fault for one in found.values() if one.fault), None),
-        silent={host: why for one in found.values() for host, why in one.silent.items()},
-    )
-
-
-def _backend(name: str) -> Any:
-    """None where the packages that it needs are not installed."""
-    try:
-        return load_plugin("backends", name)
-    except ImportError:
-        return None
-
-
-def _of_backend(name: str, specs: Sequence[EnvironmentSpec], hosts: Sequence[str]) -> Availability:
-    backend = _backend(name)
-    if backend is None:
-        fault = HarnessError(_NO_PACKAGE, next_step=_INSTALL)
-        return Availability(why_not=lambda _: MISSING, fault=fault)
-    foresee = getattr(backend, "foresee", None)
-    found: Availability = foresee(specs, cache_folder(), hosts) if foresee else Availability(why_not=lambda _: "")
-    return found

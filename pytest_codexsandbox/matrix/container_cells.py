@@ -21,6 +21,7 @@ from pytest_codexsandbox.model.coverage import AXES, Coverage
 from pytest_codexsandbox.model.ids import cell_id
 from pytest_codexsandbox.model.plan_key import NotPlanned
 
+BACKEND: Final = "docker"  # the entry point that starts the cells of [containers]
 INSTALLED: Final = "installed"
 _MOST: Final = 20_000  # combinations without picking: more would not be planned in a minute
 _NAMED: Final = 20  # cells that go away for one reason, before they are counted instead
@@ -134,7 +135,7 @@ def of_values(catalogue: Catalogue, names: Row, *, arch: str) -> EnvironmentSpec
     made = ContainerSpec(image=found[0], bwrap=found[1], profile=found[2], user=found[3])
     return EnvironmentSpec(
         id=_id(names),
-        backend="docker",
+        backend=BACKEND,
         distro=distro,
         profile=profile,
         user=user,

@@ -20,7 +20,6 @@ from pytest_codexsandbox.model.coverage import WORDS
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.registry import CONTROLS, data_folder, names
 
-ENVIRONMENTS: Final = ("local",)
 INSTALLED: Final = "installed"
 _PAIRS: Final = "2: cells that hold every pair of values; 3: every triple; left out: every combination"
 
@@ -168,7 +167,7 @@ def _with_images(asked: Containers | None, catalogue: Catalogue) -> Containers |
 def _check(file: TomlFile, written: _Written, catalogue: Catalogue) -> None:
     doors = tuple(name for name in names("doors") if name not in CONTROLS)
     if written.containers is None or written.environments:
-        _axis(file, "environments", written.environments, ENVIRONMENTS)
+        _axis(file, "environments", written.environments, names("backends"))
     if written.containers is not None:
         _containers(file, written.containers, catalogue)
     _axis(file, "doors", written.doors, doors)

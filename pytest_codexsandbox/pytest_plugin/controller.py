@@ -1,10 +1,7 @@
 """Keeps the journal, prints the matrix, decides the exit code. Runs once, in the process that the user started."""
 
 import os
-import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,15 +12,14 @@ import pytest
 from pytest_codexsandbox import __version__
 from pytest_codexsandbox.environments.host_facts import boot_id
 from pytest_codexsandbox.environments.run_dirs import claim, remove_owned
-from pytest_codexsandbox.errors import HarnessError, InputError, Unavailable
-from pytest_codexsandbox.harness import exit_code, feasibility
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.harness import exit_code
 from pytest_codexsandbox.harness.durations import CellTimer
 from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.combinations import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.plan import as_line
-from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.model.journal_lines import EndLine, EnvironmentLine, Line, ResultLine, RunLine, SubjectLine
+from pytest_codexsandbox.model.journal_lines import EndLine, EnvironmentLine, ResultLine, RunLine
 from pytest_codexsandbox.model.ledger import ReadJournal, count, settle
 from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan import Plan
@@ -38,9 +34,8 @@ from pytest_codexsandbox.pytest_plugin.run import FOLDER, KNOWN, get_run, usage_
 from pytest_codexsandbox.pytest_plugin.terminal_filter import count_as_failed
 from pytest_codexsandbox.pytest_plugin.terminal_messages import notify, tell_last
 from pytest_codexsandbox.pytest_plugin.work_units import WorkUnitIndex
+from pytest_codexsandbox.pytest_plugin.worker_agreement import WorkerAgreement
 from pytest_codexsandbox.pytest_plugin.worker_files import read_leaks, read_plan, remove_stop, write_stop
-from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.reports.writer import WrittenReport, reports
 from pytest_codexsandbox.system.signals import undisturbed
 
@@ -58,11 +53,9 @@ class Controller:
         self.plan: Plan | None = None
         self.records: list[Record] = []
         self.nodeids: dict[Key, str] = {}
-        self.versions: dict[str, str] = {}  # subject label → version
-        self.digests: dict[str, str] = {}  # of each Codex, and image of the user's own, as whoever came first had it
+        self.agreement = WorkerAgreement()
         self.leaks: tuple[str, ...] = ()
         self.environments: list[EnvironmentLine] = []
-        self.faults: list[str] = []  # in what workers disagree: they decide the exit code; notes do not
         self.notes: list[str] = []
         self.reasons: tuple[str, ...] = ()
         self.code: int | None = None  # the exit status, once it is settled
@@ -129,7 +122,7 @@ class Controller:
         self._have_subjects(plan)
         if self.run.generators:
             preparation.have_tools(self.config, plan, self.run.writers)
-        preparation.have_images(self.config, plan)
+        preparation.have_environments(self.config, plan)
 
     def _need_whole(self, journal: JournalWriter) -> None:
         """Without a plan on the disk there is no ledger, so nothing is measured."""
@@ -144,27 +137,15 @@ class Controller:
             )
 
     def _have_subjects(self, plan: Plan) -> None:
-        """Downloads, with their progress in sight. What cannot be had breaks its cells; a wrong binary ends all, and so
-        does a run for which no Codex at all can be had."""
-        specs = tuple(dict.fromkeys(cell.subject for cell in plan.cells))
-        faults: dict[SubjectSpec, Unavailable] = {}
-        with preparation.on_screen(self.config):
-            for spec in specs:
-                try:
-                    with suppress(HarnessError):
-                        self.run.resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
-                except Unavailable as fault:
-                    faults[spec] = fault
-        if faults and len(faults) == len(specs) and len(plan.not_applicable) < len(plan.keys):
-            self._give_up(plan, faults)
-
-    def _give_up(self, plan: Plan, faults: Mapping[SubjectSpec, Unavailable]) -> None:
+        """Downloads. A Codex that is unavailable breaks its cells; a run that has none at all ends here."""
+        error = preparation.nothing_to_measure(plan, preparation.have_subjects(self.config, plan, self.run.resolve))
+        if error is None:
+            return
         if self.journal is not None:
             self._clean_up()
             self.journal.close()
             self.journal = None
-        parts = {spec.label: feasibility.lack(feasibility.release(spec.label), why) for spec, why in faults.items()}
-        raise feasibility.nothing(plan.preset, tuple(parts.values()))
+        raise error
 
     # ---- with xdist, workers collect; they leave their plan in the run's folder
     @pytest.hookimpl(optionalhook=True)
@@ -187,7 +168,7 @@ class Controller:
         if plan is None:
             return
         if self.plan is not None and plan.keys != self.plan.keys:
-            self.faults.append(f"worker {node.gateway.id} collected another plan")
+            self.agreement.faults.append(f"worker {node.gateway.id} collected another plan")
         with usage_errors():
             self.begin(plan)
 
@@ -200,7 +181,7 @@ class Controller:
             return
         for line in carried.all_lines():
             self.journal.write(line)
-            self._agrees(line)
+            self.agreement.take(line)
         self.environments += [line for line in lines if isinstance(line, EnvironmentLine)]
         if lines:  # pytest keeps every report until the end
             report_payload.put(report, msgspec.structs.replace(carried, lines=()))
@@ -209,21 +190,6 @@ class Controller:
             self.nodeids[carried.record.key] = report.nodeid
             self.records.append(carried.record)
             self.onlookers.show(carried.record)
-
-    def _agrees(self, line: Line) -> None:
-        """One name is one program, and one image, to all workers: each of them has looked it up for itself."""
-        if isinstance(line, SubjectLine):
-            self.versions[line.label] = line.version
-            self._one(f"Codex {line.label}", line.digest)
-            self._one(f"the version of Codex {line.label}", line.version)  # a script may start another one by now
-        if isinstance(line, EnvironmentLine) and (given := line.facts.get("image_given")):
-            self._one(f"image {given['name']} at {given['engine']}", given["id"])
-
-    def _one(self, name: str, digest: str) -> None:
-        first = self.digests.setdefault(name, digest)
-        if first != digest:
-            told = f"{name} was {first[:19]} to one of them and {digest[:19]} to another"
-            self.faults.append(f"{told}: it was replaced while the run went on")
 
     # ---- the end
     @pytest.hookimpl(tryfirst=True)
@@ -322,7 +288,7 @@ class Controller:
             overruled=overruled or ended not in (0, 1, *exit_code.PYTEST_OWN),
             stale=applied.stale,
             unmatched=applied.unmatched,
-            disagreed=self.faults,
+            disagreed=self.agreement.faults,
             leaks=self.leaks,
             changed=self._changed(),
             incomplete=incomplete,
@@ -345,7 +311,7 @@ class Controller:
             plan,
             self.records,
             self.run.deviations,
-            versions=exit_code.versions(plan.cells, self.versions),
+            versions=exit_code.versions(plan.cells, self.agreement.versions),
             today=datetime.now(UTC).date(),
         )
         self.notes += _first_of(applied.refused)
@@ -382,7 +348,7 @@ class Controller:
             for place, reason in enumerate(self.reasons):
                 word = "also" if place else "exit"
                 terminalreporter.write_line(f"{word} {reason.replace(' ', ': ', 1)}", red=True)
-        for word in (*self.faults, *self.notes):
+        for word in (*self.agreement.faults, *self.notes):
             terminalreporter.write_line(word, yellow=True)
 
     def _print(self, terminalreporter: "TerminalReporter", done: ReadJournal) -> None:

@@ -4,14 +4,17 @@ What cannot be brought is no error here: each of its cells says so.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import pytest
 
-from pytest_codexsandbox.errors import HarnessError, Unavailable
+from pytest_codexsandbox.errors import HarnessError, InputError, Unavailable
+from pytest_codexsandbox.harness import backends, feasibility
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, tools
+from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.progress import progress_on
 
@@ -40,14 +43,29 @@ def have_tools(config: pytest.Config, plan: Plan, writers: GeneratorSet) -> None
                 installed(one, cache_folder(), progress=progress_on(sys.stderr))
 
 
-def have_images(config: pytest.Config, plan: Plan) -> None:
-    """Pulls or builds the images of the plan's containers."""
-    asked = [cell.environment.container for cell in plan.cells]
-    if not any(asked):
-        return
-    try:
-        from pytest_codexsandbox.environments.container.provision.image_preparation import prepare
-    except ImportError:  # the extra `docker` is missing: each of the cells says so
-        return
+def have_environments(config: pytest.Config, plan: Plan) -> None:
+    """Makes or downloads what the plan's environments need."""
     with on_screen(config):
-        prepare([one for one in asked if one is not None], cache_folder(), sys.stderr)
+        backends.prepare(plan.cells, sys.stderr)
+
+
+def have_subjects(config: pytest.Config, plan: Plan, resolve: Callable[..., Subject]) -> dict[SubjectSpec, Unavailable]:
+    """Downloads each Codex. Returns why some are unavailable; InputError for a binary that is none."""
+    faults: dict[SubjectSpec, Unavailable] = {}
+    with on_screen(config):
+        for spec in dict.fromkeys(cell.subject for cell in plan.cells):
+            try:
+                with suppress(HarnessError):
+                    resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+            except Unavailable as fault:
+                faults[spec] = fault
+    return faults
+
+
+def nothing_to_measure(plan: Plan, faults: Mapping[SubjectSpec, Unavailable]) -> InputError | None:
+    """Returns the error of a run in which no Codex is available; None where some cells can be measured."""
+    subjects = {cell.subject for cell in plan.cells}
+    if not faults or len(faults) < len(subjects) or len(plan.not_applicable) >= len(plan.keys):
+        return None
+    parts = {spec.label: feasibility.lack(feasibility.release(spec.label), why) for spec, why in faults.items()}
+    return feasibility.nothing(plan.preset, tuple(parts.values()))

@@ -42,6 +42,7 @@ class FakeSubject(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: Capabilities = CAPABILITIES
     version: str = CAPABILITIES.version
     source: str = "subject"
+    disagreement: str = ""
 
     @property
     def spec(self) -> SubjectSpec:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.commands.doctor import in_container
-from pytest_codexsandbox.commands.doctor_containers import environment, findings
+from pytest_codexsandbox.commands.doctor import in_environment, of_backends, shipped_environments
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.model.cell import SubjectSpec
@@ -17,7 +16,7 @@ from tests.docker.builders import DISTRO
 
 @pytest.fixture(autouse=True)
 def ready() -> None:
-    wanted = environment(DISTRO).container
+    wanted = next(one.container for one in shipped_environments() if one.distro == DISTRO)
     assert wanted is not None
     with Engine() as engine:
         Images(engine, cache_folder()).provide(wanted)
@@ -26,7 +25,7 @@ def ready() -> None:
 def test_an_engine_an_image_and_a_sandbox_are_found() -> None:
     spec = installed()
     assert spec is not None
-    found = {one.what: one for one in findings(partial(in_container, spec))}
+    found = {one.what: one for one in of_backends(partial(in_environment, spec))}
     assert [(name, one.answer) for name, one in found.items()] == [
         ("containers", "yes"),
         ("images", "yes"),
@@ -40,6 +39,6 @@ def test_a_codex_whose_sandbox_does_not_start_there_is_a_no(tmp_path: Path) -> N
     program = tmp_path / "codex"
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)
-    (*_, found) = findings(partial(in_container, SubjectSpec(label="none", path=str(program), source="path")))
+    (*_, found) = of_backends(partial(in_environment, SubjectSpec(label="none", path=str(program), source="path")))
     assert (found.what, found.answer, found.needed) == ("sandbox in a container", "no", False)
     assert found.fix

@@ -122,7 +122,7 @@ def test_an_engine_without_user_namespaces_of_its_own_is_not_asked_for_one(tmp_p
     ):
         pass
     asked = [profiled("userns-remap"), profiled("docker-default")]
-    told = ContainerBackend.foresee(asked, cache_folder()).why_not
+    told = ContainerBackend().foresee(asked, cache_folder()).why_not
     assert "no user namespace for its containers" in told(asked[0])
     assert told(asked[1]) == ""
 
@@ -147,7 +147,7 @@ def test_an_engine_with_user_namespaces_gives_one_only_where_it_is_asked(tmp_pat
     with own_engine(userns=True) as engine:
         wanted = profiled("userns-remap")
         for hosts in ((engine.host,), (default_host(), engine.host)):
-            assert ContainerBackend.foresee([wanted], cache_folder(), hosts).why_not(wanted) == ""
+            assert ContainerBackend().foresee([wanted], cache_folder(), hosts).why_not(wanted) == ""
         for name, plain in (("userns-remap", False), ("seccomp-unconfined-systempaths", True)):
             spec = msgspec.structs.replace(profiled(name, "u1000"), engine_host=engine.host)
             with opened(spec, tmp_path) as environment:

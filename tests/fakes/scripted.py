@@ -57,6 +57,9 @@ class ScriptedEnvironment:
     def facts(self) -> Mapping[str, Any]:
         return {}
 
+    def state(self) -> Mapping[str, Any]:
+        return {}
+
     def run(self, command: Command) -> CommandResult:
         self.commands.append(command)
         return self.answer(command)
@@ -136,6 +139,7 @@ class FakeSubject:
         }
         self.spec = SubjectSpec(label="fake", path=binary)
         self.binary, self.digest = binary, "0" * 64
+        self.source, self.disagreement = "", ""
         self.capabilities = Capabilities(**(words | capabilities))
 
     def inside(self, environment: Environment) -> "FakeSubject":

@@ -5,19 +5,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from pytest_codexsandbox.environments.agent_client import AgentClient
-from pytest_codexsandbox.environments.bubblewrap import bwrap_provider
 from pytest_codexsandbox.environments.container import (
     codex_files,
     config_verification,
     docker_command,
+    doctor,
     engine_requirements,
     host_config,
     image_users,
     labels,
     networks,
+    planned_availability,
     podman,
     portable_python,
 )
@@ -26,21 +27,22 @@ from pytest_codexsandbox.environments.container.bwrap_layer import BwrapLayer
 from pytest_codexsandbox.environments.container.cleanup_watcher import CleanupWatchers
 from pytest_codexsandbox.environments.container.engine import Engine, HostConfig, default_host
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
+from pytest_codexsandbox.environments.container.image_store import ContainerImageStore
 from pytest_codexsandbox.environments.container.image_transfer import ship
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.mounts import Mount, MountPlanner, VisibilityCache, of_subject
 from pytest_codexsandbox.environments.container.plan_artifacts import stock
-from pytest_codexsandbox.environments.container.provision.availability_queries import inquire, silent_engines
-from pytest_codexsandbox.environments.container.provision.image_request import wanted
-from pytest_codexsandbox.environments.container.sweep import clear_dead, find
+from pytest_codexsandbox.environments.container.provision.image_preparation import prepare
+from pytest_codexsandbox.environments.container.sweep import EngineLeftover, clear_dead, find, leftovers
 from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, NotResponding
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec
+from pytest_codexsandbox.model.doctor_finding import DoctorFinding
 from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.model.repro_shell import ReproShell
-from pytest_codexsandbox.protocols import Availability, Notify, ProvidedProgram, silent
+from pytest_codexsandbox.protocols import Availability, Backend, Notify, ProvidedProgram, silent
 from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (portable_python.PYTHON, "-I", "-S", f"{portable_python.GUEST}/agent.py")
@@ -55,7 +57,7 @@ _open: set[str] = set()  # the words of environments that stand, of whatever bac
 _UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by itself
 
 
-class ContainerBackend:
+class ContainerBackend(Backend):
     """`host`: the engine's address; "" is the one that the docker command would use."""
 
     def __init__(self, *, host: str = "") -> None:
@@ -66,41 +68,31 @@ class ContainerBackend:
         self._cleared: set[str] = set()  # engines in which nothing of killed runs is left
         self._silent: set[str] = set()  # engines that hung when they were asked last
 
-    @staticmethod
-    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Availability:
-        """For plans: why an environment cannot be had here."""
-        contained = [spec.container for spec in specs if spec.container is not None]
-        named = dict.fromkeys(hosts or (default_host(),))
-        silent = silent_engines(tuple(named)) if contained else {}
-        if contained and named.keys() == silent.keys():
-            return _without_engine(silent)
-        wants = tuple(dict.fromkeys(map(wanted, contained)))
-        bwraps = {one.bwrap.name: one.bwrap for one in contained}
-        userns = any(one.profile.userns for one in contained)
-        answering = [host for host in hosts if host not in silent]
-        found = inquire(wants, bwraps.values(), cache, answering, userns=userns)
-        without = {
-            name: bwrap_provider.why_not(spec, cache) or found.no_sources.get(name, "") for name, spec in bwraps.items()
-        }
-        engines = engine_requirements.PlannedRequirements(
-            answering or (default_host(),),
-            {host: told.userns for host, told in found.engines.items() if told.userns is not None},
-        )
+    def foresee(self, specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Availability:
+        return planned_availability.foresee(specs, cache, hosts)
 
-        def why_not(spec: EnvironmentSpec) -> str:
-            asked = spec.container
-            if asked is None:
-                return ""
-            return found.foresight.why_not(wanted(asked)) or without[asked.bwrap.name] or engines.why_not(asked)
-
-        return Availability(why_not=why_not, asked=found.asked, silent=silent)
-
-    @staticmethod
     def stock(
-        specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[PlanQuery] = ()
+        self, specs: Iterable[EnvironmentSpec], cache: Path, asked: Sequence[PlanQuery] = ()
     ) -> tuple[ArtifactStatus, ...]:
-        """For plans: what they are made of, and what of it is there."""
         return stock(specs, cache, asked)
+
+    def prepare(self, specs: Sequence[EnvironmentSpec], cache: Path, stream: TextIO) -> None:
+        """Pulls or builds the images."""
+        prepare([spec.container for spec in specs if spec.container is not None], cache, stream)
+
+    def about(self) -> Mapping[str, str]:
+        return doctor.about(self._host)
+
+    def doctor(
+        self, specs: Sequence[EnvironmentSpec], cache: Path, starts: Callable[[EnvironmentSpec], DoctorFinding] | None
+    ) -> Iterator[DoctorFinding]:
+        return doctor.findings(specs, cache, starts)
+
+    def leftovers(self, hosts: Sequence[str], notify: Notify) -> Iterator[EngineLeftover]:
+        return leftovers(hosts, notify)
+
+    def image_store(self) -> ContainerImageStore:
+        return ContainerImageStore()
 
     def audit(self) -> tuple[str, ...]:
         """All of this process that no environment which still stands has a use for: helpers as well, and what was made
@@ -194,16 +186,6 @@ class ContainerBackend:
             raise
         self._silent.discard(host)
         return engine
-
-
-def _without_engine(silent: Mapping[str, CodexSandboxError]) -> Availability:
-    """No image is looked for, and no registry asked: no engine would start a container."""
-    fault = next(iter(silent.values()))
-    asked = [
-        PlanQuery(kind="engine", name="", where=host, answer="unknown", why=why.why or why.what)
-        for host, why in silent.items()
-    ]
-    return Availability(why_not=lambda spec: fault.why if spec.container else "", asked=tuple(asked), fault=fault)
 
 
 def _left(engine: Engine) -> list[str]:

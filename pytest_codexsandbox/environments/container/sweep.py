@@ -1,7 +1,7 @@
 """What killed runs left in an engine, found by the labels on it; removed when its owner is surely dead."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -9,22 +9,57 @@ import msgspec
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.host_facts import boot_id
-from pytest_codexsandbox.environments.sweep import Leftover
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.environments.run_dirs import Owner
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError
+from pytest_codexsandbox.protocols import Notify
 
 _GOING: Final = 2.0  # seconds for the containers of a network to go
 
 
-def remnants(host: str = "") -> tuple[Leftover, ...]:
-    """Everything of ours in one engine, whoever it belongs to. HarnessError when nobody answers there."""
-    engine = Engine(host, timeout=20)
-    try:
-        return tuple(find(engine))
-    finally:
-        engine.close()
+class EngineLeftover(msgspec.Struct, frozen=True, kw_only=True):
+    """A container or a network of the harness in an engine. Volumes and images are kept for later runs."""
+
+    kind: Literal["container", "network"]
+    id: str
+    name: str
+    state: Literal["lives", "dead", "unknown"]
+    owner: Owner
+    host: str
+
+    @property
+    def what(self) -> str:
+        return f"{self.kind} {self.name} (of process {self.owner.pid} on {self.owner.node})"
+
+    @property
+    def by_hand(self) -> str:
+        verb = "rm -f" if self.kind == "container" else "network rm"
+        return f"docker -H {self.host} {verb} {self.id[:12]}"
+
+    def remove(self) -> tuple[str, ...]:
+        """Removes it from its engine. Returns why it stays."""
+        try:
+            with Engine(self.host, timeout=20) as engine:
+                engine.remove(self.id) if self.kind == "container" else engine.remove_network(self.id)
+        except CodexSandboxError as problem:
+            return (problem.why or problem.what,)
+        return ()
 
 
-def find(engine: Engine) -> Iterator[Leftover]:
+def leftovers(hosts: Sequence[str], notify: Notify) -> Iterator[EngineLeftover]:
+    """Yields everything of the harness in the usual engine, where there is one, and in the engines that were named."""
+    for host in ("", *hosts):
+        try:
+            with Engine(host, timeout=20) as engine:
+                found = tuple(find(engine))
+        except HarnessError as problem:
+            if host:
+                raise
+            notify(f"no container engine was asked: {problem.why}")
+        else:
+            yield from found
+
+
+def find(engine: Engine) -> Iterator[EngineLeftover]:
     """Everything labelled as ours."""
     with engine.asked("list its containers"):
         containers = engine.api.containers(all=True, filters={"label": [labels.OWNER]})
@@ -43,10 +78,10 @@ def find(engine: Engine) -> Iterator[Leftover]:
 
 def _remnant(
     engine: Engine, kind: Literal["container", "network"], found: dict[str, Any], name: str
-) -> Iterator[Leftover]:
+) -> Iterator[EngineLeftover]:
     owner = labels.owner(found.get("Labels"))
     if owner is not None:  # a label like ours that is none is let alone
-        yield Leftover(kind=kind, id=found["Id"], name=name, state=owner.state, owner=owner, host=engine.host)
+        yield EngineLeftover(kind=kind, id=found["Id"], name=name, state=owner.state, owner=owner, host=engine.host)
 
 
 def clear_dead(engine: Engine) -> tuple[str, ...]:
@@ -58,7 +93,7 @@ def clear_dead(engine: Engine) -> tuple[str, ...]:
     return tuple(gone)
 
 
-def _went(engine: Engine, left: Leftover) -> bool:
+def _went(engine: Engine, left: EngineLeftover) -> bool:
     """A network is in use until its last container has gone, which may take a moment."""
     limit = time.monotonic() + _GOING
     while True:
@@ -72,17 +107,6 @@ def _went(engine: Engine, left: Leftover) -> bool:
             return True
 
 
-def _is_surely_dead(left: Leftover, host: str) -> bool:
+def _is_surely_dead(left: EngineLeftover, host: str) -> bool:
     """An engine on another machine may serve a namesake of this one: only the same boot tells them apart."""
     return left.state == "dead" and (host.startswith("unix://") or left.owner.boot == boot_id())
-
-
-def remove(left: Leftover) -> Leftover:
-    """The same, with what could not be done."""
-    try:
-        engine = Engine(left.host, timeout=20)
-        engine.remove(left.id) if left.kind == "container" else engine.remove_network(left.id)
-        engine.close()
-    except CodexSandboxError as problem:
-        return msgspec.structs.replace(left, left=(problem.why or problem.what,))
-    return left

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.commands.doctor import _cache, of_start
-from pytest_codexsandbox.commands.doctor_containers import findings, of_images
-from pytest_codexsandbox.commands.doctor_findings import Finding, as_text
-from pytest_codexsandbox.commands.images_table import Row, Variant
+from pytest_codexsandbox.commands import doctor
+from pytest_codexsandbox.commands.doctor import _cache, of_backends, of_start
+from pytest_codexsandbox.commands.doctor_findings import as_text
 from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.harness import backends
+from pytest_codexsandbox.model.doctor_finding import DoctorFinding
 from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 
@@ -41,8 +42,8 @@ def test_a_machine_that_cannot_tell_is_a_no_without_a_traceback() -> None:
 
 
 def test_a_fix_is_shown_where_something_is_missing_only() -> None:
-    there = Finding(what="Codex", answer="yes", why="0.163.0", fix="never shown")
-    missing = Finding(what="sandbox, read-only, root", answer="no", why="word " * 60, fix="do this")
+    there = DoctorFinding(what="Codex", answer="yes", why="0.163.0", fix="never shown")
+    missing = DoctorFinding(what="sandbox, read-only, root", answer="no", why="word " * 60, fix="do this")
     shown = as_text((there, missing))
     assert "never shown" not in shown
     assert shown.splitlines()[-1].strip() == "fix       do this"
@@ -62,25 +63,30 @@ def test_a_cache_below_a_folder_that_may_not_be_looked_into_is_a_no(monkeypatch:
 
 
 def test_in_a_container_a_sandbox_is_not_needed() -> None:
-    found = of_start("workspace-write", lambda: SandboxState(state="off", why="no mark"), where="debian-bookworm, open")
+    found = of_start(
+        "workspace-write",
+        lambda: SandboxState(state="off", why="no mark"),
+        kind="a container",
+        where="debian-bookworm, open",
+    )
     assert (found.answer, found.needed, found.why) == ("no", False, "debian-bookworm, open: no mark")
-
-
-def _row(name: str, state: str) -> Row:
-    return Row(name=name, state=state, provider="", pin="", made="", variants=(Variant(bwrap="none"),))  # type: ignore[arg-type]
-
-
-def test_images_are_there_when_one_is_ready() -> None:
-    found = of_images((_row("busybox", "ready"), _row("arch", "to make"), _row("fedora-43", "not had")))
-    assert (found.answer, found.why.count("1"), "ready: busybox" in found.why) == ("yes", 2, True)
-    none = of_images((_row("arch", "to make"),))
-    assert none.answer == "no"
-    assert none.fix.startswith("codexsandbox images build ")
 
 
 def test_an_engine_that_is_not_there_is_a_no_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
-    (found,) = findings(None)
+    (found,) = of_backends(None)
     assert (found.what, found.answer, found.needed) == ("containers", "no", False)
     assert "does not answer" in found.why
     assert found.fix
+
+
+def test_a_backend_without_its_package_is_a_no_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(group: str, name: str) -> object:
+        raise ImportError("No module named 'docker'", name="docker.errors")
+
+    monkeypatch.setattr(doctor, "names", lambda group: ("docker", "other"))
+    monkeypatch.setattr(backends, "load_plugin", missing)
+    first, second = of_backends(None)
+    assert (first.what, first.answer, first.fix) == ("docker", "no", "pip install 'pytest-codexsandbox[docker]'")
+    assert "No module named 'docker'" in first.why
+    assert second.fix == "pip install docker"

@@ -10,6 +10,7 @@ from pytest_codexsandbox import cli
 from pytest_codexsandbox.cli import command_parser, main
 from pytest_codexsandbox.commands import generator_try
 from pytest_codexsandbox.commands.generator_text import Case, Head, screen
+from pytest_codexsandbox.environments.container import planned_availability
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.matrix.generator_cells import writers
@@ -74,7 +75,7 @@ def test_a_file_of_ones_own_is_a_case(tmp_path: Path) -> None:
 
 
 def test_a_container_is_named_by_a_cell_of_a_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_codexsandbox.environments.container.backend.silent_engines", lambda hosts: {})
+    monkeypatch.setattr(planned_availability, "silent_engines", lambda hosts: {})
 
     def inside(*words: str) -> str:
         found = generator_try._inside(options(*words, "--", "good"))

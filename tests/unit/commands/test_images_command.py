@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox import cli
-from pytest_codexsandbox.environments.container import engine
+from pytest_codexsandbox.environments.container import image_store
 from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest, base_digest, digest
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, Failure, Locked, LockFile, Made
 from pytest_codexsandbox.errors import HarnessError
@@ -21,7 +21,7 @@ def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path))
     monkeypatch.setenv("DOCKER_HOST", "unix:///gone")
-    monkeypatch.setattr(engine, "Engine", gone)
+    monkeypatch.setattr(image_store, "Engine", gone)
     monkeypatch.setattr("shutil.which", lambda name, **_: None)
     return tmp_path
 

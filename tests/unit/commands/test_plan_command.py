@@ -12,6 +12,7 @@ from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.environments.bubblewrap import bwrap_build
+from pytest_codexsandbox.environments.container import planned_availability
 from pytest_codexsandbox.environments.container.provision import keyrings, registry_ping
 from pytest_codexsandbox.environments.container.provision.registry_ping import Heard
 from pytest_codexsandbox.harness.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
@@ -46,7 +47,7 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def greeted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine says that it is there, and answers nothing else."""
-    monkeypatch.setattr("pytest_codexsandbox.environments.container.backend.silent_engines", lambda hosts: {})
+    monkeypatch.setattr(planned_availability, "silent_engines", lambda hosts: {})
 
 
 def shown_with(downloads: dict[str, Forecast], **changed: Any) -> Shown:

@@ -12,7 +12,7 @@ from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands.remedies_selection import choose
 from pytest_codexsandbox.diagnosis.remedies import At, proved_with, remedies
 from pytest_codexsandbox.diagnosis.remedy_text import price
-from pytest_codexsandbox.environments.container import engine
+from pytest_codexsandbox.environments.container import doctor
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness.remedy_proof import ProofEnvironment, Records
 from pytest_codexsandbox.model.record import Record
@@ -282,7 +282,7 @@ def test_without_an_engine_it_is_said_that_nothing_can_be_proved(
         raise HarnessError("the container engine does not answer", where="unix:///gone", why="no such file")
 
     monkeypatch.setattr("pytest_codexsandbox.commands.remedies._codex", lambda options: CODEX)
-    monkeypatch.setattr(engine, "Engine", gone)
+    monkeypatch.setattr(doctor, "Engine", gone)
     assert cli.main(["remedies", "docker-default", "--prove"]) == 4
     said = capsys.readouterr()
     assert "no remedy can be proved here: the container engine does not answer" in said.err

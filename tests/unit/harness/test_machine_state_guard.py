@@ -32,12 +32,15 @@ class Place:
 
 
 class Blind:
-    """A backend of others that cannot look again."""
+    """An environment of a backend that cannot look again."""
 
     spec = HERE
 
     def facts(self) -> dict[str, Any]:
         return ONE
+
+    def state(self) -> dict[str, Any]:
+        return {}
 
 
 def test_one_that_stays_as_it_was_is_never_at_fault() -> None:

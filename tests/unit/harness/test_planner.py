@@ -1,6 +1,5 @@
 """What planning reads from this machine, once, and how it travels to workers."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,42 +13,11 @@ from pytest_codexsandbox.harness.planner import PlanningFacts
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.matrix.combinations import LeftOut
 from pytest_codexsandbox.matrix.container_cells import PickedCells
-from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.coverage import Coverage
-from pytest_codexsandbox.model.plan_queries import PlanQuery
-from pytest_codexsandbox.protocols import Availability
 from pytest_codexsandbox.releases.download_estimate import Forecast
-from tests.unit.matrix.builders import environment, plan
+from tests.unit.matrix.builders import plan
 from tests.unit.matrix.container_builders import SMALL, matrix, subjects
-
-
-class Foreseeing:
-    @staticmethod
-    def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] = ()) -> Availability:
-        asked = tuple(PlanQuery(kind="archive", name=spec.distro, answer="no") for spec in specs)
-        return Availability(why_not=lambda spec: f"no {spec.distro} at {', '.join(hosts)}", asked=asked)
-
-
-def without_its_package(group: str, name: str) -> object:
-    raise ImportError("no docker")
-
-
-@pytest.mark.parametrize(
-    ("plugged", "said", "asked"),
-    [
-        (lambda group, name: Foreseeing, "no debian-12 at tcp://a, ssh://b", ["debian-12"]),
-        (lambda group, name: object(), "", []),
-        (without_its_package, planner.MISSING, []),
-    ],
-)
-def test_each_backend_says_what_it_cannot_have(
-    monkeypatch: pytest.MonkeyPatch, plugged: Callable[[str, str], object], said: str, asked: list[str]
-) -> None:
-    monkeypatch.setattr(planner, "load_plugin", plugged)
-    foreseen = planner.check_availability((environment(),), ("tcp://a", "ssh://b"))
-    assert foreseen.why_not(environment()) == said
-    assert [one.name for one in foreseen.asked] == asked
-    assert planner.stock(plan()) == ()
 
 
 def test_what_was_looked_up_travels_to_workers_and_makes_the_same_cells(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import bootstrap, build_turns, image_request
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.errors import HarnessError, Unavailable
+from pytest_codexsandbox.model.image_status import RemovedImage
 
 _BASE: Final = f"{image_request.REPOSITORY}/base-"
 
@@ -30,12 +31,6 @@ class InventoryImage(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def what(self) -> str:
         return self.tag or self.id[:19]
-
-
-class RemovedImage(msgspec.Struct, frozen=True, kw_only=True):
-    what: str
-    size: int
-    why_not: str = ""  # it stays
 
 
 def held(engine: Engine) -> tuple[InventoryImage, ...]:

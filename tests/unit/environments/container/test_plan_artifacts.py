@@ -19,7 +19,7 @@ def specs(folder: Path) -> list[EnvironmentSpec]:
 
 
 def test_everything_is_to_be_made_where_nothing_is(tmp_path: Path) -> None:
-    found = ContainerBackend.stock(specs(tmp_path), tmp_path / "cache")
+    found = ContainerBackend().stock(specs(tmp_path), tmp_path / "cache")
     assert [(one.kind, one.name, one.ready) for one in found] == [
         ("image", "debian-trixie (distro)", False),
         ("image", "debian-trixie (none)", False),
@@ -39,7 +39,7 @@ def test_what_the_lock_file_names_is_there(tmp_path: Path) -> None:
     lock.keep_image(image_request.digest(want), "engine", made, base_digest=image_request.base_digest(want.image))
     base = Base(name="debian-trixie", provider="pulled", pin="p", image="sha256:0", tag="t", made="")
     lock.keep_base(image_request.base_digest(want.image), "engine", base)
-    found = {one.name: one for one in ContainerBackend.stock(asked, tmp_path / "cache")}
+    found = {one.name: one for one in ContainerBackend().stock(asked, tmp_path / "cache")}
     assert found["debian-trixie (distro)"] == ArtifactStatus(kind="image", name="debian-trixie (distro)", ready=True)
     assert 0 < found["debian-trixie (none)"].megabytes < found["debian-sid (distro)"].megabytes
 
@@ -53,5 +53,5 @@ def test_an_engine_that_was_asked_is_believed_before_the_lock_file(tmp_path: Pat
     lock.keep_image(image_request.digest(want), "engine", made, base_digest=image_request.base_digest(want.image))
     for answer, ready in (("yes", {"debian-sid (none)"}), ("unknown", {"debian-trixie (distro)"})):
         told: Any = PlanQuery(kind="engine", name="", answer=answer, has=("debian-sid (none)",))  # type: ignore[arg-type]
-        found = ContainerBackend.stock(asked, tmp_path / "cache", (told,))
+        found = ContainerBackend().stock(asked, tmp_path / "cache", (told,))
         assert {one.name for one in found if one.ready} == ready

@@ -6,10 +6,11 @@ import pytest
 
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.provision import build_turns, image_inventory, image_request
-from pytest_codexsandbox.environments.container.provision.image_inventory import InventoryImage, RemovedImage
+from pytest_codexsandbox.environments.container.provision.image_inventory import InventoryImage
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.environments.container.provision.progress import NoBuildProgress
 from pytest_codexsandbox.errors import HarnessError, Unavailable
+from pytest_codexsandbox.model.image_status import RemovedImage
 from tests.unit.environments.container.provision.builders import Workshop, a_container, a_distro
 from tests.unit.environments.container.provision.fake_engine import FakeEngine
 

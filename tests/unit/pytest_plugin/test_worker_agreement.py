@@ -1,10 +1,10 @@
-"""What the controller learns from its workers."""
+"""What workers found: one name must mean one program and one image to all of them."""
 
 import msgspec
 import pytest
 
 from pytest_codexsandbox.model.journal_lines import Line
-from pytest_codexsandbox.pytest_plugin.controller import Controller
+from pytest_codexsandbox.pytest_plugin.worker_agreement import WorkerAgreement
 from tests.unit.reports.line_builders import environment, subject
 
 CODEX = subject("0.163.0")
@@ -27,8 +27,7 @@ def in_image(digest: str, engine: str = "unix:///var/run/docker.sock") -> Line:
     ],
 )
 def test_one_name_is_one_program_and_one_image_to_all_workers(lines: tuple[Line, ...], faults: int) -> None:
-    controller = object.__new__(Controller)
-    controller.versions, controller.digests, controller.faults = {}, {}, []
+    agreement = WorkerAgreement()
     for line in lines:
-        controller._agrees(line)
-    assert ["was replaced while the run went on" in fault for fault in controller.faults] == [True] * faults
+        agreement.take(line)
+    assert ["was replaced while the run went on" in fault for fault in agreement.faults] == [True] * faults

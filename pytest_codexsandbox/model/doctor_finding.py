@@ -1,0 +1,17 @@
+"""Doctor finding: one line of `codexsandbox doctor`."""
+
+from typing import Literal
+
+import msgspec
+
+Answer = Literal["yes", "no", "skipped"]
+
+
+class DoctorFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """Says whether one thing is there, why, and what to type where it is not."""
+
+    what: str
+    answer: Answer
+    why: str
+    fix: str = ""
+    needed: bool = False  # without it nothing can be measured
