@@ -47,5 +47,9 @@ class ConfigMismatch(HarnessError):
     """An environment that stands and is another one than was asked for. Whoever started it works."""
 
 
+class ReportError(CodexSandboxError):
+    """A report could not be made: exit code 4 of `codexsandbox report`, 11 of a run."""
+
+
 class Unavailable(CodexSandboxError):
     """A release, an image, a kernel that cannot be had here."""

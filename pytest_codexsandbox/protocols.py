@@ -18,6 +18,7 @@ from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.model.doctor_finding import DoctorFinding
 from pytest_codexsandbox.model.generator import GeneratedConfig
 from pytest_codexsandbox.model.image_status import BuiltImages, ImageListing, RemovedImage
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Observation, OutsideView
 from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.model.policy import Policy
@@ -318,5 +319,20 @@ class DoorSetup(Protocol):
 
 
 class Reporter(Protocol):
-    def __call__(self, journal: Any, folder: Path | None) -> str:
-        """The text of the report of a read journal (model.ledger.Journal)."""
+    """A report format. An entry point of the group `codexsandbox.reporters` names its class, which is called without
+    arguments."""
+
+    @property
+    def name(self) -> str:
+        """The name of the entry point: what a user types after `--codex-report` and `report --format`."""
+
+    @property
+    def file_name(self) -> str:
+        """The file or the folder that `render` writes, such as `index.html` or `pages`."""
+
+    def render(self, journal: ReadJournal, out_dir: Path, *, run_dir: Path) -> None:
+        """Writes `file_name` into the empty folder `out_dir`, and nothing beside it.
+
+        `run_dir` is the folder of the run as a reader types it: records name their repro scripts relative to it.
+        The journal names no private path. Texts in it come from programs under test: escape them.
+        """

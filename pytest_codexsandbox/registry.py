@@ -2,7 +2,7 @@
 
 import os
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,7 +47,7 @@ def home_folder() -> str:
 @cache
 def load_plugin(group: str, name: str) -> Any:
     """The object behind the entry point `name` of `codexsandbox.<group>`."""
-    found = entry_points(group=f"codexsandbox.{group}")
+    found = points(group)
     for point in found:
         if point.name == name:
             return point.load()
@@ -67,4 +67,10 @@ def install_command(group: str, name: str, missing: str) -> str:
 @cache
 def names(group: str) -> tuple[str, ...]:
     """The names of all entry points of `codexsandbox.<group>`, sorted; nothing is imported."""
-    return tuple(sorted({point.name for point in entry_points(group=f"codexsandbox.{group}")}))
+    return tuple(sorted({point.name for point in points(group)}))
+
+
+@cache
+def points(group: str) -> tuple[EntryPoint, ...]:
+    """Returns the entry points of `codexsandbox.<group>` of every installed distribution; nothing is imported."""
+    return tuple(entry_points(group=f"codexsandbox.{group}"))

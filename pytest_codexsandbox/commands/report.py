@@ -8,23 +8,28 @@ journal contradicts itself (its lines were changed or lost) or has no end.
 
 import argparse
 import os
-import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
+from pytest_codexsandbox.commands.report_text import BY_GENERATOR, MARKDOWN, ReportText
 from pytest_codexsandbox.diagnosis.explain import with_bare_tools
-from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.errors import InputError, ReportError
+from pytest_codexsandbox.harness.option_values import check_formats
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.ledger import ReadJournal
-from pytest_codexsandbox.registry import load_plugin
-from pytest_codexsandbox.reports import by_generator, terminal
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.headlines import contradiction
+from pytest_codexsandbox.reports.installed_formats import (
+    TERMINAL,
+    TERMINAL_FILE,
+    format_for,
+    format_table,
+    known_formats,
+    load_formats,
+)
 from pytest_codexsandbox.reports.path_masking import private
-from pytest_codexsandbox.reports.writer import FILES, put
 
 EXAMPLES: Final = (
     "codexsandbox report .codexsandbox/2026-11-18T09-41-00",
@@ -34,9 +39,7 @@ EXAMPLES: Final = (
     "codexsandbox report old.ndjson --by generator --readme",
     "codexsandbox report old.ndjson --format markdown >> $GITHUB_STEP_SUMMARY",
 )
-_SUFFIXES: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
 CONTRADICTION: Final = 11
-_WIDTH: Final = 100  # of a file
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +47,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         metavar="F[,F…]",
-        help="terminal, html, markdown, json (default: by the name of FILE, else terminal)",
+        help="terminal, html, markdown, json, or another installed format; --help lists all of them (default: by the "
+        "name of FILE, else terminal)",
     )
     parser.add_argument("--by", choices=("generator",), help="a block for each generator, with a line for its README")
     parser.add_argument(
@@ -52,35 +56,42 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE|DIR", help="where to; several formats need a folder")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="every promise a line, every cause in full")
+    formats = "\n".join(f"  {line}" for line in format_table())
+    parser.epilog = f"{parser.epilog}\n\ninstalled formats, and the distribution of each:\n{formats}"
 
 
 def run(options: argparse.Namespace) -> int:
-    _need_generators(options)
-    formats = _formats(options)
+    names = _names(options)
     target = Path(options.output) if options.output else None
-    if len(formats) > 1 and (target is None or (target.exists() and not target.is_dir())):
+    if len(names) > 1 and (target is None or (target.exists() and not target.is_dir())):
         raise InputError(
             "several formats need a folder", where=f"--format {options.format}", next_step="add: -o reports/"
         )
+    formats = {one.name: one for one in load_formats([name for name in names if name != TERMINAL])}
     journal = with_bare_tools(private(read(options.journal)))
-    folder = _folder(options.journal)
-
-    def render(name: str, *, screen: bool) -> str:
-        if options.readme:
-            return by_generator.readme_of(journal)
-        if options.by:
-            return _by_generator(name, journal, screen=screen)
-        return _rendered(name, journal, folder, options.verbose, screen=screen)
-
+    asked = {"by": options.by or "", "readme": options.readme, "verbosity": options.verbose}
+    texts = ReportText(journal, _folder(options.journal), formats, **asked)
     if target is None:
-        _say(render(formats[0], screen=True))
+        _say(texts.on_screen(names[0]))
         return _trust(journal)
-    several = len(formats) > 1 or target.is_dir() or options.output.endswith(os.sep)
-    for name in formats:
-        path = target / FILES[name] if several else target
-        _write(path, render(name, screen=False))
-        print(f"{name}: {path}")
-    return _trust(journal)
+    several = len(names) > 1 or target.is_dir() or options.output.endswith(os.sep)
+    failed = list(_write_all(texts, names, target, several=several))
+    code = _trust(journal)
+    if failed:
+        raise failed[0]
+    return code
+
+
+def _write_all(texts: ReportText, names: list[str], target: Path, *, several: bool) -> Iterator[ReportError]:
+    """Writes each format. Yields the errors of reporters: they do not keep other formats from being written."""
+    folder, file = (target, "") if several else (target.parent, target.name)
+    for name in names:
+        try:
+            path = _write(texts, name, folder, file)
+        except ReportError as error:
+            yield error
+        else:
+            print(f"{name}: {path}")
 
 
 def _trust(journal: ReadJournal) -> int:
@@ -91,27 +102,38 @@ def _trust(journal: ReadJournal) -> int:
     return CONTRADICTION if missing else 0
 
 
-def _need_generators(options: argparse.Namespace) -> None:
+def _names(options: argparse.Namespace) -> list[str]:
+    """Returns the names of the formats, each of which exists and fits the other options."""
     if options.readme and not options.by:
         raise InputError("--readme is a block about generators", next_step="add: --by generator")
-    if options.readme and options.format not in (None, "markdown"):
+    if options.readme and options.format not in (None, MARKDOWN):
         raise InputError(
             "--readme is made as Markdown only", where=f"--format {options.format}", next_step="leave --format out"
         )
-
-
-def _formats(options: argparse.Namespace) -> list[str]:
     if options.readme:
-        return ["markdown"]
-    if options.format is None:
-        return [_SUFFIXES.get(Path(options.output).suffix.lower(), "terminal") if options.output else "terminal"]
-    names = list(dict.fromkeys(name.strip() for name in options.format.split(",")))
-    unknown = [name for name in names if name not in FILES]
-    if unknown:
+        return [MARKDOWN]
+    names = [_name_for(options.output)] if options.format is None else _split(options.format)
+    check_formats(names, (TERMINAL, *known_formats()), where="--format")
+    unfit = [name for name in names if options.by and name not in BY_GENERATOR]
+    if unfit:
         raise InputError(
-            f"there is no report format {unknown[0]!r}", where="--format", why=f"known: {', '.join(FILES)}"
+            f"--by generator is not made as {unfit[0]}",
+            where="--format",
+            why=f"known: {', '.join(BY_GENERATOR)}",
+            next_step="the html report has its generators without --by",
         )
     return names
+
+
+def _split(text: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in text.split(",")))
+
+
+def _name_for(output: str | None) -> str:
+    """Returns the format that writes files of this suffix; the screen's text where there is none."""
+    if not output or Path(output).suffix.lower() == Path(TERMINAL_FILE).suffix:
+        return TERMINAL
+    return format_for(Path(output)) or TERMINAL
 
 
 def _folder(journal: str) -> Path:
@@ -120,54 +142,20 @@ def _folder(journal: str) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _rendered(name: str, journal: ReadJournal, folder: Path, verbosity: int, *, screen: bool) -> str:
-    if name != "terminal":
-        return str(load_plugin("reporters", name)(journal, folder))
-    return terminal.render(journal, verbosity=verbosity, folder=folder, **_screen(screen=screen))
-
-
-def _by_generator(name: str, journal: ReadJournal, *, screen: bool) -> str:
-    match name:
-        case "markdown":
-            return by_generator.markdown_of(journal)
-        case "json":
-            return msgspec.json.format(msgspec.json.encode(by_generator.as_data(by_generator.blocks(journal)))).decode()
-        case "terminal":
-            return by_generator.render(journal, **_screen(screen=screen))
-    raise InputError(
-        f"--by generator is not made as {name}",
-        where="--format",
-        why="known: terminal, markdown, json",
-        next_step="the html report has its generators without --by",
-    )
-
-
-def _screen(*, screen: bool) -> dict[str, Any]:
-    return {
-        "width": shutil.get_terminal_size((_WIDTH, 24)).columns if screen else _WIDTH,
-        "color": screen and sys.stdout.isatty() and "NO_COLOR" not in os.environ,
-        "ascii": screen and not _unicode(),
-    }
-
-
-def _unicode() -> bool:
-    return "utf" in (sys.stdout.encoding or "").lower()
-
-
 def _say(text: str) -> None:
     """A stream that cannot say a sign gets it spelled, whatever the format."""
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), end="")
 
 
-def _write(path: Path, text: str) -> None:
+def _write(texts: ReportText, name: str, folder: Path, file: str) -> Path:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        put(path, text)
+        folder.mkdir(parents=True, exist_ok=True)
+        return texts.write(name, folder, file)
     except OSError as error:
         raise InputError(
             "the report cannot be written",
-            where=str(path),
+            where=str(folder / (file or texts.file_name(name))),
             why=error.strerror or str(error),
             next_step="name another file or folder: -o FILE|DIR",
         ) from error

@@ -1,11 +1,12 @@
 """Words of options that `pytest` and `codexsandbox plan` have in common → data. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.budget import Budget
+from pytest_codexsandbox.matrix.suggestions import did_you_mean
 
 _PAIRS: Final = {"2": 2, "3": 3, "all": 0}
 _TIME: Final = re.compile(r"(?:(?P<h>\d{1,4})h)?(?:(?P<m>\d{1,5})m)?(?:(?P<s>\d{1,6})s)?")
@@ -45,3 +46,10 @@ def hosts(words: Sequence[str]) -> tuple[str, ...]:
                 why="as in unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376",
             )
     return tuple(words)
+
+
+def check_formats(asked: Iterable[str], known: Collection[str], *, where: str) -> None:
+    """Refuses a name that is not an installed report format."""
+    for name in asked:
+        if name not in known:
+            raise InputError(f"there is no report format {name!r}", where=where, why=did_you_mean(name, known))

@@ -36,6 +36,7 @@ from pytest_codexsandbox.pytest_plugin.terminal_messages import notify, tell_las
 from pytest_codexsandbox.pytest_plugin.work_units import WorkUnitIndex
 from pytest_codexsandbox.pytest_plugin.worker_agreement import WorkerAgreement
 from pytest_codexsandbox.pytest_plugin.worker_files import read_leaks, read_plan, remove_stop, write_stop
+from pytest_codexsandbox.reports.installed_formats import load_formats
 from pytest_codexsandbox.reports.writer import WrittenReport, reports
 from pytest_codexsandbox.system.signals import undisturbed
 
@@ -97,6 +98,7 @@ class Controller:
         self.run.user_promises |= {one.id: one for one in plan.promises if one.id not in self.run.promises}
         _ = self.run.deviations, self.run.worlds  # what is wrong with either is said before the first effect
         asked = self.run.settings
+        load_formats(asked.reports)
         words = tuple(str(word) for word in self.config.invocation_params.args)
         self.journal = JournalWriter.open(
             self.run.folder,
@@ -274,7 +276,8 @@ class Controller:
         completed = result_files(self.config).complete(folder.name, self.done, self.reasons)
         if self.done is None:
             return tuple(completed)
-        return (*reports(asked.reports, self.done, folder, shown=self._near(folder)), *completed)
+        written = reports(load_formats(asked.reports), self.done, folder, run_dir=self._near(folder))
+        return (*written, *completed)
 
     def _outcome(self, *, incomplete: str, overruled: bool = False) -> exit_code.ExitResult:
         assert self.plan is not None and self.applied is not None

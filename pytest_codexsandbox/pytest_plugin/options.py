@@ -42,7 +42,8 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
     ("docker-hosts", {"action": "append", "metavar": "URL[,URL…]"}, "args",
      "engines that share the containers, e.g. unix:///var/run/docker.sock,ssh://host (default: the docker command's)"),
     ("report", {"action": "append", "metavar": "FORMAT[,FORMAT…]"}, "args",
-     "write reports beside the journal: html, markdown, json"),
+     "write reports beside the journal: html, markdown, json, or another installed format (codexsandbox report --help "
+     "lists them)"),
     ("report-dir", {"metavar": "DIR"}, "string", "where runs leave journal and reports (default: .codexsandbox)"),
     ("expectations", {"action": "append", "metavar": "FILE"}, "linelist",
      "known deviations as TOML, beside the shipped ones; strict: a healed one is an error"),

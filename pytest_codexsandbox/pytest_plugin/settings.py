@@ -10,8 +10,8 @@ from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness import option_values
 from pytest_codexsandbox.matrix.budget import Budget
 from pytest_codexsandbox.pytest_plugin.options import FLAG, NO, YES, base, dest, ini, preset_of_ini, report_dir
+from pytest_codexsandbox.reports.installed_formats import known_formats
 
-FORMATS: Final = ("html", "markdown", "json")
 DEFAULT_PRESET: Final = "local"
 _SWITCHES: Final = ("strict", "generator-unconfined")
 
@@ -41,11 +41,7 @@ def settings(config: pytest.Config) -> Settings:
     from_ini = preset_of_ini(config)
     matrix = asked if asked is not None else from_ini
     reports = _words(config, "report")
-    unknown = [name for name in reports if name not in FORMATS]
-    if unknown:
-        raise InputError(
-            f"there is no report format {unknown[0]!r}", where="--codex-report", why=f"known: {', '.join(FORMATS)}"
-        )
+    option_values.check_formats(reports, known_formats(), where="--codex-report")
     return Settings(
         active=matrix is not None,
         preset=asked or _file_of_ini(config, from_ini or DEFAULT_PRESET),

@@ -29,9 +29,17 @@ from pytest_codexsandbox.reports.html_evidence import block, flat, promise_texts
 from pytest_codexsandbox.reports.html_generators import GeneratorText, texts
 from pytest_codexsandbox.reports.html_matrix import CLASSES, headings, sign_of, topics
 from pytest_codexsandbox.reports.terminal_causes import again
+from pytest_codexsandbox.reports.text_file import write_text
 
 _MACHINES: Final = 8
 _PAGE: Final = Path(__file__).parent / "page"
+
+
+class HtmlReporter:
+    name, file_name = "html", "index.html"
+
+    def render(self, journal: ReadJournal, out_dir: Path, *, run_dir: Path) -> None:
+        write_text(out_dir / self.file_name, render(journal, run_dir))
 
 
 def render(journal: ReadJournal, folder: Path | None) -> str:

@@ -14,6 +14,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.reports import bare_tools, causes, coverage_text, headlines
 from pytest_codexsandbox.reports.by_generator import as_data, blocks
+from pytest_codexsandbox.reports.text_file import write_text
 
 SCHEMA: Final = 1
 
@@ -34,6 +35,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     deviation: str
     seconds: float
     repro: str
+
+
+class JsonReporter:
+    name, file_name = "json", "report.json"
+
+    def render(self, journal: ReadJournal, out_dir: Path, *, run_dir: Path) -> None:
+        write_text(out_dir / self.file_name, render(journal, run_dir))
 
 
 def render(journal: ReadJournal, folder: Path | None) -> str:

@@ -20,6 +20,7 @@ from pytest_codexsandbox.reports.html_evidence import EvidenceBlock, block
 from pytest_codexsandbox.reports.html_generators import CaseText, GeneratorText, GroupField, texts
 from pytest_codexsandbox.reports.html_matrix import CLASSES
 from pytest_codexsandbox.reports.row_folding import FoldedRow, folded
+from pytest_codexsandbox.reports.text_file import write_text
 
 _MACHINES: Final = 6
 WIDEST: Final = 12  # columns of signs in one table
@@ -29,6 +30,13 @@ _RED: Final = frozenset(CLASSES[verdict] for verdict in RED)
 _IN_FULL: Final = 20  # causes
 _ENVIRONMENTS: Final = 30  # rows
 _REFUSES: Final = 2  # the last rank of a row in which anything is refused
+
+
+class MarkdownReporter:
+    name, file_name = "markdown", "report.md"
+
+    def render(self, journal: ReadJournal, out_dir: Path, *, run_dir: Path) -> None:
+        write_text(out_dir / self.file_name, render(journal, run_dir))
 
 
 def render(journal: ReadJournal, folder: Path | None) -> str:

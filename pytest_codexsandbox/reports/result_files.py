@@ -13,7 +13,8 @@ import msgspec
 
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.reports import allure_results, junit
-from pytest_codexsandbox.reports.writer import WrittenReport, put
+from pytest_codexsandbox.reports.text_file import put
+from pytest_codexsandbox.reports.writer import WrittenReport
 
 NO_RUN: Final = "none"  # name of the run in results of a command that never became one
 _READING: Final = (OSError, ElementTree.ParseError, StopIteration, ValueError)

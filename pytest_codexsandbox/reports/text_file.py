@@ -1,0 +1,21 @@
+"""Text files of reports: how they are encoded, and how one replaces another."""
+
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes UTF-8. A character that has no UTF-8 (from a file name that is none) is spelled out."""
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def put(path: Path, text: str) -> None:
+    """Replaces the file in one step. Raises OSError, and then leaves no half-written file."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError:
+        with suppress(OSError):
+            part.unlink()
+        raise
