@@ -1,5 +1,5 @@
-"""`nox`: lint, tests, pythons (3.11 to the newest), compat (pytest and xdist, oldest to newest), packaging, engines
-(Podman, ssh). The gate is `.ci/run`."""
+"""`nox`: lint, tests, pythons (3.11 to the newest), compat (pytest and xdist, oldest to newest), packaging, docs
+(mkdocs), engines (Podman, ssh). The gate is `.ci/run`."""
 
 import os
 from pathlib import Path
@@ -82,6 +82,14 @@ def packaging(session: nox.Session) -> None:
         session.install("-q", "--force-reinstall", str(artefact), "openai-codex-cli-bin")
         with session.chdir(folder):
             session.run("pytest", "--codex-matrix", "-q")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The pages as a site. A broken link, a missing heading or a page outside the navigation is an error."""
+    session.install("-q", "-U", "pip>=25.1")
+    session.install("-q", "--group", "docs")
+    session.run("mkdocs", "build", "--strict", "--site-dir", str(Path(session.create_tmp()) / "site"))
 
 
 @nox.session
