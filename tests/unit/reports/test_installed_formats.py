@@ -5,12 +5,27 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.contract.reporter import ReporterContract
 from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.protocols import Reporter
 from pytest_codexsandbox.reports.installed_formats import format_for, known_formats, load_format, load_formats
 from pytest_codexsandbox.reports.writer import reports, write
-from tests.unit.reports import builders
+from tests.unit.reports import builders, generator_builders
 
 FILES = {"html": "index.html", "json": "report.json", "markdown": "report.md"}
+
+
+class TestInstalledFormat(ReporterContract):
+    @pytest.fixture(params=sorted(FILES))
+    def reporter(self, request: pytest.FixtureRequest) -> Reporter:
+        return load_format(request.param).reporter
+
+    @pytest.fixture(
+        params=[builders.red, builders.hostile, generator_builders.both], ids=["red", "hostile", "generators"]
+    )
+    def journal(self, request: pytest.FixtureRequest) -> ReadJournal:
+        made: ReadJournal = request.param()
+        return made
 
 
 class Odd:
