@@ -48,7 +48,7 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
     ("expectations", {"action": "append", "metavar": "FILE"}, "linelist",
      "known deviations as TOML, beside the shipped ones; strict: a healed one is an error"),
     ("strict", {"action": "store_true", "default": None}, "bool",
-     "fail as well: blocked, unconfined although a sandbox was asked for, n/a by probe, what cannot be had here, and "
+     "fail as well: blocked, unconfined although a sandbox was asked for, n/a by probe, what is unavailable here, and "
      "what -k, --deselect or another plugin drops; the report lists it"),
     ("timeout-scale", {"type": float, "metavar": "FACTOR"}, "string",
      "multiply every time limit, for slow machines (default: 1)"),
