@@ -67,6 +67,8 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(
             "several formats need a folder", where=f"--format {options.format}", next_step="add: -o reports/"
         )
+    if target is not None:
+        _refuse_device(target)
     formats = {one.name: one for one in load_formats([name for name in names if name != TERMINAL])}
     journal = with_bare_tools(private(read(options.journal)))
     asked = {"by": options.by or "", "readme": options.readme, "verbosity": options.verbose}
@@ -80,6 +82,15 @@ def run(options: argparse.Namespace) -> int:
     if failed:
         raise failed[0]
     return code
+
+
+def _refuse_device(target: Path) -> None:
+    """A report replaces the file that it is written to, and must not replace /dev/null or a pipe."""
+    is_special = target.exists() and not target.is_file() and not target.is_dir()
+    if is_special or target.absolute().parts[:2] == ("/", "dev"):
+        raise InputError(
+            "a report cannot replace a device or a pipe", where=f"-o {target}", next_step="leave out -o, and redirect"
+        )
 
 
 def _write_all(texts: ReportText, names: list[str], target: Path, *, several: bool) -> Iterator[ReportError]:

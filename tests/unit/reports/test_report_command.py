@@ -1,6 +1,8 @@
 """`codexsandbox report` and `codexsandbox schema`: old journals, no Codex, clear errors."""
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import jsonschema
@@ -81,6 +83,18 @@ def test_what_cannot_be_done_is_a_clear_error(
     assert main(["report", str(run), *(word.format(run=run) for word in words)]) == 4
     assert said in capsys.readouterr().err
     assert sorted(run.rglob("*")) == before
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "/dev/stdout", "{run}/pipe"])
+@pytest.mark.parametrize("name", ["html", "terminal"])
+def test_a_device_or_a_pipe_is_not_replaced(
+    run: Path, capsys: pytest.CaptureFixture[str], place: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(run / "pipe")
+    monkeypatch.setattr(Path, "replace", None)  # as root, it would succeed
+    assert main(["report", str(run), "--format", name, "-o", place.format(run=run)]) == 4
+    assert "a report cannot replace a device or a pipe" in capsys.readouterr().err
+    assert stat.S_ISFIFO((run / "pipe").stat().st_mode) and stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
 def test_a_journal_that_is_none_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
