@@ -132,7 +132,7 @@ class ProvidedProgram(Protocol):
 
 
 class Availability(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backend can start here, as far as that is known before anything is started."""
+    """Availability: what a backend can start here, as far as it is known before anything starts."""
 
     why_not: Callable[[EnvironmentSpec], str] = lambda spec: ""  # "" where no obstacle is known
     asked: tuple[PlanQuery, ...] = ()
@@ -267,7 +267,7 @@ class Subject(Protocol):
 
     @property
     def disagreement(self) -> str:
-        """How the probe's answer differs from what its release can do; "" where it does not."""
+        """Tells how the probe's answer differs from what its release can do; "" if it does not."""
 
     def inside(self, environment: Environment) -> "Subject":
         """The same, as it is called there."""

@@ -235,8 +235,8 @@ class ObservationCache:
 
     def _have(self, spec: SubjectSpec) -> Subject:
         subject = self._resolve(spec, cache=self.options.cache)
-        if subject.disagreement:
-            raise HarnessError("the probe of this Codex disagrees with its release", why=subject.disagreement)
+        if why := subject.disagreement:
+            raise HarnessError("the probe of this Codex disagrees with what its release can do", why=why)
         self._programs_had.remember(subject.binary)
         facts = msgspec.to_builtins(subject.capabilities)
         facts |= {"script": True} if self._programs_had.is_script(subject.binary) else {}

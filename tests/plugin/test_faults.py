@@ -102,14 +102,14 @@ def test_workers_of_a_run_that_is_interrupted_stop_at_their_next_item(matrix: Ma
 )
 def test_a_full_disk_is_said_and_the_ledger_does_not_add_up(matrix: Matrix, line: str, code: int, said: str) -> None:
     plugin = (
-        "import os\nfrom pytest_codexsandbox import journal\n"
+        "import os\nfrom pytest_codexsandbox.journal import store\n"
         "def pytest_configure():\n"
-        "    real = journal.Journal.write\n"
+        "    real = store.JournalWriter.write\n"
         "    def write(self, line):\n"
         f"        if type(line).__name__ == {line!r}:\n"
         "            os.dup2(os.open('/dev/full', os.O_WRONLY), self._descriptor)\n"
         "        real(self, line)\n"
-        "    journal.Journal.write = write\n"
+        "    store.JournalWriter.write = write\n"
     )
     run = matrix.run("--codex-only=process.exit-code-kept", files={"conftest.py": plugin})
     assert run.code == code, run.out
@@ -117,12 +117,12 @@ def test_a_full_disk_is_said_and_the_ledger_does_not_add_up(matrix: Matrix, line
 
 
 CHANGES_A_LINE = """
-from pytest_codexsandbox import journal
-real = journal.Journal._encoded
+from pytest_codexsandbox.journal import store
+real = store.JournalWriter._encoded
 def changed(self, line):
     return real(self, line).replace({before!r}, {after!r})
 def pytest_configure():
-    journal.Journal._encoded = changed
+    store.JournalWriter._encoded = changed
 """
 
 

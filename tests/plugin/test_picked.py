@@ -35,8 +35,8 @@ availability_queries.silent_engines.__kwdefaults__["limit"] = 3600.0
 """
 # An engine that goes away between the plan and the run: the cells are planned.
 GOES_AWAY = """
-from pytest_codexsandbox.environments.container import backend
-backend.silent_engines = lambda hosts: {}
+from pytest_codexsandbox.environments.container import planned_availability
+planned_availability.silent_engines = lambda hosts: {}
 """
 NOWHERE = """
 environments = ["local"]
