@@ -20,13 +20,14 @@ from pytest_codexsandbox.diagnosis.explain import diagnose
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators.required_paths import need_programs
-from pytest_codexsandbox.harness import planner
 from pytest_codexsandbox.harness.generators import single_case
 from pytest_codexsandbox.harness.generators.case_cache import CaseCache
 from pytest_codexsandbox.harness.generators.factory import open_workshop
 from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
 from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions, bench
 from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
+from pytest_codexsandbox.harness.planned_cells import expand_cells
+from pytest_codexsandbox.harness.planning_facts import gather_facts
 from pytest_codexsandbox.matrix import decision_table, scenario_index
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, writers
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
@@ -196,8 +197,8 @@ def _inside(options: argparse.Namespace) -> EnvironmentSpec | None:
 def _cells(matrix: MatrixFile) -> tuple[Cell, ...]:
     subjects = tuple(SubjectSpec(label=name, release=name) for name in matrix.releases if name != INSTALLED)
     subjects = subjects or (SubjectSpec(label=INSTALLED),)
-    circumstances = planner.gather_facts(matrix, Path(REPORT_DIR))
-    return planner.expand_cells(matrix, subjects, circumstances, pairs=None, hosts=()).cells
+    circumstances = gather_facts(matrix, Path(REPORT_DIR))
+    return expand_cells(matrix, subjects, circumstances, pairs=None, hosts=()).cells
 
 
 def _which(options: argparse.Namespace) -> tuple[str, ...]:

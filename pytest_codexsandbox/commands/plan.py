@@ -22,15 +22,14 @@ from pytest_codexsandbox.generators.third_party.download_estimate import forecas
 from pytest_codexsandbox.harness import option_conflicts
 from pytest_codexsandbox.harness.backends import stock
 from pytest_codexsandbox.harness.durations import work_of
-from pytest_codexsandbox.harness.planner import PlanningFacts, local_environments, seconds_of
-from pytest_codexsandbox.matrix import generator_cells, load, lockfile, scenario_index
+from pytest_codexsandbox.harness.planner import Planner, refuse_conflicts, seconds_of
+from pytest_codexsandbox.harness.planning_facts import local_environments
+from pytest_codexsandbox.matrix import generator_cells, lockfile
 from pytest_codexsandbox.matrix.container_cells import CellChooser
 from pytest_codexsandbox.matrix.expand import arch_of
-from pytest_codexsandbox.matrix.load import MatrixFile
-from pytest_codexsandbox.matrix.plan import digest, make
-from pytest_codexsandbox.model.generator_spec import Generator
+from pytest_codexsandbox.matrix.plan import digest
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.registry import cache_folder, data_folder
+from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.download_estimate import forecast
 
 EXAMPLES: Final = (
@@ -52,61 +51,32 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    matrix = load.load(options.matrix)
-    typed = matrix_options.typed(options)
-    option_conflicts.refuse_without_containers(typed, matrix=matrix.name, containers=matrix.containers is not None)
+    planner = Planner(matrix_options.request(options))
     if options.update_lock:
-        option_conflicts.refuse_beside_update_lock(typed)
-        print(update_lock(options, matrix))
+        print(update_lock(planner))
         return 0
-    known = matrix_options.known(options, matrix)
-    plan = planned(options, matrix, known)
-    cache = cache_folder()
-    downloads = {
-        label: known.forecasts.get(label) or forecast(spec, cache)
-        for label, spec in {c.subject.label: c.subject for c in plan.cells}.items()
-    }
-    tools = {one.name: forecast_of(one.declaration, cache) for one in _tools(options, matrix, plan)}
-    unlocked, stand_ins = _unlocked(options, matrix, plan)
-    shown = Shown(
-        plan=plan,
-        downloads=downloads,
-        tools=tools,
-        seconds=seconds_of(plan, known),
-        learned=known.learned.runs,
-        unlocked=unlocked,
-        stand_ins=stand_ins,
-        stock=stock(plan.cells, known.asked),
-        asked=known.asked,
-    )
+    shown = what_to_show(planner)
     print(as_json(shown) if options.json else as_text(shown, verbose=options.verbose))
     return 0
 
 
-def _tools(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> tuple[Generator, ...]:
-    return (
-        generator_cells.tools(plan, matrix_options.writers(options, matrix))
-        if matrix_options.generators(options, matrix)
-        else ()
+def what_to_show(planner: Planner) -> Shown:
+    plan, facts, parts = planner.plan, planner.facts, planner.parts
+    cache = cache_folder()
+    subjects = {cell.subject.label: cell.subject for cell in plan.cells}
+    tools = generator_cells.tools(plan, parts.writers) if parts.generators else ()
+    unlocked, stand_ins = _unlocked(planner)
+    return Shown(
+        plan=plan,
+        downloads={label: facts.forecasts.get(label) or forecast(spec, cache) for label, spec in subjects.items()},
+        tools={one.name: forecast_of(one.declaration, cache) for one in tools},
+        seconds=seconds_of(plan, facts),
+        learned=facts.learned.runs,
+        unlocked=unlocked,
+        stand_ins=stand_ins,
+        stock=stock(plan.cells, facts.asked),
+        asked=facts.asked,
     )
-
-
-def planned(options: argparse.Namespace, matrix: MatrixFile, known: PlanningFacts) -> Plan:
-    expanded = matrix_options.expanded(options, matrix, known)
-    there = [promise for promise, _ in scenario_index.promises(data_folder("scenarios"))]
-    promises = [one for one in there if matrix_options.generators(options, matrix) or not one.of_generators]
-    plan = make(
-        matrix.preset,
-        expanded.cells,
-        promises,
-        doors=matrix.doors,
-        policies=matrix.policies,
-        sides=matrix_options.sides(options, matrix),
-        selection=matrix_options.selection(options, matrix),
-        not_planned=expanded.not_planned,
-        coverage=expanded.coverage,
-    )
-    return matrix_options.trimmed(options, plan, known)
 
 
 def as_json(shown: Shown) -> str:
@@ -156,13 +126,16 @@ def calls(plan: Plan) -> int:
 
 
 # ---- the lock
-def update_lock(options: argparse.Namespace, matrix: MatrixFile) -> str:
-    """As if everything could be had: a lock file is for every machine."""
-    if options.codex_release or options.codex_bin:
+def update_lock(planner: Planner) -> str:
+    """Writes the lock file as if everything could be had: it is for every machine."""
+    asked, matrix = planner.request, planner.parts.matrix
+    refuse_conflicts(asked, matrix)
+    option_conflicts.refuse_beside_update_lock(asked.typed)
+    if asked.releases or asked.binaries:
         raise InputError(
             "--update-lock keeps what the matrix file asks for", next_step="leave the releases and binaries away"
         )
-    strength = _strength(options, matrix)
+    strength = _strength(planner)
     if not strength or matrix.containers is None or matrix.path is None:
         raise InputError(
             f"{matrix.preset} picks no cells: there is nothing to lock",
@@ -170,28 +143,28 @@ def update_lock(options: argparse.Namespace, matrix: MatrixFile) -> str:
         )
     path = lockfile.path_of(matrix.path)
     before = set(matrix.lock.cells) if matrix.lock else set()
-    rows = CellChooser(matrix, matrix_options.subjects(options, matrix), arch=arch_of(local_environments())).to_lock(
-        strength
-    )
+    rows = _chooser(planner).to_lock(strength)
     lockfile.write(path, strength, rows)
     after = set(rows)
     return f"{path}: {len(after)} cells, {len(after - before)} of them new, {len(before - after)} gone"
 
 
-def _unlocked(options: argparse.Namespace, matrix: MatrixFile, plan: Plan) -> tuple[int, int]:
+def _unlocked(planner: Planner) -> tuple[int, int]:
     """Cells that --update-lock would add, and those that stand in for what cannot be had here."""
-    if plan.coverage is None or options.codex_release or options.codex_bin:
+    plan, asked = planner.plan, planner.request
+    if plan.coverage is None or asked.releases or asked.binaries:
         return 0, 0
-    choice, strength = (
-        CellChooser(matrix, matrix_options.subjects(options, matrix), arch=arch_of(local_environments())),
-        _strength(options, matrix),
-    )
+    choice, strength = _chooser(planner), _strength(planner)
     kept = {choice.id_of(row) for row in choice.locked(strength)}
     wanted = {choice.id_of(row) for row in choice.picked(strength).rows}
     planned = {cell.id for cell in plan.cells if cell.environment.container is not None}
     return len(wanted - kept), len(planned - wanted)
 
 
-def _strength(options: argparse.Namespace, matrix: MatrixFile) -> int:
-    given = matrix_options.pairs(options)
-    return given if given is not None else matrix.containers.pairs if matrix.containers else 0
+def _chooser(planner: Planner) -> CellChooser:
+    return CellChooser(planner.parts.matrix, planner.parts.subjects, arch=arch_of(local_environments()))
+
+
+def _strength(planner: Planner) -> int:
+    given, containers = planner.request.pairs, planner.parts.matrix.containers
+    return given if given is not None else containers.pairs if containers else 0

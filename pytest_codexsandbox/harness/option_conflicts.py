@@ -1,6 +1,6 @@
 """Combinations of options: refuses what was typed and has no effect beside the rest."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from pytest_codexsandbox.errors import InputError
@@ -31,6 +31,15 @@ def refuse_beside_paths(typed: Collection[str], *, paths: bool) -> None:
             why="how long those take is not known",
             next_step="leave out the option, or measure the shipped promises alone: pytest --codex-matrix "
             "--codex-budget 10m",
+        )
+
+
+def refuse_without_generators(given: Sequence[str], *, generators: bool) -> None:
+    """Refuses options about how generators run where none is asked for."""
+    if given and not generators:
+        raise InputError(
+            f"--codex-{given[0]} says how generators run, and none was asked for",
+            next_step="name one: --codex-generator SPEC",
         )
 
 

@@ -1,122 +1,165 @@
-"""Which cells a run has: what was asked for, what this machine can have, what fits into the time.
+"""Planner: composes the plan of a run request. `pytest --codex-matrix`, its dry run and `codexsandbox plan` use it.
 
-What is read from this machine is read once, by the process that the user started; workers are told, so that each of
-them plans the same.
+One request with the same facts gives the same keys in the same order (`harness.key_order`), and so the same digest.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
-from pytest_codexsandbox.harness import feasibility
-from pytest_codexsandbox.harness.backends import check_availability, environments_here
-from pytest_codexsandbox.harness.durations import DurationModel, learn, work_of
-from pytest_codexsandbox.harness.feasibility import CONTAINERS, REGISTRY_LIMIT, Lack
+from pytest_codexsandbox.harness import option_conflicts
+from pytest_codexsandbox.harness.durations import work_of
+from pytest_codexsandbox.harness.key_order import KeyPlace, key_order
+from pytest_codexsandbox.harness.planned_cells import environment_named, expand_cells, for_listing
+from pytest_codexsandbox.harness.planning_facts import PlanningFacts, gather_facts
+from pytest_codexsandbox.harness.request_parts import RequestParts
+from pytest_codexsandbox.harness.run_request import RunRequest
 from pytest_codexsandbox.matrix.budget import Budget, within
-from pytest_codexsandbox.matrix.combinations import LeftOut
-from pytest_codexsandbox.matrix.container_cells import PickedCells, WhyNot, environments, unavailable_values
-from pytest_codexsandbox.matrix.expand import Expanded, arch_of, expand
+from pytest_codexsandbox.matrix.expand import Expanded
+from pytest_codexsandbox.matrix.generator_cells import add_cases
 from pytest_codexsandbox.matrix.load import MatrixFile
-from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.matrix.plan import make
+from pytest_codexsandbox.matrix.select import shipped_part
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.plan_queries import PlanQuery
-from pytest_codexsandbox.protocols import Availability
-from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.download_estimate import Forecast
-
-_LOCAL = "local"
+from pytest_codexsandbox.model.plan_key import Key, NotPlanned
+from pytest_codexsandbox.model.promise import Promise
 
 
-class PlanningFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What planning depends on beside the command and its files."""
+class Planner:
+    """Composes each part of the plan when it is first needed, and once.
 
-    left: tuple[LeftOut, ...] = ()  # axis values that cannot be had here
-    asked: tuple[PlanQuery, ...] = ()  # by whom that was said
-    lacks: tuple[Lack, ...] = ()  # parts of the matrix that cannot be measured here
-    silent: tuple[str, ...] = ()  # named engines that do not answer
-    forecasts: dict[str, Forecast] = {}  # by label of a release
-    learned: DurationModel = DurationModel()
-    workers: int = 1
-    picked: PickedCells | None = None  # by pairs: found once, it can take a while
+    A subclass may take the facts from another process (`look_up`) and let hooks change the cells (`change_cells`).
+    """
+
+    def __init__(self, request: RunRequest) -> None:
+        self.request = request
+        self.parts = RequestParts(request)
+
+    def look_up(self) -> PlanningFacts:
+        """Asks this machine, and in few seconds engines and registries."""
+        asked, parts = self.request, self.parts
+        return gather_facts(
+            parts.matrix,
+            asked.report_dir,
+            subjects=parts.subjects,
+            workers=asked.workers,
+            hosts=asked.docker_hosts,
+            scale=asked.timeout_scale,
+        )
+
+    def change_cells(self, found: Expanded) -> Expanded:
+        """Returns the cells as hooks of third parties want them."""
+        return found
+
+    @cached_property
+    def facts(self) -> PlanningFacts:
+        known = self.look_up()
+        return for_listing(known, self.parts.matrix, self.parts.subjects) if self.request.listing else known
+
+    @cached_property
+    def expanded(self) -> Expanded:
+        """Returns every cell that can be measured, before the selection."""
+        asked, parts = self.request, self.parts
+        refuse_conflicts(asked, parts.matrix)
+        found = expand_cells(
+            parts.matrix,
+            parts.subjects,
+            self.facts,
+            pairs=asked.pairs,
+            hosts=asked.docker_hosts,
+            generators=parts.generator_axis,
+        )
+        return self.change_cells(found)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Returns every key that the options ask for, in canonical order."""
+        self._place_of_generators(self.expanded.cells)
+        whole = make_plan(self.parts, self.expanded)
+        plan = apply_budget(whole, self.budget, self.facts)
+        if plan is not whole:  # the budget may have left out the cell that generators should run in
+            self._place_of_generators(plan.cells)
+        return plan
+
+    @property
+    def budget(self) -> Budget | None:
+        """Returns the time for the shipped promises. It is unknown how long the user's own tests take."""
+        return None if self.request.own_tests else self.request.budget
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Returns the cells that may have keys; with a budget only those that fit."""
+        return self.expanded.cells if self.budget is None else self.plan.cells
+
+    @property
+    def generators_in(self) -> EnvironmentSpec | None:
+        """Returns the environment that generators run in; None: this machine."""
+        return self._place_of_generators(self.cells)
+
+    def _place_of_generators(self, cells: Sequence[Cell]) -> EnvironmentSpec | None:
+        return environment_named(self.request.generator_in, cells) if self.parts.generators else None
+
+    def order(self, more: Iterable[str] = ()) -> Callable[[Key], KeyPlace]:
+        """Returns the sort key of this plan's keys. `more`: ids of the user's own promises."""
+        return key_order(self.cells, self.parts.doors, (*self.parts.promises, *more))
 
 
-def gather_facts(
-    matrix: MatrixFile,
-    report_dir: Path,
+def make_plan(parts: RequestParts, found: Expanded) -> Plan:
+    """Returns the plan of these cells in canonical order, before any budget."""
+    matrix = parts.matrix
+    asked = shipped_part(parts.selection) if parts.request.own_tests else parts.selection
+    plan = make(
+        matrix.name,
+        found.cells,
+        tuple(parts.promises.values()),
+        doors=matrix.doors,
+        selection=msgspec.structs.replace(asked, without=matrix.skip),
+        policies=matrix.policies,
+        not_planned=found.not_planned,
+        coverage=found.coverage,
+        sides=parts.sides,
+    )
+    plan = add_cases(plan, parts.writers, parts.promises.values()) if parts.generators else plan
+    order = key_order(found.cells, parts.doors, parts.promises)
+    return msgspec.structs.replace(plan, keys=tuple(sorted(plan.keys, key=order)))
+
+
+def narrow(
+    plan: Plan,
+    keys: Sequence[Key],
     *,
-    subjects: Sequence[SubjectSpec] = (),
-    workers: int = 1,
-    hosts: Sequence[str] = (),
-    why_not: WhyNot | None = None,
-    scale: float = 1.0,
-) -> PlanningFacts:
-    """Reads files, and starts nothing; backends and registries are asked, in few seconds, what no file says."""
-    asked = environments(matrix, arch=arch_of(local_environments()))
-    foreseen = Availability(why_not=why_not) if why_not else check_availability(tuple(asked.values()), hosts)
-    forecasts = feasibility.forecasts(subjects, cache_folder(), limit=REGISTRY_LIMIT * scale)
-    lacks = [feasibility.lack(CONTAINERS, foreseen.fault)] if foreseen.fault else []
-    lacks += [feasibility.lack(f"engine {host}", why, required=False) for host, why in foreseen.silent.items()]
-    named = named_environments(matrix)
-    also = check_availability(tuple(named.values()), hosts)
-    lacks += feasibility.of_environments({name: also.why_not(spec) for name, spec in named.items()})
-    return PlanningFacts(
-        left=() if foreseen.fault else unavailable_values(asked, foreseen.why_not),
-        asked=(*foreseen.asked, *also.asked),
-        lacks=(*lacks, *feasibility.of_releases(forecasts)),
-        silent=tuple(foreseen.silent),
-        forecasts=forecasts,
-        learned=learn(report_dir),
-        workers=workers,
+    cells: Sequence[Cell],
+    own: Mapping[str, Promise],
+    not_applicable: Mapping[str, str],
+    deselected: Iterable[NotPlanned],
+) -> Plan:
+    """Returns the plan with these keys alone: what pytest's own selection leaves, and the user's own tests (`own`)."""
+    used, there = {key.promise for key in keys}, {key.cell for key in keys}
+    ruled_out = {**plan.not_applicable, **not_applicable}
+    return msgspec.structs.replace(
+        plan,
+        keys=tuple(keys),
+        cells=tuple(cell for cell in cells if cell.id in there),
+        promises=tuple(promise for promise in (*plan.promises, *own.values()) if promise.id in used),
+        not_applicable={str(key): why for key in keys if (why := ruled_out.get(str(key), ""))},
+        not_planned=(*plan.not_planned, *deselected),
     )
 
 
-def for_listing(known: PlanningFacts) -> PlanningFacts:
-    """The same as if every part could be measured: a list of tests needs no engine."""
-    return msgspec.structs.replace(known, lacks=(), silent=())
-
-
-def local_environments() -> dict[str, EnvironmentSpec]:
-    return environments_here([_LOCAL])
-
-
-def named_environments(matrix: MatrixFile) -> dict[str, EnvironmentSpec]:
-    """Returns this machine and the environments that the matrix file names."""
-    return environments_here(dict.fromkeys((_LOCAL, *matrix.environments)))
-
-
-def expand_cells(
-    matrix: MatrixFile,
-    subjects: Sequence[SubjectSpec],
-    known: PlanningFacts,
-    *,
-    pairs: int | None,
-    hosts: Sequence[str],
-    generators: Sequence[str] = (),
-) -> Expanded:
-    parts = {one.part for one in known.lacks}
-    kept = tuple(name for name in matrix.environments if feasibility.environment_part(name) not in parts)
-    containers = None if CONTAINERS in parts else matrix.containers
-    measured = msgspec.structs.replace(matrix, environments=kept, containers=containers)
-    there = tuple(one for one in subjects if feasibility.release(one.label) not in parts)
-    if known.lacks and not (there and (measured.environments or measured.containers)):
-        raise feasibility.nothing(matrix.preset, known.lacks)
-    found = expand(
-        measured,
-        environments=named_environments(measured),
-        subjects=there,
-        pairs=pairs,
-        left=known.left,
-        hosts=[host for host in hosts if host not in known.silent],
-        picked=known.picked,
-        generators=generators,
-    )
-    told = tuple(one.not_planned for one in known.lacks)
-    return msgspec.structs.replace(found, not_planned=(*told, *found.not_planned))
+def refuse_conflicts(asked: RunRequest, matrix: MatrixFile) -> None:
+    """Refuses options that have no effect beside the others."""
+    has_containers = matrix.containers is not None
+    option_conflicts.refuse_without_containers(asked.typed, matrix=matrix.name, containers=has_containers)
+    option_conflicts.refuse_beside_paths(asked.typed, paths=asked.own_tests)
+    option_conflicts.refuse_twice_free(asked.typed)
+    generators = bool(asked.generators or matrix.generators)
+    option_conflicts.refuse_without_generators(asked.generator_options, generators=generators)
 
 
 def seconds_of(plan: Plan, known: PlanningFacts) -> dict[str, float]:
-    """What each cell is expected to take."""
+    """Returns how many seconds each cell is expected to take."""
     told = work_of(plan)
     return {cell.id: known.learned.expected(cell, told[cell.id]) for cell in plan.cells}
 

@@ -12,6 +12,7 @@ import pytest
 from pytest_codexsandbox.api import declared
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness.baseline_checks import STANDING
+from pytest_codexsandbox.harness.planner import narrow
 from pytest_codexsandbox.harness.user_arguments import policies_of
 from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.matrix.scenario_index import FILES, load
@@ -164,32 +165,25 @@ class Collector:
         deselected = reporter.stats.get("deselected", []) if reporter else []
         deselected[:] = [item for item in deselected if item not in kept]
 
-    def _ruled_out(self, base: Plan, key: Key) -> str:
-        """By data: of a user's own test as well, which stands in no plan before it is collected."""
-        own = self.run.user_promises.get(key.promise)
-        if own is None:
-            return base.not_applicable.get(str(key), "")
-        place = next(cell.environment for cell in self.run.cells if cell.id == key.cell)
-        return why_not_applicable(own, place, platform=sys.platform)
-
     def _plan(self, ours: list[pytest.Item]) -> Plan:
+        run = self.run
         keys = tuple(drop_repeated_keys(item.stash[KEY] for item in ours))
-        base = self.run.base_plan()
-        chosen = {key.promise for key in keys}
-        cells = {key.cell for key in keys}
-        known = (*self.run.promises.values(), *self.run.user_promises.values())
-        return Plan(
-            preset=base.preset,
-            cells=tuple(cell for cell in self.run.cells if cell.id in cells),
-            promises=tuple(promise for promise in known if promise.id in chosen),
-            keys=keys,
-            not_applicable={str(key): why for key in keys if (why := self._ruled_out(base, key))},
-            not_planned=(*base.not_planned, *self._missing_from(keys)),
-            coverage=base.coverage,
-            cases=base.cases,
-            generators=base.generators,
-            of_generators=base.of_generators,
+        return narrow(
+            run.base_plan(),
+            keys,
+            cells=run.cells,
+            own=run.user_promises,
+            not_applicable=dict(own_not_applicable(run, keys)),
+            deselected=self._missing_from(keys),
         )
+
+
+def own_not_applicable(run: PytestRun, keys: Iterable[Key]) -> Iterator[tuple[str, str]]:
+    """Yields the user's own tests that data rules out, with the reason: no plan holds them before collection."""
+    places = {cell.id: cell.environment for cell in run.cells}
+    for key in keys:
+        if own := run.user_promises.get(key.promise):
+            yield str(key), why_not_applicable(own, places[key.cell], platform=sys.platform)
 
 
 def paths_given(config: pytest.Config) -> bool:

@@ -30,7 +30,8 @@ from pytest_codexsandbox.pytest_plugin import preparation, report_payload
 from pytest_codexsandbox.pytest_plugin.deselection import DESELECTED
 from pytest_codexsandbox.pytest_plugin.hook_calls import RecordHook
 from pytest_codexsandbox.pytest_plugin.journal_readback import read_back, result_files
-from pytest_codexsandbox.pytest_plugin.run import FOLDER, KNOWN, get_run, usage_errors
+from pytest_codexsandbox.pytest_plugin.run import FOLDER, get_run, usage_errors
+from pytest_codexsandbox.pytest_plugin.run_planner import FACTS
 from pytest_codexsandbox.pytest_plugin.terminal_filter import count_as_failed
 from pytest_codexsandbox.pytest_plugin.terminal_messages import notify, tell_last
 from pytest_codexsandbox.pytest_plugin.work_units import WorkUnitIndex
@@ -155,7 +156,7 @@ class Controller:
         with usage_errors():
             node.workerinput[FOLDER] = str(self.run.folder)
             if self.run.settings.active:
-                node.workerinput[KNOWN] = self.run.told()
+                node.workerinput[FACTS] = self.run.planner.encoded_facts()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:

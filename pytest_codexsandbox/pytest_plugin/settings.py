@@ -63,14 +63,9 @@ def settings(config: pytest.Config) -> Settings:
     )
 
 
-def reject_generator_options(config: pytest.Config) -> None:
-    """How generators run is said of none; an ini says it for the runs that have some."""
-    for name in ("generator-in", "generator-unconfined"):
-        if config.getoption(dest(name)):
-            raise InputError(
-                f"--codex-{name} says how generators run, and none was asked for",
-                next_step="name one: --codex-generator SPEC",
-            )
+def generator_options(config: pytest.Config) -> tuple[str, ...]:
+    """Returns the given options about how generators run. An ini gives them for the runs that have generators."""
+    return tuple(name for name in ("generator-in", "generator-unconfined") if config.getoption(dest(name)))
 
 
 def _file_of_ini(config: pytest.Config, preset: str) -> str:

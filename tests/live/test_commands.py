@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.commands import matrix_options
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.harness.batteries import SHARED
 from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
+from pytest_codexsandbox.harness.request_parts import RequestParts
+from pytest_codexsandbox.harness.run_request import RunRequest
 from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.plan import digest, make
 from pytest_codexsandbox.matrix.scenario_index import promises
@@ -61,7 +62,8 @@ def test_recorded_calls_run_again_in_fresh_folders(tmp_path: Path, capsys: pytes
 
 def recorded(folder: Path) -> list[CallLine]:
     """A journal of two batteries and their control."""
-    cell = Cell(environment=this_machine(), subject=matrix_options.release("installed"))
+    (subject,) = RequestParts(RunRequest(releases=("installed",))).subjects
+    cell = Cell(environment=this_machine(), subject=subject)
     chosen = [promise for promise, _ in promises(data_folder("scenarios")) if promise.topic == "network"]
     plan = make("local", (cell,), chosen, policies=(READ_ONLY, NETWORK))
     journal = JournalWriter.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))

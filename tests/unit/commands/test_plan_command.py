@@ -38,6 +38,7 @@ PLAN = plan(
 @pytest.fixture(autouse=True)
 def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No engine and no archive of this machine is asked, and nothing of its cache is known."""
+    monkeypatch.chdir(tmp_path)  # no project, whose hooks would be asked
     monkeypatch.setenv("DOCKER_HOST", "unix:///nobody")
     monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "cache"))
     for name in ("archive", "sources"):
@@ -291,7 +292,7 @@ def test_programs_get_every_key_and_reason() -> None:
         (("lokal",), "did you mean 'local'?"),
         (("local", "--codex-release", "0.163.0", "--codex-only", "nothing.like-it"), "matches no cell"),
         (("local", "--codex-release", "0.163.0", "--codex-skip", "start.*"), "in every plan"),
-        (("local", "--codex-release", "0.163.0,0.163.0"), "two Codex binaries"),
+        (("local", "--codex-bin", "a=/bin/true", "--codex-bin", "a=/bin/false"), "two Codex binaries"),
         (("./none.toml",), "no matrix file"),
         (("local", "--codex-pairs", "5"), "--codex-pairs"),
         (("local", "--codex-release", "0.163.0", "--codex-budget", "1s"), "no room for a single cell"),

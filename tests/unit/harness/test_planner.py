@@ -1,87 +1,155 @@
-"""What planning reads from this machine, once, and how it travels to workers."""
+"""One planner: `codexsandbox plan` and a run with the same words and facts have one plan, key by key."""
 
+import argparse
+import itertools
+import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
+from _pytest.config import _prepareconfig
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from pytest_codexsandbox.errors import HarnessError, InputError
-from pytest_codexsandbox.harness import feasibility, planner
+from pytest_codexsandbox.commands import matrix_options
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness.durations import DurationModel
-from pytest_codexsandbox.harness.feasibility import CONTAINERS
-from pytest_codexsandbox.harness.planner import PlanningFacts
+from pytest_codexsandbox.harness.planner import Planner, apply_budget, narrow, seconds_of
+from pytest_codexsandbox.harness.planning_facts import PlanningFacts
+from pytest_codexsandbox.harness.run_request import RunRequest
 from pytest_codexsandbox.matrix.budget import Budget
-from pytest_codexsandbox.matrix.combinations import LeftOut
-from pytest_codexsandbox.matrix.container_cells import PickedCells
-from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.model.coverage import Coverage
-from pytest_codexsandbox.releases.download_estimate import Forecast
+from pytest_codexsandbox.matrix.expand import Expanded
+from pytest_codexsandbox.matrix.plan import digest
+from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import NAMED
+from pytest_codexsandbox.pytest_plugin.run_planner import run_request
+from pytest_codexsandbox.pytest_plugin.settings import settings as settings_of
 from tests.unit.matrix.builders import plan
-from tests.unit.matrix.container_builders import SMALL, matrix, subjects
+
+MATRIX = """
+environments = ["local"]
+releases = ["0.163.0", "0.136.0"]
+doors = ["app-server", "sandbox"]
+policies = ["workspace-write", "read-only"]
+"""
+GIVEN: dict[str, tuple[str, ...]] = {
+    "release": ("0.163.0", "0.136.0", "0.136.0,0.40.0"),
+    "bin": ("/bin/true", "mine=/bin/true@0.150.0"),
+    "only": ("process.*,sqlite.*", "read-only", "*~codex-0.163.0", "sandbox", "generator.parses"),
+    "skip": ("network.*", "workspace-write", "*~codex-0.136.0"),
+    "generator": ("good", "none", "multica-0.4.3"),
+    "budget": ("5m", "40m", "9h"),
+    "pairs": ("2",),
+    "docker-hosts": ("unix:///x",),
+}
 
 
-def test_what_was_looked_up_travels_to_workers_and_makes_the_same_cells(tmp_path: Path) -> None:
-    asked = matrix(tmp_path, f"{SMALL}\npairs = 2")
-    known = planner.gather_facts(asked, tmp_path, why_not=lambda spec: "no" if spec.distro == "busybox" else "")
-    assert known.left == (LeftOut(values={"distro": "busybox"}, why="no"),)
-    here = planner.expand_cells(asked, subjects(), known, pairs=None, hosts=("unix:///a", "unix:///b"))
-    told = msgspec.json.encode(msgspec.structs.replace(known, picked=here.picked))
-    there = planner.expand_cells(
-        asked, subjects(), msgspec.json.decode(told, type=PlanningFacts), pairs=None, hosts=("unix:///a", "unix:///b")
-    )
-    assert there == here
+class PlannerWithFacts(Planner):
+    """Asks nothing of this machine. Turns the cells round, as a hook may."""
+
+    def __init__(self, request: RunRequest, *, turn: bool) -> None:
+        super().__init__(request)
+        self._turn = turn
+
+    def look_up(self) -> PlanningFacts:
+        return PlanningFacts()
+
+    def change_cells(self, found: Expanded) -> Expanded:
+        return msgspec.structs.replace(found, cells=found.cells[::-1]) if self._turn else found
 
 
-def test_a_backend_that_starts_nothing_takes_its_cells_away_and_leaves_the_others(tmp_path: Path) -> None:
-    fault = HarnessError("no engine", where="unix:///x", why="refused", next_step="start it")
-    asked = matrix(tmp_path, SMALL)
-    known = PlanningFacts(lacks=(feasibility.lack(CONTAINERS, fault),))
-    with pytest.raises(InputError) as raised:
-        planner.expand_cells(asked, subjects(), known, pairs=None, hosts=())
-    told = raised.value
-    assert (told.what, told.where) == ("nothing can be measured: no engine", "unix:///x")
-    assert (told.why, told.next_step) == ("refused", "start it")
-    both = msgspec.structs.replace(asked, environments=("local",))
-    travelled = msgspec.json.decode(msgspec.json.encode(known), type=PlanningFacts)
-    found = planner.expand_cells(both, subjects(), travelled, pairs=None, hosts=())
-    assert {cell.environment.backend for cell in found.cells} == {"local"}
-    (gone,) = [one for one in found.not_planned if one.required]
-    assert (gone.what, gone.kind, gone.why) == (CONTAINERS, "unavailable", "no engine (unix:///x): refused; start it")
-    assert planner.expand_cells(asked, subjects(), planner.for_listing(known), pairs=None, hosts=()).cells
+def options() -> st.SearchStrategy[list[str]]:
+    """Random options that both command lines take."""
+    word = st.one_of(*(st.sampled_from([f"--codex-{name}={one}" for one in among]) for name, among in GIVEN.items()))
+    return st.lists(word, unique=True, max_size=4)
 
 
-def test_a_release_that_does_not_exist_is_left_out_and_the_others_are_measured(tmp_path: Path) -> None:
-    asked = msgspec.structs.replace(matrix(tmp_path, SMALL), containers=None, environments=("local",))
-    gone = feasibility.of_releases({"9.9.9": Forecast(why_not="there is none"), "0.163.0": Forecast(cached=True)})
-    specs = [SubjectSpec(label=label, release=label) for label in ("9.9.9", "0.163.0")]
-    found = planner.expand_cells(asked, specs, PlanningFacts(lacks=gone), pairs=None, hosts=())
-    assert [cell.subject.label for cell in found.cells] == ["0.163.0"]
-    assert [one.what for one in found.not_planned if one.required] == ["codex 9.9.9"]
-    with pytest.raises(InputError, match=r"nothing can be measured: Codex 9\.9\.9 cannot be had here"):
-        planner.expand_cells(asked, specs[:1], PlanningFacts(lacks=gone), pairs=None, hosts=())
+def of_command(preset: str, words: Sequence[str]) -> RunRequest:
+    parser = argparse.ArgumentParser()
+    matrix_options.add(parser)
+    return matrix_options.request(parser.parse_args([preset, *words]))
 
 
-def test_engines_that_do_not_answer_get_no_cell(tmp_path: Path) -> None:
-    fault = HarnessError("deaf", where="tcp://b")
-    known = PlanningFacts(silent=("tcp://b",), lacks=(feasibility.lack("engine tcp://b", fault, required=False),))
-    found = planner.expand_cells(matrix(tmp_path, SMALL), subjects(), known, pairs=None, hosts=("tcp://a", "tcp://b"))
-    assert {cell.environment.engine_host for cell in found.cells} == {"tcp://a"}
-    assert [(one.what, one.required) for one in found.not_planned[:1]] == [("engine tcp://b", False)]
+def of_pytest(preset: str, words: Sequence[str], *more: str) -> RunRequest:
+    ini = str(Path(preset).with_name("pytest.ini"))
+    config = _prepareconfig(["-p", "codexsandbox", "-c", ini, f"--codex-matrix={preset}", *words, *more])
+    try:
+        return run_request(config, settings_of(config))
+    finally:
+        config._ensure_unconfigure()
 
 
-def test_a_worker_does_not_pick_again(tmp_path: Path) -> None:
-    asked = matrix(tmp_path, f"{SMALL}\npairs = 2")
-    one = ("debian-trixie", "none", "docker-default", "root", "0.163.0")
-    told = PickedCells(rows=(one,), coverage=Coverage(strength=2, axes={}, coverable=1))
-    found = planner.expand_cells(asked, subjects(), PlanningFacts(picked=told), pairs=None, hosts=())
-    assert [cell.id for cell in found.cells] == ["debian-trixie~bwrap-none~docker-default~root~codex-0.163.0"]
-    assert found.coverage == told.coverage
+def made(request: RunRequest, *, turn: bool) -> Plan | str:
+    try:
+        return PlannerWithFacts(request, turn=turn).plan
+    except InputError as fault:
+        return str(fault)
+
+
+@pytest.fixture
+def preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    file = tmp_path / "mine.toml"
+    file.write_text(MATRIX)
+    return str(file)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=options(), turn=st.booleans())
+def test_the_same_words_ask_for_the_same_keys_in_the_same_order(preset: str, words: list[str], turn: bool) -> None:
+    command, run, dry = of_command(preset, words), of_pytest(preset, words), of_pytest(preset, words, "--collect-only")
+    plans = [made(request, turn=turn) for request in (command, run, dry)]
+    first, *others = plans
+    assert [one == first for one in others] == [True, True]
+    if isinstance(first, Plan):
+        assert {digest(one) for one in plans if isinstance(one, Plan)} == {digest(first)}
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=options(), seed=st.integers())
+def test_whatever_order_items_come_in_a_run_has_the_plan_that_was_composed(
+    preset: str, words: list[str], seed: int
+) -> None:
+    planner = PlannerWithFacts(of_command(preset, words), turn=False)
+    try:
+        whole = planner.plan
+    except InputError:
+        return
+    keys = sorted(random.Random(seed).sample(whole.keys, len(whole.keys)), key=planner.order())
+    assert narrow(whole, keys, cells=planner.cells, own={}, not_applicable={}, deselected=()) == whole
+
+
+def test_keys_stand_by_cell_door_policy_baseline_promise_and_case(preset: str) -> None:
+    words = ["--codex-generator=none", "--codex-generator=good", "--codex-release=0.163.0,0.136.0"]
+    planner = PlannerWithFacts(of_command(preset, words), turn=False)
+    cells = {cell.id: number for number, cell in enumerate(planner.plan.cells)}
+    doors = ("app-server", "sandbox", "generator")
+    promises = tuple(planner.parts.promises)
+
+    def place(key: Key) -> tuple[object, ...]:
+        where = cells[key.cell], doors.index(key.door), tuple(NAMED).index(key.policy)
+        return (*where, promises.index(key.promise), key.case)
+
+    keys = planner.plan.keys
+    assert all(place(one) < place(next_one) for one, next_one in itertools.pairwise(keys))
+    assert len({key.cell for key in keys}) == 4
+    assert {key.door for key in keys} == set(doors)
+    assert all(promise.startswith(("start.", "trust.")) for promise in promises[:2])
+
+
+def test_a_budget_and_generators_go_together(preset: str) -> None:
+    words = ["--codex-generator=good", "--codex-only=generator.parses", "--codex-budget=9h"]
+    assert len(PlannerWithFacts(of_pytest(preset, words), turn=False).plan.cells) == 2
 
 
 def test_seconds_are_calls_times_what_a_call_takes() -> None:
-    made = plan()
-    (cell,) = made.cells
+    found = plan()
+    (cell,) = found.cells
     known = PlanningFacts(learned=DurationModel(runs=1, cells={cell.id: 2.5}))
-    assert planner.seconds_of(made, known) == {cell.id: 5.0}  # one battery for each of two policies
-    assert planner.apply_budget(made, Budget(seconds=6, text="6s"), known) is made
-    assert planner.apply_budget(made, None, known) is made
+    assert seconds_of(found, known) == {cell.id: 5.0}  # one battery for each of two policies
+    assert apply_budget(found, Budget(seconds=6, text="6s"), known) is found
+    assert apply_budget(found, None, known) is found
