@@ -10,3 +10,10 @@ def filled(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError(EMPTY_VALUE)
     return text
+
+
+def count(text: str) -> int:
+    """Refuses what is no number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)

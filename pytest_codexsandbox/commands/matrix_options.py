@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.commands.argument_types import filled
+from pytest_codexsandbox.commands.argument_types import count, filled
 from pytest_codexsandbox.harness import option_values, request_parts
 from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
 from pytest_codexsandbox.harness.run_request import RunRequest
@@ -35,6 +35,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--codex-pairs", metavar="2|3|all", help="cells that hold every pair, every triple; every cell")
     parser.add_argument("--codex-budget", metavar="TIME", help="whole cells that fit into 90s, 10m, 1h30m")
     parser.add_argument(
+        "-n", "--numprocesses", type=count, default=1, metavar="N", help="workers, as of pytest -n: they share the time"
+    )
+    parser.add_argument(
         "--codex-docker-hosts", **listed, metavar="URL[,URL…]", help="engines that share the containers"
     )
     parser.add_argument(
@@ -64,5 +67,6 @@ def request(options: argparse.Namespace) -> RunRequest:
         budget=option_values.budget(options.codex_budget),
         docker_hosts=option_values.hosts(split(options.codex_docker_hosts)),
         report_dir=here / (options.codex_report_dir or REPORT_DIR),
+        workers=options.numprocesses,
         typed=typed(options),
     )
