@@ -129,7 +129,7 @@ def calls(plan: Plan) -> int:
 
 # ---- the lock
 def update_lock(planner: Planner) -> str:
-    """Writes the lock file as if everything could be had: it is for every machine."""
+    """Writes the lock file as if this machine lacked nothing: the file is for every machine."""
     asked, matrix = planner.request, planner.parts.matrix
     refuse_conflicts(asked, matrix)
     option_conflicts.refuse_beside_update_lock(asked.typed)
