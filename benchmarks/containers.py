@@ -1,6 +1,6 @@
 """Containers as environments, in ratios taken in one run: `python -m benchmarks.containers [--environments 20]`.
 
-- a call of Codex through the hand of a container, against the same call on this machine
+- a call of Codex through the agent of a container, against the same call on this machine
 - N environments with B calls each, against their starts and as many bare calls
 - the same with one `docker run` for each call
 - the same with one container of testcontainers-python for each call, where that is there (pip install testcontainers)

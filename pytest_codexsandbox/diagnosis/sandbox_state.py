@@ -1,8 +1,8 @@
-"""Whether a sandbox was on in one call: by what the probe could do, and by the kernel's marks on it. Pure.
+"""Sandbox state: whether a sandbox was on in one call, by what the probe could do and by the kernel's marks. Pure.
 
 Neither is enough. A program can restrain itself (or print what a refusal would look like) without any sandbox; a
 namespace can be there and keep nothing in. So `on` needs a refusal that the control did not meet, seen from outside,
-and a mark that the hand, read at the same moment, does not carry. Landlock leaves no mark in /proc: there it is more
+and a mark that the agent, read at the same moment, does not carry. Landlock leaves no mark in /proc: there it is more
 seccomp filters (or a new NoNewPrivs) together with EACCES.
 """
 
@@ -92,7 +92,7 @@ def _by_marks(
 
 
 def marks_of(reading: ProcReading) -> tuple[str, ...]:
-    """Every difference between the probe and the hand, the telling ones first."""
+    """Every difference between the probe and the agent, the telling ones first."""
     marks = [f"own {name} namespace" for name in ("user", "mnt", "net", "pid", "ipc") if _own(reading, name)]
     if reading.filters > reading.hand_filters:
         marks.append(f"seccomp filters {reading.filters} > {reading.hand_filters}")

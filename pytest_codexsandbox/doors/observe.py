@@ -54,8 +54,8 @@ def observe(
 
 @contextmanager
 def _cleared(environment: Environment, takes: "list[_Take]") -> Iterator[None]:
-    """Afterwards the worlds are gone. What broke off the call (a lost hand) is told, and not that the call, which still
-    ran, kept its world: the environment's end removes that as well, and does so at once after a Ctrl-C."""
+    """Removes the worlds afterwards. Raises what broke off the call (a lost agent), and not that a call that still ran
+    kept its world: the end of the environment removes that as well, and does so at once after a Ctrl-C."""
     try:
         yield
     except Exception:

@@ -1,4 +1,4 @@
-"""The runner's end of the pipe to a hand: asks, and gives each answer to who asked."""
+"""The runner's end of the pipe to an agent: asks, and gives each answer to who asked."""
 
 import threading
 import time
@@ -15,15 +15,15 @@ from pytest_codexsandbox.guest import wire
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.protocols import Notify, silent
 
-PATIENCE: Final = 60.0  # beyond what was asked for: the hand itself keeps every limit
+PATIENCE: Final = 60.0  # beyond what was asked for: the agent itself keeps every limit
 _NOTICE: Final = "notice"  # a message that is not yet the answer
 TURN_TIMEOUT: Final = 300.0  # for calls that have to share /tmp with another run
 
 
 class AgentClient:
-    """Safe to be used by several threads. `writing` and `reading` are unbuffered pipes to the hand.
+    """Safe to be used by several threads. `writing` and `reading` are unbuffered pipes to the agent.
 
-    What the hand has to tell before its answer, such as whom it waits for, is said by the thread that asked.
+    What the agent has to tell before its answer, such as whom it waits for, is said by the thread that asked.
     `explain`: why it may have ended, asked once when it has without being told to; `silence`: why it may not answer.
     """
 
@@ -43,11 +43,11 @@ class AgentClient:
         self._waiting: dict[int, SimpleQueue[wire.Message | EnvironmentLost]] = {}
         self._lock = threading.Lock()
         self._lost = ""
-        self._listener = threading.Thread(target=self._listen, name=f"hand of {name}", daemon=True)
+        self._listener = threading.Thread(target=self._listen, name=f"agent of {name}", daemon=True)
         self._listener.start()
 
     def ask(self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any) -> wire.Message:
-        """The answer. An error of the hand is a HarnessError, its TooSlow a TimeoutError, its end Lost."""
+        """The answer. An error of the agent is a HarnessError, its TooSlow a TimeoutError, its end Lost."""
         return self.begin(op, blobs=blobs, within=within, **words)()
 
     def farewell(self, within: float) -> None:
@@ -58,7 +58,7 @@ class AgentClient:
     def begin(
         self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any
     ) -> Callable[[], wire.Message]:
-        """Asks, and gives back what waits for the answer: the hand does things in the order in which they were asked,
+        """Asks, and gives back what waits for the answer: the agent does things in the order in which they were asked,
         so that several may be on their way at once."""
         number, told = next(self._numbers), SimpleQueue[wire.Message | EnvironmentLost]()
         with self._lock:
@@ -89,21 +89,21 @@ class AgentClient:
 
     def _silent(self, op: str, seconds: float) -> EnvironmentLost:
         """From here on nothing is asked of it: each question would be waited for as long."""
-        what = f"the hand did not answer {op!r} in {seconds:.0f} s"
+        what = f"the agent did not answer {op!r} in {seconds:.0f} s"
         with self._lock:
             self._lost = self._lost or what
         return EnvironmentLost(
-            what, where=self.name, why=self._silence() or "the machine is overloaded, or the hand was stopped"
+            what, where=self.name, why=self._silence() or "the machine is overloaded, or the agent was stopped"
         )
 
     def close(self) -> None:
-        """The hand sees the end of its stdin, and ends all that it started."""
+        """The agent sees the end of its stdin, and ends all that it started."""
         with self._lock:
             self._lost = self._lost or "it was told to end"
             self._writing.close()
 
     def join(self, within: float = PATIENCE) -> None:
-        """After the hand has ended: nobody reads from the pipe any more."""
+        """Waits for the thread that reads from the pipe, after the agent has ended."""
         self._listener.join(within)
 
     def _write(self, pieces: list[bytes]) -> None:
@@ -118,7 +118,7 @@ class AgentClient:
 
     def _refuse_if_lost(self) -> None:
         if self._lost:
-            raise EnvironmentLost("the hand has ended", where=self.name, why=self._lost)
+            raise EnvironmentLost("the agent has ended", where=self.name, why=self._lost)
 
     def _listen(self) -> None:
         unpacker, why = wire.Unpacker(), "it ended without a word"
@@ -138,7 +138,7 @@ class AgentClient:
             self._lost = self._lost or why
             waiting, self._waiting = list(self._waiting.values()), {}
         for told in waiting:
-            told.put(EnvironmentLost("the hand has ended", where=self.name, why=self._lost))
+            told.put(EnvironmentLost("the agent has ended", where=self.name, why=self._lost))
 
 
 def _raise_error(body: Mapping[str, Any], op: str, where: str) -> None:

@@ -1,4 +1,4 @@
-"""ports.Environment over a hand, wherever that runs."""
+"""ports.Environment over an agent, wherever that runs."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence

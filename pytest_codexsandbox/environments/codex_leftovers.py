@@ -1,4 +1,4 @@
-"""What calls of Codex left in a shared /tmp, where the hand that would have removed it was killed."""
+"""Codex leftovers: files that calls of Codex left in a shared /tmp after their agent was killed."""
 
 import fcntl
 import os

@@ -23,7 +23,7 @@ class _Conversation:
             self._over = True
             try:
                 self._talk("forget")
-            except HarnessError:  # the hand is gone, and with it what it held
+            except HarnessError:  # the agent is gone, and with it what it held
                 pass
 
 

@@ -1,5 +1,8 @@
-"""This machine, as it is. The hand is a child of ours, outside every namespace but a mount namespace for its own /tmp,
-and that only where it takes no user namespace: one of ours around Codex would change what is measured."""
+"""Local environment: this machine, as it is. The agent runs outside every namespace but a mount namespace for its /tmp.
+
+Where that mount namespace would take a user namespace it has none: a user namespace around Codex would change what is
+measured.
+"""
 
 import os
 import sys

@@ -159,7 +159,7 @@ def marked(word: str) -> list[int]:
 
 
 def end_marked(word: str) -> list[int]:
-    """End them: what a killed hand could not do itself."""
+    """End them: what a killed agent could not do itself."""
     ended: list[int] = []
     for _ in range(200):
         found = marked(word)

@@ -1,4 +1,4 @@
-"""The hand: one process of ours in an environment, outside every sandbox. It does what the runner asks over a pipe.
+"""Agent: our process in an environment, outside every sandbox. It does what the runner asks over a pipe.
 
 `PYTHON -I -S agent.py`, messages as in wire.py on stdin and stdout. When stdin ends, for whatever reason, it ends every
 process that it started, removes what its worlds left, and ends itself.
@@ -21,7 +21,7 @@ from pytest_codexsandbox.guest.agent_server import Agent
 from pytest_codexsandbox.guest.event_loop import READ
 
 
-def _plain_signals(hand: Agent) -> None:
+def _plain_signals(agent: Agent) -> None:
     """What we inherited is not passed on: a subject starts with no signal ignored or blocked."""
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in signal.valid_signals():
@@ -33,13 +33,13 @@ def _plain_signals(hand: Agent) -> None:
                 continue
 
     def told(number: int, frame: types.FrameType | None) -> None:
-        hand.loop.after(0, hand.end_alone)  # not here: it may be in the middle of anything
+        agent.loop.after(0, agent.end_alone)  # not here: it may be in the middle of anything
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, told)
 
 
-def _watch_parent(hand: Agent) -> None:
+def _watch_parent(agent: Agent) -> None:
     """A copy of the pipe in another process must not keep us alive when the runner has died."""
     try:
         fd = os.pidfd_open(os.getppid())  # type: ignore[attr-defined,unused-ignore]
@@ -47,10 +47,10 @@ def _watch_parent(hand: Agent) -> None:
         return
 
     def gone() -> None:
-        hand.loop.forget(fd)
-        hand.end_alone()
+        agent.loop.forget(fd)
+        agent.end_alone()
 
-    hand.loop.watch(fd, READ, gone)
+    agent.loop.watch(fd, READ, gone)
 
 
 def main() -> None:
@@ -65,18 +65,18 @@ def main() -> None:
             break
     body, _ = messages[0]
     try:
-        hand = Agent(body)
+        agent = Agent(body)
     except Exception as problem:
         error = {"kind": type(problem).__name__, "text": str(problem)}
         os.write(1, b"".join(wire.pack({"id": body["id"], "error": error})))
         raise
-    _plain_signals(hand)
+    _plain_signals(agent)
     if body["watch_parent"]:
-        _watch_parent(hand)
-    hand.do_facts(hand.replier(body["id"]), body, [])
+        _watch_parent(agent)
+    agent.do_facts(agent.replier(body["id"]), body, [])
     for later, blobs in messages[1:]:
-        hand.handle(later, blobs)
-    hand.serve(unpacker)
+        agent.handle(later, blobs)
+    agent.serve(unpacker)
 
 
 if __name__ == "__main__":

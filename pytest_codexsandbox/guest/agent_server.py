@@ -1,4 +1,4 @@
-"""What the hand does, one method for each word that the runner may say."""
+"""Agent server: has one method for each request of the runner."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ class Agent:
             return
         self._ending = True
         for scope in self.scopes.live:
-            scope.lose("the hand was told to end while this ran")
+            scope.lose("the agent was told to end while this ran")
         waiting = [int(_LONGEST_END / 0.01)]
 
         def look() -> None:

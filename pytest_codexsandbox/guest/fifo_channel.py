@@ -1,7 +1,7 @@
-"""The way of a command's words past Codex: two FIFOs beside its world, and whoever drives Codex relays them.
+"""FIFO channel: carries a command's output past Codex by two FIFOs beside its world. The driver relays them.
 
 Codex collects, cuts and mixes what its commands print. A command that is started with its stdin and stdout on these
-FIFOs says every byte to us, and the hand, which made them, knows its stdout again. Opening a FIFO that is there makes
+FIFOs says every byte to us, and the agent, which made them, knows its stdout again. Opening a FIFO that is there makes
 nothing and writes to no disk: it works on a mount that can only be read.
 """
 
@@ -20,8 +20,8 @@ _CHUNK = 1 << 16
 
 
 def made(folder: str) -> tuple[int, int]:
-    """By the hand, before Codex starts: new ones, whatever was there. The device and inode of what the command says:
-    whoever puts another file there later does not have those."""
+    """Makes new FIFOs before Codex starts, whatever was there. Returns device and inode of the command's output:
+    another file that is put there later does not have those."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     for name in (IN, OUT):
@@ -33,7 +33,7 @@ def made(folder: str) -> tuple[int, int]:
 
 
 def found(folder: str) -> None:
-    """As the hand made them; where there was none (a script that shows a call again), made now."""
+    """Makes the FIFOs if the agent did not: in a script that shows a call again."""
     if not os.path.isdir(folder):
         made(folder)
 

@@ -1,8 +1,8 @@
-"""A program that is there for everybody outside a sandbox, and for nobody inside one.
+"""Hidden program: exists outside a sandbox, and not inside one.
 
-Only a descriptor of the hand names it: `/proc/HAND/fd/N`. A process namespace of its own does not know the hand, and
-Landlock lets nobody follow a link of a process outside its domain. So who is asked to run it and says that he cannot
-find it tells something of where he stands, in a call that runs nothing else.
+Only a descriptor of the agent names it: `/proc/AGENT/fd/N`. Another process namespace does not know the agent, and
+Landlock follows no link of a process outside its domain. A command that cannot find the program is therefore in a
+sandbox, and a call can tell so while it runs nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 # What it does shows outside: the name that it is given appears.
 _SCRIPT: Final = b'#!/bin/sh\nprintf through > "$1"\n'
-_NUMBERS: Final = (700, 100, 10)  # high: whoever has the hand's number inside a sandbox has no such descriptor
+_NUMBERS: Final = (700, 100, 10)  # high: whoever has the agent's number inside a sandbox has no such descriptor
 
 
 def lay(folder: str) -> str:

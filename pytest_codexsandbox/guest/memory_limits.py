@@ -34,7 +34,7 @@ def _counted(word: str, paths: tuple[str, ...]) -> int:
 
 
 def expendable(pid: int) -> None:
-    """It dies before the hand does: then its end can still be told."""
+    """It dies before the agent does: then its end can still be told."""
     try:
         with open(f"/proc/{pid}/oom_score_adj", "w", encoding="ascii") as file:
             file.write(str(EXPENDABLE))

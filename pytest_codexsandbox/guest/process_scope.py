@@ -292,7 +292,7 @@ class ProcessScope:
 
 
 class Scopes:
-    """All scopes of this hand."""
+    """All scopes of this agent."""
 
     def __init__(self, loop: Loop, name: str) -> None:
         self.loop, self.name = loop, name
@@ -327,7 +327,7 @@ class Scopes:
         return [scope for scope in self.live if not scope.aside]
 
     def orphans_of(self, scope: ProcessScope) -> list[int]:
-        """Children of the hand that it did not start: somebody's descendants whose parents have died."""
+        """Returns children of the agent that it did not start: descendants whose parents have died."""
         orphans = [pid for pid in process_tree.children(os.getpid()) if not self.loop.is_own_child(pid)]
         return [pid for pid in orphans if self._owner(pid) is scope]
 

@@ -45,7 +45,7 @@ def is_of_codex(name: str) -> bool:
 
 
 class OwnTmp:
-    """A /tmp that only this hand and its children see."""
+    """A /tmp that only this agent and its children see."""
 
     def __init__(self, host: int) -> None:
         self._host = host  # a descriptor of the /tmp that lies below ours
@@ -183,7 +183,7 @@ def holder(folder: str) -> int:
 
 
 def _run_of(pid: int) -> int:
-    """What a person has started: a hand belongs to its runner, and a worker of xdist to its pytest."""
+    """Returns the process that a person started: an agent's runner, the pytest of an xdist worker."""
     for mark in ("/guest/agent.py", "sys.stdin.readline()"):
         one = process_tree.process(pid)
         if one is not None and one.parent > 1 and any(mark in word for word in process_tree.argv_of(pid)):

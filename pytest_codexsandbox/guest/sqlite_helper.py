@@ -1,6 +1,6 @@
-"""A process that makes SQLite databases, keeps some open beside the hand, and reads their rows.
+"""A process that makes SQLite databases, keeps some open beside the agent, and reads their rows.
 
-It is one of its own because POSIX locks are the process's: the hand would lose one by reading the file once.
+It is one of its own because POSIX locks are the process's: the agent would lose one by reading the file once.
 A line on stdin: `[KIND, PATH, CONTENT]` as JSON lays one, `["close", PATH, ""]` closes those whose path begins so,
 `["rows", PATH, ""]` reads column x of table t; a line on stdout answers. It ends with its stdin.
 """

@@ -43,7 +43,7 @@ class Unpacker:
             return None
         magic, length, payload = _HEAD.unpack_from(self._buffer)
         if magic != MAGIC or length > _JSON_LIMIT or payload > _BLOB_LIMIT:
-            raise ProtocolError(f"not a message of the hand: {bytes(self._buffer[:80])!r}")
+            raise ProtocolError(f"not a message of the agent: {bytes(self._buffer[:80])!r}")
         end = _HEAD.size + length + payload
         if len(self._buffer) < end:
             return None

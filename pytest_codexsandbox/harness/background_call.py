@@ -14,7 +14,7 @@ class BackgroundCall(Generic[T]):
         self.key, self._work = key, work
         self._result: T | None = None
         self._fault: BaseException | None = None
-        # A daemon: a run that cannot wait for it (a second Ctrl-C) ends nevertheless, and the hand with it.
+        # A daemon: a run that cannot wait for it (a second Ctrl-C) ends nevertheless, and the agent with it.
         self._thread = threading.Thread(target=self._perform, name=name, daemon=True)
         self._thread.start()
 

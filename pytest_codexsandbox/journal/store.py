@@ -76,7 +76,7 @@ class JournalWriter:
             self._size += len(data)
 
     def write_end(self, line: EndLine) -> None:
-        """Write the last line; a later call replaces it. A file that another hand changed meanwhile stays as it is."""
+        """Writes the last line; a later call replaces it. A file that another process changed is left alone."""
         if self._end >= 0:
             try:
                 if os.fstat(self._descriptor).st_size != self._size:

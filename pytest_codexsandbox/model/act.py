@@ -34,7 +34,7 @@ PLACEHOLDERS: Final = (
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """Something laid into the world before the call, by the hand, outside any sandbox."""
+    """Something laid into the world before the call, by the agent, outside any sandbox."""
 
     kind: Literal["file", "dir", "symlink", "hardlink", "sqlite", "sqlite-wal", "sqlite-held"]
     path: str

@@ -15,7 +15,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float = 20.0
     witness: str = ""  # a nonce: hold the probe that says it, read it from outside, then let it go
     witness_argv: tuple[str, ...] = ()  # the probe's own argv, by which it is recognised in /proc
-    channel: str = ""  # a folder in which the hand makes two FIFOs: what is written into `out` counts as stdout
+    channel: str = ""  # a folder in which the agent makes two FIFOs: what is written into `out` counts as stdout
     aside: bool = False  # it works beside calls and leaves the shared folders alone: it waits for nobody's turn there
     interrupt_after: float = 0.0
     output_limit: int = 64 * 1024 * 1024

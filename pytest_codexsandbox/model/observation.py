@@ -28,7 +28,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcReading(msgspec.Struct, frozen=True, kw_only=True):
-    """The probe as the kernel shows it to the hand, while the probe waits; and the hand itself, at that moment."""
+    """The probe as the kernel shows it to the agent, while the probe waits; and the agent itself, at that moment."""
 
     pid: int
     namespaces: dict[str, str]

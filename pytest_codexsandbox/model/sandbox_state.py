@@ -9,7 +9,7 @@ from pytest_codexsandbox.model.record import Diagnosis
 
 
 class SandboxState(msgspec.Struct, frozen=True, kw_only=True):
-    """`on` needs a refusal in behaviour AND a mark of the kernel that the hand does not carry, at the same moment."""
+    """`on` needs a refusal in behaviour AND a mark of the kernel that the agent does not carry, at the same moment."""
 
     state: Literal["on", "off", "failed", "unknown"]
     why: str  # one sentence

@@ -96,8 +96,8 @@ class Prefetcher:
 
 @contextmanager
 def _patient() -> Iterator[None]:
-    """Whoever performs the next call gets its turn at once. By default a thread of Python waits 5 ms for another that
-    computes: at each answer of the hand, and of those a call has several."""
+    """Gives the thread that performs the next call its turn at once. By default a thread of Python waits 5 ms for
+    another one that computes: at each answer of the agent, and a call has several."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, _TURN))
     try:

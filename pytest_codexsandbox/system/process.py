@@ -1,4 +1,4 @@
-"""The only module that starts processes, outside an environment: pip, npm, `codex --help`, the hand itself.
+"""The only module that starts processes, outside an environment: pip, npm, `codex --help`, the agent itself.
 
 Every process gets a session of its own and exactly the environment that it is given. A time limit ends the whole
 process group, and says so; output is bytes, kept up to a limit and counted past it; death by a signal stays one.

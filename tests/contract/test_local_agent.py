@@ -1,4 +1,4 @@
-"""What is this machine's own: its hand may die, /tmp may be shared, folders may have long names."""
+"""What is this machine's own: its agent may die, /tmp may be shared, folders may have long names."""
 
 import fcntl
 import os
@@ -43,7 +43,7 @@ def environment(place: Path) -> Iterator[AgentEnvironment]:
 
 
 def test_a_hand_that_is_killed_is_lost_and_not_awaited(place: Path) -> None:
-    """The parent of a command is the hand."""
+    """The parent of a command is the agent."""
     word = f"bereft{uuid.uuid4().hex}"
     with LocalBackend().open(this_machine(), place / "here") as environment:
         world = environment.world()
@@ -51,8 +51,8 @@ def test_a_hand_that_is_killed_is_lost_and_not_awaited(place: Path) -> None:
         done = environment.run(shell(world, f"kill -KILL $PPID; sleep 1000; : {word}", timeout=20 * GENEROUS))
         assert time.monotonic() - begun < 10 * GENEROUS
         assert done.ended == "lost"
-        assert "the hand has ended" in done.error
-        with pytest.raises(EnvironmentLost, match="the hand has ended"):
+        assert "the agent has ended" in done.error
+        with pytest.raises(EnvironmentLost, match="the agent has ended"):
             environment.world()
     assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if word.encode() in _read(one)]
     assert not (place / "here").exists()
@@ -71,7 +71,7 @@ def test_what_ran_when_the_hand_was_told_to_end_is_lost_and_says_nothing_of_the_
         world = environment.world()
         done = environment.run(shell(world, "kill -TERM $PPID; sleep 30"))
     assert done.ended == "lost"
-    assert "the hand" in done.error
+    assert "the agent" in done.error
 
 
 def test_a_fault_inside_the_hand_says_what_it_was(environment: AgentEnvironment) -> None:
@@ -85,7 +85,7 @@ def test_work_that_fails_because_the_hand_died_says_so(place: Path) -> None:
         world = environment.world()
         os.kill(int(environment.run(shell(world, "echo $PPID")).stdout), signal.SIGKILL)
         environment.look(world, ["@WORKSPACE@"])
-    assert "the hand has ended" in str(raised.value)
+    assert "the agent has ended" in str(raised.value)
     assert run_dirs.audit() == ()
 
 
@@ -250,7 +250,7 @@ def test_a_folder_of_the_machines_tmp_that_was_shown_is_never_emptied(environmen
 
 
 def test_a_runner_that_stops_reading_does_not_keep_the_hand(place: Path) -> None:
-    """The pipes of a dead runner may live on in another process; here nobody ever reads what the hand says."""
+    """The pipes of a dead runner may live on in another process; here nobody ever reads what the agent says."""
     reading, writing = os.pipe()
     answers, said = os.pipe()
     hello = {"id": 1, "op": "hello", "folder": str(place), "word": "beef", "own_tmp": False, "turn_timeout": 1}

@@ -1,4 +1,4 @@
-"""`codexsandbox sweep` after a run and its hand were killed."""
+"""`codexsandbox sweep` after a run and its agent were killed."""
 
 import fcntl
 import os
@@ -130,7 +130,7 @@ def test_nothing_of_codex_is_removed_while_one_may_use_it(tmp: Path, monkeypatch
 def test_a_run_whose_hand_has_cleaned_up_after_it_is_removed_too(
     cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The hand of a killed runner removes its environment; what lay beside it is nobody's else."""
+    """The agent of a killed runner removes its environment; what lay beside it is nobody's else."""
     folder = cache / "runs" / "killed"
     line = "import sys; from pathlib import Path; from pytest_codexsandbox.environments.run_dirs import claim; "
     environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": "/usr/bin:/bin"}

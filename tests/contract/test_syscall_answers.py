@@ -1,4 +1,4 @@
-"""The questions that the hand puts to the kernel, on this machine: harmless, in children, and with an end."""
+"""The questions that the agent puts to the kernel, on this machine: harmless, in children, and with an end."""
 
 import errno
 import os

@@ -355,7 +355,7 @@ def test_a_container_that_dies_under_a_call_is_started_anew_for_the_next(folder:
 
 
 def test_an_engine_that_sees_none_of_our_files_gets_everything_sent(folder: Path) -> None:
-    """As one on another machine: the hand, Codex and the image arrive through its API."""
+    """As one on another machine: the agent, Codex and the image arrive through its API."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     with own_engine(hide=(cache_folder(),)) as engine:
         spec = msgspec.structs.replace(container(), engine_host=engine.host)

@@ -22,7 +22,7 @@ users = ["u1000"]
 
 def test_two_engines_that_do_not_see_our_files_measure_one_matrix() -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
-    hidden = (cache_folder(), Path(sys.prefix))  # the hand; the Codex that is installed
+    hidden = (cache_folder(), Path(sys.prefix))  # the agent; the Codex that is installed
     with (
         tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as name,
         own_engine(hide=hidden) as one,

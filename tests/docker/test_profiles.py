@@ -56,7 +56,7 @@ def open_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize("user", ["root", "u1000"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_profile_takes_effect(name: str, user: str, tmp_path: Path) -> None:
-    """Opening it is the test: the hand's facts were held against the profile."""
+    """Opening it is the test: the agent's facts were held against the profile."""
     spec = profiled(name, user)
     with opened(spec, tmp_path) as environment:
         assert differences(expected(spec), environment.facts()) == ()

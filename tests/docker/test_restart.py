@@ -48,7 +48,7 @@ def test_the_rest_of_a_run_is_measured_when_the_engine_is_back() -> None:
         assert "INTERNALERROR" not in said and "left behind" not in said
         for record in records:
             if record.verdict.value == "broken":
-                assert "the hand" in record.reason or "the container engine" in record.reason
+                assert "the agent" in record.reason or "the container engine" in record.reason
         with Engine(engine.host) as there:
             assert there.api.containers(all=True) == []
 

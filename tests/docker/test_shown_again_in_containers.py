@@ -141,8 +141,8 @@ def test_an_image_with_hardly_anything_in_it_is_entered_too(codex: Subject, tmp_
 
 @pytest.mark.parametrize("profile", ["seccomp-unconfined", "seccomp-unconfined-systempaths"])
 def test_a_known_deviation_is_shown_again(profile: str, codex: Subject, tmp_path: Path) -> None:
-    """Where no fresh /proc can be mounted Codex goes on without one, and a command sees what is first outside: the hand
-    in the one container, the script in the other."""
+    """Where no fresh /proc can be mounted Codex goes on without one, and a command sees what is first outside: the
+    agent in the one container, the script in the other."""
     with opened(spec_of(Place(profile)), tmp_path, codex=codex) as environment:
         seen = observe(environment, codex, FIRST)
         entrance = environment.entrance

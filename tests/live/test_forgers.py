@@ -46,7 +46,7 @@ sys.exit(codex.wait())
 
 
 # From the second call on there is no sandbox: a process that restrains itself runs a copy of the probe, whose words
-# are not those that the hand looks for in /proc.
+# are not those that the agent looks for in /proc.
 TAKES_ITS_PLACE = """#!{python} -IS
 import json, os, shutil, sys
 words = sys.argv[1:]

@@ -44,7 +44,7 @@ def test_a_run_that_waits_says_so_on_a_line_of_its_own(
 
 
 def test_a_run_starts_its_environment_once(matrix: Matrix) -> None:
-    """The canaries share it: whoever waits for a shared /tmp waits with one hand, not with three."""
+    """The canaries share it: whoever waits for a shared /tmp waits with one agent, not with three."""
     counts = (
         "from pytest_codexsandbox.environments.local import LocalBackend\n"
         "real = LocalBackend.open\n"

@@ -1,4 +1,4 @@
-"""A container as an environment. The hand is its first process: it dies with us, and everything in there with it."""
+"""A container as an environment. The agent is its first process: it dies with us, and everything in there with it."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -140,8 +140,8 @@ class ContainerBackend(Backend):
             stack.callback(_open.discard, container.word)
             network = networks.NONE
             if asked.profile.network == "own":
-                hand = [mount for mount in mounts if mount["Target"] == portable_python.INSIDE]
-                network = stack.enter_context(networks.own(engine, container.word, image, hand))
+                python = [mount for mount in mounts if mount["Target"] == portable_python.INSIDE]
+                network = stack.enter_context(networks.own(engine, container.word, image, python))
             stack.callback(container.remove)
             config = host_config.host_config(asked, mounts, network=network.mode)
             if engine.podman:
@@ -215,10 +215,10 @@ def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
 
 
 def _supplies(brought: Sequence[ProvidedProgram], cache: Path) -> tuple[tuple[Mount, ...], dict[str, str]]:
-    hand = portable_python.portable(cache)
+    python = portable_python.portable(cache)
     found = {
         portable_python.INSIDE: Mount(
-            folder=str(hand), inside=portable_python.INSIDE, digest=hand.name, sample="complete"
+            folder=str(python), inside=portable_python.INSIDE, digest=python.name, sample="complete"
         )
     }
     places: dict[str, str] = {}
@@ -347,7 +347,7 @@ class _Container:
         return self._engine.has("rootless") or not config_verification.is_plain_map()
 
     def _explained(self, attached: Attached) -> str:
-        """How the engine says that the container ended, and what the hand said last."""
+        """Returns the end of the container as the engine reports it, and the last output of the agent."""
         return "; ".join(filter(None, (self._end(), attached.said[-1500:])))
 
     def _paused(self) -> str:

@@ -18,7 +18,7 @@ _NAME: Final = "codexsandbox/with-bwrap"
 
 
 class BwrapLayer:
-    """Of one container, from its creation to what its hand says of itself."""
+    """Layer of one container, from its creation to what its agent reports."""
 
     def __init__(self, engine: Engine, asked: ContainerSpec, cache: Path) -> None:
         self._engine, self._spec = engine, asked.bwrap

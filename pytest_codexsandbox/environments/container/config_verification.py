@@ -1,8 +1,8 @@
-"""What was asked of an engine against what its container is from inside.
+"""Config verification: compares what was asked of an engine with what the agent finds inside the container.
 
-An engine that ignores a wish is silent about it; so no wish counts until the hand has seen it: everything that a
-profile and a user ask for implies a value of a fact, a profile says more where its words alone do not tell it from
-another, and an image says which distribution it is. A pattern is a glob, `a | b` either of two, `!a` anything else.
+Engines silently ignore options, so every requested setting is verified from inside. Each setting of a profile and of a
+user implies a value of a fact. A profile says more if its settings alone do not tell it from another one, and an image
+says which distribution it is. A pattern is a glob, `a | b` either of two, `!a` anything else.
 """
 
 from collections.abc import Callable, Mapping

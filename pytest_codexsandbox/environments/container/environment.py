@@ -1,4 +1,4 @@
-"""The hand in a container, as the runner holds it."""
+"""Container environment: the agent in a container, as the runner holds it."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -84,7 +84,7 @@ def _writable_places(profile: Profile) -> dict[str, str]:
 
 
 def _names() -> dict[str, Any]:
-    """Names are asked of the hand, on the loopback: so it may listen there whoever it is."""
+    """Returns the name service: the agent on the loopback, which any user may open a port for."""
     return {"Dns": ["127.0.0.1"], "DnsSearch": ["."], "Sysctls": {"net.ipv4.ip_unprivileged_port_start": "0"}}
 
 

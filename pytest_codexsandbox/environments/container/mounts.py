@@ -1,4 +1,4 @@
-"""What a container is given to read: the hand with its Python, and the Codexes that will be called in it.
+"""Mounts: what a container may read, that is the agent with its Python and the Codex binaries that it will call.
 
 A folder of this machine is bound only where the engine was seen to read the very files of it; else its content is
 sent, once, into a volume that is named by its digest.

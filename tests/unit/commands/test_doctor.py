@@ -35,10 +35,10 @@ def test_a_sandbox_that_is_off_or_unknown_is_a_no() -> None:
 
 def test_a_machine_that_cannot_tell_is_a_no_without_a_traceback() -> None:
     def broken() -> SandboxState:
-        raise HarnessError("the hand died", why="no memory", next_step="try again")
+        raise HarnessError("the agent died", why="no memory", next_step="try again")
 
     found = of_start("read-only", broken)
-    assert (found.answer, found.why, found.fix) == ("no", "the hand died; no memory", "try again")
+    assert (found.answer, found.why, found.fix) == ("no", "the agent died; no memory", "try again")
 
 
 def test_a_fix_is_shown_where_something_is_missing_only() -> None:

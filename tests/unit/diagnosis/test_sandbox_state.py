@@ -48,7 +48,7 @@ def test_landlock_with_the_network_on_leaves_only_no_new_privs() -> None:
 
 
 def test_inside_a_container_the_marks_of_the_hand_do_not_count() -> None:
-    """There the hand has Seccomp 2 with one filter and NoNewPrivs 1 as well."""
+    """There the agent has Seccomp 2 with one filter and NoNewPrivs 1 as well."""
     inside = {"hand_seccomp": 2, "hand_filters": 1, "hand_no_new_privs": 1}
     alike = landlocked(**inside)
     assert state(observation(readings=(alike,))).state == "off"

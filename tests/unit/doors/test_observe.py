@@ -236,8 +236,8 @@ def test_death_by_a_signal_and_by_the_time_limit_is_told_as_it_was() -> None:
     assert (killed.ended, killed.code, killed.error) == ("signal", 137, "")
     late = one(ScriptedEnvironment(lambda _: CommandResult(ended="timeout", error="not done after 3 s")), {})
     assert (late.ended, late.error, late.finished) == ("timeout", "", False)
-    lost = one(ScriptedEnvironment(lambda _: CommandResult(ended="lost", error="the hand died")), {})
-    assert (lost.ended, lost.error) == ("lost", "the hand died")
+    lost = one(ScriptedEnvironment(lambda _: CommandResult(ended="lost", error="the agent died")), {})
+    assert (lost.ended, lost.error) == ("lost", "the agent died")
 
 
 def test_credentials_never_get_into_an_observation() -> None:
@@ -315,7 +315,7 @@ def test_what_this_codex_cannot_be_asked_is_an_observation_that_never_started() 
 
 def test_a_dead_environment_is_no_observation_and_the_world_is_still_cleared() -> None:
     def answer(command: Command) -> CommandResult:
-        raise HarnessError("the hand is gone")
+        raise HarnessError("the agent is gone")
 
     environment = ScriptedEnvironment(answer)
     with pytest.raises(HarnessError, match="gone"):

@@ -1,4 +1,4 @@
-"""How much room there is, as the hand tells it beside the end of each call."""
+"""How much room there is, as the agent tells it beside the end of each call."""
 
 import os
 from pathlib import Path

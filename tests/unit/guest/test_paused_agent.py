@@ -1,4 +1,4 @@
-"""A hand that is frozen with all that it has started (a paused container) takes no time limit for used up."""
+"""An agent that is frozen with all that it has started (a paused container) takes no time limit for used up."""
 
 import time
 from collections.abc import Callable

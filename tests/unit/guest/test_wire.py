@@ -1,4 +1,4 @@
-"""The framing between runner and hand."""
+"""The framing between runner and agent."""
 
 import pytest
 from hypothesis import given, settings

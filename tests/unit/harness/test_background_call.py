@@ -210,7 +210,7 @@ def test_an_environment_that_died_between_two_calls_breaks_one_of_them(
     bench, door, lines = made
     bench.observations(CELL, "sandbox", READ, SHARED)
     first = bench.environment(CELL.environment)
-    door.fault = EnvironmentLost("the hand has ended")
+    door.fault = EnvironmentLost("the agent has ended")
     for _ in range(2):
         with pytest.raises(EnvironmentLost):
             bench.observations(CELL, "sandbox", WRITE, SHARED)
@@ -249,7 +249,7 @@ def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(
     """What the call left was not seen any more, so it has no observation; the others have an environment."""
     bench, door, _ = made
     first = bench.environment(CELL.environment)
-    door.fault = EnvironmentLost("the hand has ended", why="the engine was told to end the container")
+    door.fault = EnvironmentLost("the agent has ended", why="the engine was told to end the container")
     with pytest.raises(EnvironmentLost):
         bench.observations(CELL, "sandbox", READ, SHARED)
     door.fault = None

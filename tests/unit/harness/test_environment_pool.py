@@ -104,7 +104,7 @@ class Watched(ScriptedEnvironment):
 
     def state(self) -> dict[str, Any]:
         if self.dead:
-            raise EnvironmentLost("the hand has ended", why="kill 9")
+            raise EnvironmentLost("the agent has ended", why="kill 9")
         return {}
 
 
