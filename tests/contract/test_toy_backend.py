@@ -14,8 +14,8 @@ from tests.fakes.toy_package import install
 
 
 def forget_plugins() -> None:
-    registry.load_plugin.cache_clear()
-    registry.names.cache_clear()
+    for cached in (registry.points, registry.load_plugin, registry.names):
+        cached.cache_clear()
 
 
 @pytest.fixture(scope="module")

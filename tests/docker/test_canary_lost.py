@@ -24,7 +24,7 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.harness import canaries
 
-rehearse, left = canaries.rehearse, [{times}]
+run_promises, left = canaries.run_promises, [{times}]
 
 def killing(*words, **named):
     if left[0]:
@@ -34,9 +34,9 @@ def killing(*words, **named):
             for one in find(engine):
                 if one.owner.is_me and one.kind == "container":
                     engine.api.kill(one.id)
-    return rehearse(*words, **named)
+    return run_promises(*words, **named)
 
-canaries.rehearse = killing
+canaries.run_promises = killing
 """
 
 
