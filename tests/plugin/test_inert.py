@@ -48,8 +48,9 @@ import pytest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure():
-    from pytest_codexsandbox.pytest_plugin import run
-    run.installed = lambda: None
+    from pytest_codexsandbox.harness import request_parts
+    assert request_parts.installed
+    request_parts.installed = lambda: None
 """
 
 
