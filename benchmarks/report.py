@@ -7,10 +7,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 from pytest_codexsandbox.journal.store import JournalWriter, read
-from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow, ResultLine, RunLine
+from pytest_codexsandbox.model.journal_lines import CellRow, EndLine, PlanLine, PromiseRow, ResultLine, RunLine
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -18,7 +19,8 @@ from pytest_codexsandbox.model.verdict import Verdict
 CELLS, PROMISES = 100, 200
 
 
-def write(folder: Path) -> Path:
+def write(folder: Path, *, cells: int = CELLS, promises: int = PROMISES) -> Path:
+    """Writes the journal of a run that ended by itself. One result in 97 is a leak."""
     keys = tuple(
         Key(
             cell=f"debian-12~host~local~codex-{cell}",
@@ -26,8 +28,8 @@ def write(folder: Path) -> Path:
             policy="workspace-write",
             promise=f"topic{promise % 9}.p{promise}",
         )
-        for cell in range(CELLS)
-        for promise in range(PROMISES)
+        for cell in range(cells)
+        for promise in range(promises)
     )
     journal = JournalWriter.open(folder, RunLine(id="bench", started="2026-11-18T09:41:00+00:00"))
     journal.write(
@@ -36,7 +38,7 @@ def write(folder: Path) -> Path:
             keys=keys,
             cells=tuple(
                 CellRow(id=f"debian-12~host~local~codex-{cell}", environment="debian-12~host~local", subject=str(cell))
-                for cell in range(CELLS)
+                for cell in range(cells)
             ),
             promises=tuple(
                 PromiseRow(
@@ -47,7 +49,7 @@ def write(folder: Path) -> Path:
                     needs="sandbox",
                     source="bench",
                 )
-                for promise in range(PROMISES)
+                for promise in range(promises)
             ),
         )
     )
@@ -66,6 +68,9 @@ def write(folder: Path) -> Path:
         )
         verdict = Verdict.VIOLATES if bad else Verdict.CONFORMS
         journal.write(ResultLine.of(Record(key=key, verdict=verdict, evidence=(row,), direction=row.direction)))
+    counts = Counter("violates" if number % 97 == 0 else "conforms" for number in range(len(keys)))
+    reasons = (f"1 {counts['violates']} violated ({counts['violates']} leaks)",)
+    journal.write(EndLine(finished="2026-11-18T09:42:00+00:00", exit=1, reasons=reasons, counts=dict(counts)))
     journal.close()
     return folder / "journal.ndjson"
 
