@@ -4,11 +4,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal, Protocol, TextIO, runtime_checkable
+from typing import Any, Literal, Protocol, TextIO
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.model.act import Act, Call, Given, PathState
 from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -16,6 +16,7 @@ from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.model.doctor_finding import DoctorFinding
+from pytest_codexsandbox.model.door_traits import DoorUse
 from pytest_codexsandbox.model.generator import GeneratedConfig
 from pytest_codexsandbox.model.image_status import BuiltImages, ImageListing, RemovedImage
 from pytest_codexsandbox.model.ledger import ReadJournal
@@ -273,49 +274,66 @@ class Subject(Protocol):
         """The same, as it is called there."""
 
 
-class Door(Protocol):
-    """How a command reaches Codex."""
-
-    name: str
-    is_control: bool
-
-    def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
-        """Pure: the command that runs `inner` under `policy` through this door."""
-
-    def observe(
-        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
-    ) -> tuple[Observation, ...]:
-        """Perform the acts in one fresh world (one observation for each of `call.copies`)."""
-
-
 WriteConfig = Callable[[World, Policy], GeneratedConfig]
 """What a generator writes when it is asked for a policy in a world."""
 
 
-class ConfiguredDoor(Door, Protocol):
-    """A door at which a generator's words count."""
+class Door(Protocol):
+    """Leads a command to Codex. Subclass it: `name`, `command` and `observe` must be written, everything else has a
+    default.
 
-    def configured(self, write: WriteConfig) -> Door:
-        """The same, where a policy is asked for by what a generator writes, and by nothing else."""
+    An entry point of `codexsandbox.doors` names the class. It is made without arguments, once for each worker and once
+    for each command. Whatever is special about a door is one of its attributes: no caller knows a door by its name.
+    """
 
+    name: str
+    """The name of the entry point."""
 
-@runtime_checkable
-class DoorRequirements(Protocol):
-    """What a door may say besides: which Codexes it does not lead to. There its promises are not applicable."""
+    is_control: bool = False
+    """True: it leads around the sandbox. A matrix file cannot name it."""
 
-    needs: tuple[str, ...]
-    """Fields of Capabilities that must be true; a build that has lost one, and is newer, is red."""
+    asks_own_calls: bool = False
+    """True: promises with a call of their own (stdin, words, folder, end, copies) are asked here too; False: only those
+    whose acts ride in the battery."""
+
+    reads_config_files: bool = False
+    """True: the whole of a configuration file counts here, its `sandbox_mode` included."""
+
+    probes_full_access: bool = False
+    """True: a release must have the capability `full-access` to be asked for `danger-full-access`; False: each can."""
+
+    default_for: tuple[DoorUse, ...] = ()
+    """What this door is used for where the user names none. For each use one installed door declares it."""
+
+    needs: tuple[str, ...] = ()
+    """Fields of Capabilities that must be true. Where one is not, the promises are not applicable here; a build that
+    has lost one, and is newer, is red."""
+
+    @abstractmethod
+    def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
+        """Returns the command that runs `inner` under `policy` through this door. Pure."""
+
+    @abstractmethod
+    def observe(
+        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
+    ) -> tuple[Observation, ...]:
+        """Performs the acts in one fresh world. Returns one observation for each of `call.copies`."""
 
     def lacks(self, able: Capabilities) -> str:
-        """Why else this Codex runs no command here, known beforehand; "" where nothing is known against it."""
-
-
-@runtime_checkable
-class DoorSetup(Protocol):
-    """What a door may do besides, before each of its calls."""
+        """Says why this Codex runs no command here, as far as it is known beforehand; "" where it may."""
+        return ""
 
     def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[Given, ...]:
-        """Put files into the world; what was laid, filled: it is nobody's litter."""
+        """Puts files into the world before a call. Returns them, filled, so that they do not count as litter."""
+        return ()
+
+    def refuses(self, words: Sequence[str]) -> str:
+        """Says why these words, with which a generator starts Codex, cannot be passed on here; "" where they can."""
+        return ""
+
+    def configured(self, write: WriteConfig) -> "Door":
+        """Returns the same door, where a policy is asked for by what a generator writes, and by nothing else."""
+        raise Unavailable(f"the door {self.name} cannot be asked by what a generator writes")
 
 
 class Reporter(Protocol):

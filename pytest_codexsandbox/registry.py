@@ -9,9 +9,10 @@ from typing import Any, Final
 from platformdirs import user_cache_path
 
 from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.model.door_traits import DoorTraits, DoorUse
+from pytest_codexsandbox.protocols import Door
 
 _PACKAGE: Final = Path(__file__).resolve().parent
-CONTROLS: Final = ("unconfined", "bare-bwrap")
 
 
 def data_folder(name: str) -> Path:
@@ -74,3 +75,50 @@ def names(group: str) -> tuple[str, ...]:
 def points(group: str) -> tuple[EntryPoint, ...]:
     """Returns the entry points of `codexsandbox.<group>` of every installed distribution; nothing is imported."""
     return tuple(entry_points(group=f"codexsandbox.{group}"))
+
+
+@cache
+def doors() -> dict[str, DoorTraits]:
+    """Returns what each installed door declares of itself, sorted by name."""
+    return {name: _traits(name) for name in names("doors")}
+
+
+def _traits(name: str) -> DoorTraits:
+    point = next(point for point in points("doors") if point.name == name)
+    place = f"{point.value}, of {point.dist.name if point.dist else 'an unknown package'}"
+    try:
+        made: Door = load_plugin("doors", name)()
+        found = DoorTraits(
+            name=made.name,
+            is_control=made.is_control,
+            asks_own_calls=made.asks_own_calls,
+            reads_config_files=made.reads_config_files,
+            default_for=made.default_for,
+        )
+    except Exception as fault:
+        raise InputError(
+            f"the door {name!r} cannot be loaded",
+            where=place,
+            why=f"{type(fault).__name__}: {fault}",
+            next_step="a door is a subclass of pytest_codexsandbox.protocols.Door",
+        ) from fault
+    if found.name != name:
+        raise InputError(f"the door {name!r} calls itself {found.name!r}", where=place, next_step=f'name = "{name}"')
+    return found
+
+
+def measured_doors() -> tuple[str, ...]:
+    """Returns the names of the doors that a matrix file may name."""
+    return tuple(name for name, door in doors().items() if not door.is_control)
+
+
+def default_door(use: DoorUse) -> str:
+    """Returns the door that is used where the user names none."""
+    found = [name for name, door in doors().items() if use in door.default_for]
+    if len(found) != 1:
+        raise InputError(
+            f"one door must be the default for {use}",
+            why=f"these say so: {', '.join(found) or 'none'}",
+            next_step="uninstall the package of the door that should not",
+        )
+    return found[0]

@@ -40,7 +40,7 @@ from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NETWORK, POLICIES, WORKSPACE_WRITE
-from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.registry import cache_folder, default_door, measured_doors
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.user_binaries import candidate
@@ -52,7 +52,6 @@ EXAMPLES: Final = (
     "codexsandbox boot-check --door exec --config /agent/.codex/config.toml --url https://git.example/api/v1/version",
     "HEALTHCHECK CMD codexsandbox boot-check || exit 1     (in a Dockerfile)",
 )
-DOORS: Final = ("sandbox", "exec", "app-server")
 _CONFIG_LIMIT: Final = 1024 * 1024
 _PASSED: Final = (
     "HTTP_PROXY",
@@ -69,7 +68,10 @@ _PASSED: Final = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--door", choices=DOORS, default="sandbox", help="how the command reaches Codex (sandbox)")
+    door = default_door("commands")
+    parser.add_argument(
+        "--door", choices=measured_doors(), default=door, help=f"how the command reaches Codex ({door})"
+    )
     parser.add_argument("--url", type=filled, help="a GET request to it must get 200 in the sandbox")
     parser.add_argument(
         "--policy",

@@ -32,7 +32,7 @@ from pytest_codexsandbox.model.doctor_finding import DoctorFinding
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
 from pytest_codexsandbox.model.sandbox_state import SandboxState
-from pytest_codexsandbox.registry import cache_folder, names
+from pytest_codexsandbox.registry import cache_folder, default_door, names
 from pytest_codexsandbox.releases import npm, pypi
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.platform_tag import here
@@ -135,7 +135,7 @@ def start(cell: Cell, policy: str) -> SandboxState:
     with workbench("doctor") as folder:
         options = ObservationCacheOptions(folder=folder, cache=cache_folder())
         with bench(plan, options, emit=lambda line: None, resolve=resolve, say=tell) as table:
-            return table.sandbox_state(cell, "sandbox", policy)
+            return table.sandbox_state(cell, default_door("commands"), policy)
 
 
 def of_start(policy: str, started: Callable[[], SandboxState], *, kind: str = "", where: str = "") -> DoctorFinding:

@@ -26,7 +26,7 @@ from pytest_codexsandbox.harness.batteries import group_of
 from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
 from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.matrix import scenario_index
-from pytest_codexsandbox.matrix.plan import WHOLE, rides
+from pytest_codexsandbox.matrix.plan import rides
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -34,7 +34,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.registry import data_folder
+from pytest_codexsandbox.registry import data_folder, default_door, doors
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.selftest import AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, Fake, subject
 from pytest_codexsandbox.selftest.kill_rules import OWN, STANDING, Fault, KillResult, faults, is_wanted
@@ -146,7 +146,7 @@ def through(door: str, fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs)
 
 
 def riding(pairs: Pairs, door: str) -> Pairs:
-    return tuple(pair for pair in pairs if rides(pair[0], door))
+    return tuple(pair for pair in pairs if rides(pair[0], doors()[door]))
 
 
 def at(killing: KillResult) -> tuple[Fault, ...]:
@@ -173,7 +173,9 @@ def kill(
             promises = tuple(promise for promise, _ in riding(pairs, door))
             return KillResult(fakes=chosen, promises=promises, records=records)
 
-        return killing(WHOLE, fakes), {door: killing(door, chosen) for door, chosen in at_doors.items() if chosen}
+        return killing(default_door("commands"), fakes), {
+            door: killing(door, chosen) for door, chosen in at_doors.items() if chosen
+        }
 
 
 @contextmanager
@@ -211,7 +213,7 @@ def controls(
     good = subject(options.folder / "subjects", GOOD)
     cell = Cell(environment=environment, subject=good.spec)
     keys = tuple(
-        Key(cell=cell.id, door=WHOLE, policy=policy, promise=promise.id)
+        Key(cell=cell.id, door=default_door("commands"), policy=policy, promise=promise.id)
         for promise in promises
         for policy in promise.policies
         if policy in POLICIES

@@ -38,7 +38,13 @@ class DoorContract:
     # ---- the command
     def test_its_name_can_stand_in_a_record(self, door: Door) -> None:
         assert is_value(door.name)
-        assert isinstance(door.is_control, bool)
+
+    def test_it_declares_what_is_special_about_it(self, door: Door) -> None:
+        assert Door in type(door).__mro__, "subclass pytest_codexsandbox.protocols.Door: it has every default"
+        switches = (door.is_control, door.asks_own_calls, door.reads_config_files, door.probes_full_access)
+        assert all(isinstance(switch, bool) for switch in switches)
+        assert all(isinstance(words, tuple) for words in (door.needs, door.default_for))
+        assert isinstance(door.refuses(()), str)
 
     def test_its_command_is_pure(self, door: Door, environment: Environment, subject: Subject) -> None:
         for policy in self.policies:

@@ -9,7 +9,7 @@ from typing import Final
 
 from packaging.version import Version
 
-from pytest_codexsandbox.doors.codex_options import settings_of
+from pytest_codexsandbox.doors.codex_options import no_settings, settings_of
 from pytest_codexsandbox.doors.driven_door import ConversingDoor
 from pytest_codexsandbox.doors.driver_command import QUIET, as_words, driver_command, policy_of
 from pytest_codexsandbox.errors import Unavailable
@@ -21,6 +21,7 @@ from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Subject
 
 DRIVER: Final = "app_server_driver.py"
+SUBCOMMAND: Final = "app-server"
 FIRST: Final = Version("0.105.0")  # measured: 0.65, 0.99, 0.101 and 0.104 refuse every command, 0.105 runs them
 REFUSED: Final = "`codex-linux-sandbox was required but not provided`"
 UNKNOWN: Final = "0.0.0"  # of a local build
@@ -29,6 +30,7 @@ UNKNOWN: Final = "0.0.0"  # of a local build
 class AppServerDoor(ConversingDoor):
     name = "app-server"
     needs = ("app-server",)
+    default_for = ("files",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
         return self.asked(subject, as_words(policy_of(policy, world, call)), world, inner, call, why=policy.id)
@@ -41,7 +43,7 @@ class AppServerDoor(ConversingDoor):
         if missing:
             raise Unavailable(missing)
         words = settings_of(words, door=self.name)
-        codex = (subject.binary, "app-server", *as_words(QUIET), *words)
+        codex = (subject.binary, SUBCOMMAND, *as_words(QUIET), *words)
         return driver_command(DRIVER, codex, inner, world, call, why=f"codex app-server under {why}")
 
     def lacks(self, able: Capabilities) -> str:
@@ -50,3 +52,6 @@ class AppServerDoor(ConversingDoor):
         if able.version != UNKNOWN and Version(able.version) < FIRST:
             return f"the app-server of Codex {able.version} runs no command: {REFUSED} (up to 0.104)"
         return ""
+
+    def refuses(self, words: Sequence[str]) -> str:
+        return no_settings(words, door=self.name)

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 import msgspec
 import tomli
 
-from pytest_codexsandbox.doors.app_server import AppServerDoor
+from pytest_codexsandbox.doors.app_server import SUBCOMMAND, AppServerDoor
 from pytest_codexsandbox.doors.app_server_client import AskingServer, Ended, Refused
 from pytest_codexsandbox.doors.call_environ import surroundings
 from pytest_codexsandbox.doors.claim_parser import claim_of, told
@@ -169,7 +169,7 @@ class Claimant:
 
     def _start(self, argv: Sequence[str], env: Mapping[str, str], *, quiet: bool) -> AskingServer:
         given = settings_of(argv, door=AppServerDoor.name)
-        words = (self._subject.binary, "app-server", *(as_words(QUIET) if quiet else ()), *given)
+        words = (self._subject.binary, SUBCOMMAND, *(as_words(QUIET) if quiet else ()), *given)
         built = {**surroundings(self.world, Call()), "RUST_LOG": "off", **env}
         command = Command(
             argv=words,
@@ -233,6 +233,11 @@ class Claimant:
         place, _, rest = path.partition("/")
         kept = rest if place == "@CODEX_HOME@" else rest.partition("/")[0]
         return self.world.fill(f"{place}/{kept}")
+
+
+def refused_words(argv: Sequence[str]) -> str:
+    """Says why an app-server cannot be asked about these words; "" where it can."""
+    return AppServerDoor().refuses(argv)
 
 
 def _switched_off(servers: Mapping[str, Any], given: Container[str]) -> dict[str, Any]:

@@ -45,13 +45,13 @@ def settings_of(words: Sequence[str], *, door: str) -> tuple[str, ...]:
     return (*taken, *last)
 
 
-def exec_words(words: Sequence[str]) -> tuple[str, ...]:
+def exec_words(words: Sequence[str], *, door: str) -> tuple[str, ...]:
     """Behind `codex exec`, which takes every word that says what Codex may do but the one about approvals: that stands
     before the subcommand."""
     told: list[str] = []
     for name, taken in _taken(words):
         valued = len(taken) > 1 or name != taken[0]
-        told += settings_of(taken, door="exec") if name in _APPROVAL and valued else taken
+        told += settings_of(taken, door=door) if name in _APPROVAL and valued else taken
     return tuple(told)
 
 

@@ -13,16 +13,17 @@ from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.protocols import Environment, Subject
+from pytest_codexsandbox.protocols import Door, Environment, Subject
 
 NONE: Final = "no bubblewrap: none on PATH, and none beside this Codex"
 
 
-class UnconfinedDoor:
+class UnconfinedDoor(Door):
     """The command itself, in the environment and folder that it would have in the sandbox."""
 
     name = "unconfined"
     is_control = True
+    default_for = ("control",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
         return _command(tuple(inner), world, call, why="the control without a sandbox")
@@ -33,7 +34,7 @@ class UnconfinedDoor:
         return observe(self, environment, subject, policy, acts, call)
 
 
-class BareBwrapDoor:
+class BareBwrapDoor(Door):
     """The bubblewrap that this Codex would use, with about the flags that Codex gives it, and without Codex.
 
     What fails here too is bubblewrap's or the machine's; what fails only through Codex is Codex's. Which one that is

@@ -12,7 +12,6 @@ from pytest_codexsandbox.doors.driven_door import ConversingDoor
 from pytest_codexsandbox.doors.driver_command import QUIET, as_words, driver_command, policy_of
 from pytest_codexsandbox.doors.sandbox_cli import toml_text
 from pytest_codexsandbox.model.act import Call
-from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
@@ -23,6 +22,7 @@ DRIVER: Final = "exec_turn_driver.py"
 
 class ExecDoor(ConversingDoor):
     name = "exec"
+    default_for = ("options",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
         words = as_words((*policy_of(policy, world, call), trust_in(world.fill(call.cwd))))
@@ -32,12 +32,15 @@ class ExecDoor(ConversingDoor):
         self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
     ) -> Command:
         """With these words behind the subcommand. A folder without a repository is no matter of the sandbox."""
-        codex = (subject.binary, "exec", "--json", "--skip-git-repo-check", *as_words(QUIET), *exec_words(words))
+        codex = (
+            subject.binary,
+            "exec",
+            "--json",
+            "--skip-git-repo-check",
+            *as_words(QUIET),
+            *exec_words(words, door=self.name),
+        )
         return driver_command(DRIVER, codex, inner, world, call, why=f"codex exec under {why}")
-
-    def lacks(self, able: Capabilities) -> str:
-        """Every release has the command."""
-        return ""
 
 
 def trust_in(folder: str) -> str:

@@ -4,7 +4,7 @@ Each call is a process of its own that is started after the files are there: wha
 what an older server remembers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -17,16 +17,14 @@ from pytest_codexsandbox.model.generator import GeneratedConfig
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.protocols import Environment, Subject
-
-Write = Callable[[World, Policy], GeneratedConfig]
-"""What a generator wrote for a policy, with the paths of this world."""
+from pytest_codexsandbox.protocols import Door, Environment, Subject, WriteConfig
 
 
 class Asking(Protocol):
     """A door that can be asked in somebody else's words."""
 
     name: str
+    needs: tuple[str, ...]
 
     def asked(
         self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
@@ -35,14 +33,11 @@ class Asking(Protocol):
     def understood(self, observation: Observation) -> Observation: ...
 
 
-class ConfiguredDoor:
-    """Satisfies ports.Door, by the name of the door that it leads through. `write` is asked once for each world."""
+class ConfiguredDoor(Door):
+    """Has the name of the door that it leads through. `write` is asked once for each world."""
 
-    is_control = False
-
-    def __init__(self, door: Asking, write: Write) -> None:
-        self.name = door.name
-        self.needs: tuple[str, ...] = getattr(door, "needs", ())
+    def __init__(self, door: Asking, write: WriteConfig) -> None:
+        self.name, self.needs = door.name, door.needs
         self._door, self._write = door, write
         self._written: dict[str, GeneratedConfig] = {}
 

@@ -20,7 +20,7 @@ from pytest_codexsandbox.model.observation import Observation, OutsideView
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.printed_text import text_of, text_of_end
 from pytest_codexsandbox.model.redact import redact
-from pytest_codexsandbox.protocols import Door, DoorSetup, Environment, Subject
+from pytest_codexsandbox.protocols import Door, Environment, Subject
 
 __all__ = ["look_key", "observe"]
 
@@ -104,8 +104,7 @@ class _Take:
         self._command = self._door.command(subject, self._policy, self.world, inner, call)
         if not call.argv:
             self._command = msgspec.structs.replace(self._command, witness=self._nonce, witness_argv=inner)
-        if isinstance(self._door, DoorSetup):
-            self._laid = self._door.lay(self._environment, self._policy, self.world)
+        self._laid = self._door.lay(self._environment, self._policy, self.world)
         given = [given for act in self._filled.values() for given in act.given]
         self._before = self._shown(self._environment.ready(self.world, given, self._places))
         return self._command

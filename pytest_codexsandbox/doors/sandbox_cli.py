@@ -8,21 +8,19 @@ Up to 0.125 workspace-write is asked for by `--full-auto`, later by an override 
 before the subcommand, where every release reads them. Which shape a binary has is probed from it (Capabilities).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pytest_codexsandbox.doors.call_environ import surroundings
-from pytest_codexsandbox.doors.codex_options import settings_of
-from pytest_codexsandbox.doors.generated_config import ConfiguredDoor, Write
-from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.codex_door import CodexDoor
+from pytest_codexsandbox.doors.codex_options import no_settings, settings_of
 from pytest_codexsandbox.errors import Unavailable
-from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.protocols import Environment, Subject
+from pytest_codexsandbox.protocols import Subject
 
 SUBCOMMAND: Final = {
     "sandbox": ("sandbox",),
@@ -31,9 +29,11 @@ SUBCOMMAND: Final = {
 }
 
 
-class SandboxDoor:
+class SandboxDoor(CodexDoor):
     name = "sandbox"
-    is_control = False
+    asks_own_calls = True
+    probes_full_access = True
+    default_for = ("commands",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
         able = subject.capabilities
@@ -52,20 +52,10 @@ class SandboxDoor:
         words = settings_of(words, door=self.name)
         return _command(subject, words, (), world, inner, call, why=why)
 
-    def observe(
-        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
-    ) -> tuple[Observation, ...]:
-        return observe(self, environment, subject, policy, acts, call)
-
-    def configured(self, write: Write) -> ConfiguredDoor:
-        """The same door, at which a policy is asked for by what a generator wrote."""
-        return ConfiguredDoor(self, write)
-
-    def understood(self, observation: Observation) -> Observation:
-        return observation
+    def refuses(self, words: Sequence[str]) -> str:
+        return no_settings(words, door=self.name)
 
     def lacks(self, able: Capabilities) -> str:
-        """Why this Codex runs no command here, known beforehand; "" where nothing is known that keeps it from it."""
         return (
             ""
             if able.sandbox in SUBCOMMAND

@@ -6,26 +6,26 @@ home is neither read nor written.
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
 from pytest_codexsandbox.diagnosis.boot import BootAnswer
 from pytest_codexsandbox.errors import HarnessError, InputError
-from pytest_codexsandbox.harness.observation_cache import UNCONFINED, ObservationCache
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import CONFIG, GeneratedConfig, GeneratedFile
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES
 from pytest_codexsandbox.model.sandbox_state import SandboxState
-from pytest_codexsandbox.protocols import ConfiguredDoor, Door
+from pytest_codexsandbox.protocols import Door
+from pytest_codexsandbox.registry import default_door, doors
 
 PROGRAM: Final = "http_get.py"
 ACT: Final = "boot/request"
 WRITE: Final = "boot/write"  # tells workspace-write from read-only
 START_SECONDS: Final = 20.0  # for Codex to start the sandbox, beside the request's own limit
-FILE_DOORS: Final = ("app-server", "exec")  # `codex sandbox` ignores sandbox_mode of config.toml
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(bench: ObservationCache, cell: Cell, asked: Asked) -> Measured:
     """Run the control and the sandboxed call, and judge whether the sandbox was on."""
-    control = _observe(bench, cell, asked, bench.door(UNCONFINED))
+    control = _observe(bench, cell, asked, bench.control_door)
     seen = _observe(bench, cell, asked, _door(bench, asked))
     bench.check_binary_unchanged(cell, (seen,))
     started = bench.assessed(cell, asked.policy, seen, control)
@@ -88,7 +88,7 @@ def _observe(bench: ObservationCache, cell: Cell, asked: Asked, door: Door) -> O
             "a call could not be made",
             where=f"door {door.name}",
             why=seen.error,
-            next_step="name another door: --door app-server",
+            next_step=f"name another door: --door {default_door('files')}",
         )
     if seen.lacked:
         raise HarnessError("this machine has not enough room for the call", why=seen.lacked)
@@ -109,11 +109,11 @@ def _door(bench: ObservationCache, asked: Asked) -> Door:
     door = bench.door(asked.door)
     if asked.config is None:
         return door
-    if asked.door not in FILE_DOORS:
+    if not door.reads_config_files:
         raise InputError(
             f"--config has no effect at the door {asked.door!r}",
-            why="`codex sandbox` ignores sandbox_mode of a file",
-            next_step="--door app-server, or --door exec",
+            why="sandbox_mode of a file is ignored there",
+            next_step=", or ".join(f"--door {name}" for name, one in doors().items() if one.reads_config_files),
         )
     written = GeneratedConfig(files={CONFIG: GeneratedFile(content=asked.config)})
-    return cast(ConfiguredDoor, door).configured(lambda world, policy: written)
+    return door.configured(lambda world, policy: written)

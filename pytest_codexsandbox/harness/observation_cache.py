@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -27,10 +27,9 @@ from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.repro_shell import ReproShell
 from pytest_codexsandbox.model.sandbox_state import SandboxState
-from pytest_codexsandbox.protocols import ConfiguredDoor, Door, Environment, Notify, Subject, WriteConfig, silent
-from pytest_codexsandbox.registry import load_plugin
+from pytest_codexsandbox.protocols import Door, Environment, Notify, Subject, WriteConfig, silent
+from pytest_codexsandbox.registry import default_door, load_plugin
 
-UNCONFINED = "unconfined"
 WriterOf = Callable[[Cell, str], WriteConfig]
 T = TypeVar("T")
 
@@ -143,6 +142,10 @@ class ObservationCache:
         made: Door = self._once(("door", name), load_plugin("doors", name))
         return made
 
+    @property
+    def control_door(self) -> Door:
+        return self.door(default_door("control"))
+
     def door_of(self, cell: Cell, name: str, policy: str) -> Door:
         """As a cell has it: beside a generator, a policy is asked for by what that writes, and by nothing else. It has
         written when this returns: calls run in whatever thread, generators one after the other."""
@@ -150,7 +153,7 @@ class ObservationCache:
         if not cell.subject.generator or door.is_control or self._writer is None:
             return door
         write = self._writer(cell, policy)
-        return self._once(("door", name, cell.id, policy), lambda: cast(ConfiguredDoor, door).configured(write))
+        return self._once(("door", name, cell.id, policy), lambda: door.configured(write))
 
     # ---- observations
     def observations(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
@@ -168,7 +171,7 @@ class ObservationCache:
         that was started anew has its own: what worked in the one before it may not work in this."""
         spec = cell.environment
         key = ("control", spec.id, group, self._places.generation(spec))
-        return self._once(key, lambda: self._observe(cell, UNCONFINED, "", group))
+        return self._once(key, lambda: self._observe(cell, self.control_door.name, "", group))
 
     def outside(self, cell: Cell, acts: Mapping[str, Act], call: Call, *, of: str) -> Observation:
         """Runs a command of a user's test without a sandbox: once for the environment, the test and the command."""
@@ -327,7 +330,7 @@ class ObservationCache:
         subject = self.subject(cell.subject).inside(environment)
         try:
             asked = POLICIES["danger-full-access"]
-            (seen,) = self.door(UNCONFINED).observe(environment, subject, asked, acts, call)
+            (seen,) = self.control_door.observe(environment, subject, asked, acts, call)
         except EnvironmentLost as fault:
             raise self.mark_lost(cell.environment, fault.why or fault.what) from None
         self._emit(self._line(cell, seen, call, control=True))

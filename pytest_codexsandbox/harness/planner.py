@@ -114,7 +114,7 @@ def make_plan(parts: RequestParts, found: Expanded) -> Plan:
         matrix.name,
         found.cells,
         tuple(parts.promises.values()),
-        doors=matrix.doors,
+        doors=parts.measured,
         selection=msgspec.structs.replace(asked, without=matrix.skip),
         policies=matrix.policies,
         not_planned=found.not_planned,

@@ -23,7 +23,7 @@ from pytest_codexsandbox.matrix.container_cells import of_values
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.protocols import Notify, Subject, silent
-from pytest_codexsandbox.registry import cache_folder, data_folder
+from pytest_codexsandbox.registry import cache_folder, data_folder, default_door
 
 DISTRO: Final = "debian-bookworm"
 _PROMISE: Final = "start.sandbox-is-on"
@@ -86,6 +86,7 @@ class Starts:
 def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: Notify = silent) -> Rehearsed:
     """Each place in a container of its own, which is gone when its records are there, or the wait is broken off."""
     pairs = [pair for pair in scenario_index.promises(data_folder("scenarios")) if pair[0].id == _PROMISE]
+    door = default_door("commands")
 
     def rehearsed(place: ProofEnvironment, policies: Sequence[str]) -> Records:
         bwrap = SHIPPED.bwrap(place.bwrap)
@@ -96,7 +97,7 @@ def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: 
         options = ObservationCacheOptions(
             folder=folder / "-".join(place), cache=cache_folder(), timeout_scale=_PATIENCE
         )
-        records = run_promises(pairs, policies, subject, environment=spec, options=options, say=say)
+        records = run_promises(pairs, policies, subject, environment=spec, options=options, door=door, say=say)
         return {key.policy: record for key, record in records.items()}
 
     return rehearsed

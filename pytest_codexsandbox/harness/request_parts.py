@@ -15,8 +15,9 @@ from pytest_codexsandbox.matrix.plan import DoorPolicies
 from pytest_codexsandbox.matrix.scenario_index import promises as shipped_promises
 from pytest_codexsandbox.matrix.select import Selection
 from pytest_codexsandbox.model.cell import SubjectSpec
+from pytest_codexsandbox.model.door_traits import DoorTraits
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.registry import data_folder, names
+from pytest_codexsandbox.registry import data_folder, default_door, doors, names
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.user_binaries import candidate
 
@@ -75,7 +76,10 @@ class RequestParts:
         """Returns doors and policies cell by cell where a generator is named; None: each policy at each door."""
         if not self.generators:
             return None
-        return generator_cells.sides(self.writers, doors=self.matrix.doors, policies=self.matrix.policies)
+        for_files = doors()[default_door("files")]
+        return generator_cells.sides(
+            self.writers, doors=self.measured, policies=self.matrix.policies, for_files=for_files
+        )
 
     @cached_property
     def pairs(self) -> tuple[tuple[Promise, Callable[..., object]], ...]:
@@ -88,6 +92,11 @@ class RequestParts:
     @cached_property
     def promises(self) -> dict[str, Promise]:
         return {promise.id: promise for promise, _ in self.pairs}
+
+    @cached_property
+    def measured(self) -> tuple[DoorTraits, ...]:
+        """Returns what the doors of the matrix file declare, in its order."""
+        return tuple(doors()[name] for name in self.matrix.doors)
 
     @cached_property
     def doors(self) -> tuple[str, ...]:

@@ -24,9 +24,8 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.protocols import Door, DoorRequirements, Notify, Subject, silent
+from pytest_codexsandbox.protocols import Door, Notify, Subject, silent
 
-SANDBOX: Final = "sandbox"
 FULL_ACCESS: Final = "full-access"
 
 
@@ -155,7 +154,7 @@ def run_promises(
     *,
     environment: EnvironmentSpec,
     options: ObservationCacheOptions,
-    door: str = "sandbox",
+    door: str,
     exempt_from_start: bool = False,
     bench: ObservationCache | None = None,
     wanted: Callable[[Key], bool] = lambda key: True,
@@ -220,8 +219,7 @@ def not_applicable_reason(promise: Promise, bench: ObservationCache, key: Key) -
     able = bench.subject(bench.cells[key.cell].subject).capabilities
     if missing:
         return f"by probe: Codex {able.version} has no {missing} at this door"
-    door = bench.door(key.door)
-    return door.lacks(able) if isinstance(door, DoorRequirements) else ""
+    return bench.door(key.door).lacks(able)
 
 
 def not_applicable_in_environment(promise: Promise, bench: ObservationCache, key: Key) -> str:
@@ -237,10 +235,11 @@ def missing_capability(promise: Promise, bench: ObservationCache, key: Key) -> s
 
 
 def wanted_capabilities(promise: Promise, door: Door, policy: str) -> list[str]:
-    """`full-access` is about what `codex sandbox` can be asked for: other doors were always asked for it."""
+    """Returns the words of a promise, a door and a policy. A door that does not probe `full-access` needs no such word:
+    every release can be asked for it there."""
     words = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
-    needed = [*words, *door.needs] if isinstance(door, DoorRequirements) else words
-    if door.name != SANDBOX:
+    needed = [*words, *door.needs]
+    if not door.probes_full_access:
         return [word for word in needed if word != FULL_ACCESS]
     return [*needed, FULL_ACCESS] if policy == "danger-full-access" else needed
 

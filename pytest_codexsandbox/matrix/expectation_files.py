@@ -41,7 +41,7 @@ from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where_clause import AXES, range_fault, values
 from pytest_codexsandbox.model.policy import POLICIES
-from pytest_codexsandbox.registry import CONTROLS, names
+from pytest_codexsandbox.registry import measured_doors
 
 WHERE: Final = (*AXES, "door", "policy")
 LOST_CAPABILITY: Final = "capability-lost"  # the fingerprint that no deviation may cover
@@ -131,7 +131,7 @@ class _Check:
             self._known("where", name, WHERE)
             if not values(self._deviation.where, name):
                 self._refuse("where", f"{name} is an empty list: it can fit nothing")
-        for name, exist in (("policy", tuple(POLICIES)), ("door", _doors())):
+        for name, exist in (("policy", tuple(POLICIES)), ("door", measured_doors())):
             for value in values(self._deviation.where, name):
                 if not any(fnmatchcase(one, value) for one in exist):
                     self._known("where", value, exist)
@@ -167,7 +167,3 @@ class _Check:
     def _refuse(self, key: str, what: str, *, why: str = "", next_step: str = "") -> None:
         label = self._deviation.id or "without id"
         raise InputError(f"deviation {label}: {what}", where=self.place(key), why=why, next_step=next_step)
-
-
-def _doors() -> tuple[str, ...]:
-    return tuple(name for name in names("doors") if name not in CONTROLS)

@@ -16,6 +16,7 @@ from pytest_codexsandbox.matrix.plan import OWN_CALL, DoorPolicies, Side, rides
 from pytest_codexsandbox.matrix.request_channels import UNTOLD, is_told
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.door_traits import DoorTraits
 from pytest_codexsandbox.model.generator import Case, DecisionRow, Declaration, ExpectedPolicy, Intent, expected, is_row
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.journal_lines import CaseRow, GeneratorRow
@@ -26,8 +27,6 @@ from pytest_codexsandbox.model.promise import Promise
 
 DOOR: Final = "generator"  # of what is judged by files and by what Codex says of them
 NONE: Final = "none"  # asked for as a generator: the cell without one
-UNASKED: Final = ("sandbox",)  # a matrix file's doors where it names none
-MEASURED_BY: Final = ("app-server",)
 INPUTS: Final = "inputs"
 OF_ROWS: Final = ("effective.says-what-was-asked", "effective.does-what-was-asked", "generator.exit-and-refusal-agree")
 OURS: Final = (  # generators.writers has them: what else may write the same file
@@ -161,24 +160,27 @@ def _row(generator: Generator) -> GeneratorRow:
     )
 
 
-def sides(writers: GeneratorSet, *, doors: Sequence[str], policies: Sequence[str]) -> DoorPolicies:
-    """`doors` and `policies` as the matrix file has them."""
-    plain = tuple((door, policy) for door in doors for policy in policies)
-    through = MEASURED_BY if tuple(doors) == UNASKED else tuple(doors)
+def sides(
+    writers: GeneratorSet, *, doors: Sequence[DoorTraits], policies: Sequence[str], for_files: DoorTraits
+) -> DoorPolicies:
+    """Returns what is asked of each cell. `doors` and `policies` are the matrix file's. `for_files`: the door for cells
+    with a generator where no door of the matrix file reads configuration files."""
+    plain = tuple((door.name, policy) for door in doors for policy in policies)
+    through = doors if any(door.reads_config_files for door in doors) else (for_files,)
+    known = {door.name: door for door in (*doors, for_files)}
 
     def of(cell: Cell) -> Sequence[Side]:
         if not cell.subject.generator:
             return plain
         led_to = [policy for policy in policies if policy in writers.wishes(cell)]
-        return (*((door, policy) for door in through for policy in led_to), (DOOR, AS_ASKED))
+        return (*((door.name, policy) for door in through for policy in led_to), (DOOR, AS_ASKED))
 
-    return DoorPolicies(of=of, cases=_Cases(writers).of, asked=_asked, ruled_out=_Cases(writers).ruled_out)
+    def asked(promise: Promise, cell: Cell, door: str) -> str:
+        if promise.of_generators:
+            return "" if cell.subject.generator else "no generator is asked for: --codex-generator"
+        return "" if rides(promise, known.get(door, DoorTraits(name=door))) else OWN_CALL
 
-
-def _asked(promise: Promise, cell: Cell, door: str) -> str:
-    if promise.of_generators:
-        return "" if cell.subject.generator else "no generator is asked for: --codex-generator"
-    return "" if rides(promise, door) else OWN_CALL
+    return DoorPolicies(of=of, cases=_Cases(writers).of, asked=asked, ruled_out=_Cases(writers).ruled_out)
 
 
 class _Cases:

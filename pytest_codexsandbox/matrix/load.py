@@ -18,7 +18,7 @@ from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where_clause import AXES, range_fault, values
 from pytest_codexsandbox.model.coverage import WORDS
 from pytest_codexsandbox.model.policy import POLICIES
-from pytest_codexsandbox.registry import CONTROLS, data_folder, names
+from pytest_codexsandbox.registry import data_folder, default_door, measured_doors, names
 
 INSTALLED: Final = "installed"
 _PAIRS: Final = "2: cells that hold every pair of values; 3: every triple; left out: every combination"
@@ -40,12 +40,16 @@ class Containers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     pairs: int = 0  # 2: few cells that hold every pair of values; 3: every triple; 0: every combination
 
 
+def _default_doors() -> tuple[str, ...]:
+    return (default_door("commands"),)
+
+
 class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     description: str = ""
     environments: tuple[str, ...] = ()
     containers: Containers | None = None
     releases: tuple[str, ...]
-    doors: tuple[str, ...] = ("sandbox",)
+    doors: tuple[str, ...] = msgspec.field(default_factory=_default_doors)
     policies: tuple[str, ...] = tuple(POLICIES)
     generators: tuple[str, ...] = ()  # as --codex-generator takes them; `none`: what Codex does without one
     skip: tuple[str, ...] = ()
@@ -165,12 +169,11 @@ def _with_images(asked: Containers | None, catalogue: Catalogue) -> Containers |
 
 
 def _check(file: TomlFile, written: _Written, catalogue: Catalogue) -> None:
-    doors = tuple(name for name in names("doors") if name not in CONTROLS)
     if written.containers is None or written.environments:
         _axis(file, "environments", written.environments, names("backends"))
     if written.containers is not None:
         _containers(file, written.containers, catalogue)
-    _axis(file, "doors", written.doors, doors)
+    _axis(file, "doors", written.doors, measured_doors())
     _axis(file, "policies", written.policies, tuple(POLICIES))
     _axis(file, "releases", written.releases, None)
     if written.skip:

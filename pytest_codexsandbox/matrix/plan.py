@@ -12,6 +12,7 @@ from pytest_codexsandbox.matrix import requirements
 from pytest_codexsandbox.matrix.select import Names, Selection, Selector, check, is_standing
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
+from pytest_codexsandbox.model.door_traits import DoorTraits
 from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
@@ -19,8 +20,7 @@ from pytest_codexsandbox.model.policy import NAMED, POLICIES
 from pytest_codexsandbox.model.promise import Promise
 
 EVERYTHING = Selection()
-WHOLE: Final = "sandbox"  # the door at which every promise is asked
-OWN_CALL: Final = f"at other doors than {WHOLE} only what rides in the battery is asked, and no call of its own"
+OWN_CALL: Final = "only what rides in the battery is asked at such a door, and no call of its own"
 Side = tuple[str, str]
 """A door and a policy."""
 
@@ -34,11 +34,12 @@ class DoorPolicies(msgspec.Struct, frozen=True, kw_only=True):
     ruled_out: Callable[[Key, Promise, Cell], str] = lambda key, promise, cell: ""  # n/a, and why
 
 
-def product(doors: Sequence[str], policies: Sequence[str]) -> DoorPolicies:
+def product(doors: Sequence[DoorTraits], policies: Sequence[str]) -> DoorPolicies:
     """Every policy through every door."""
-    sides = tuple((door, policy) for door in doors for policy in policies)
+    sides = tuple((door.name, policy) for door in doors for policy in policies)
+    known = {door.name: door for door in doors}
     return DoorPolicies(
-        of=lambda cell: sides, asked=lambda promise, cell, door: "" if rides(promise, door) else OWN_CALL
+        of=lambda cell: sides, asked=lambda promise, cell, door: "" if rides(promise, known[door]) else OWN_CALL
     )
 
 
@@ -47,7 +48,7 @@ def make(
     cells: Sequence[Cell],
     promises: Sequence[Promise],
     *,
-    doors: Sequence[str] = ("sandbox",),
+    doors: Sequence[DoorTraits],
     selection: Selection = EVERYTHING,
     policies: Sequence[str] = tuple(POLICIES),
     sides: DoorPolicies | None = None,
@@ -92,18 +93,19 @@ def _names(cells: Sequence[Cell], promises: Sequence[Promise], sides: DoorPolici
     )
 
 
-def rides(promise: Promise, door: str) -> bool:
-    """Whether a promise is asked at a door: a call of its own (stdin, words, folder, end, copies) is made at one."""
-    return promise.call is None or door == WHOLE
+def rides(promise: Promise, door: DoorTraits) -> bool:
+    """Checks whether a promise is asked at a door: a call of its own (stdin, words, folder, end, copies) is not made at
+    each."""
+    return promise.call is None or door.asks_own_calls
 
 
-def _not_by(doors: Sequence[str], keys: Iterable[Key], promises: Sequence[Promise]) -> Iterator[NotPlanned]:
+def _not_by(doors: Sequence[DoorTraits], keys: Iterable[Key], promises: Sequence[Promise]) -> Iterator[NotPlanned]:
     """What other doors are not asked, of what some door is."""
     planned = {key.promise for key in keys}
     for door in doors:
         for promise in promises:
             if promise.id in planned and not rides(promise, door):
-                yield NotPlanned(what=f"{promise.id} by {door}", why=OWN_CALL)
+                yield NotPlanned(what=f"{promise.id} by {door.name}", why=OWN_CALL)
 
 
 def digest(plan: Plan) -> str:
@@ -210,7 +212,7 @@ def _not_applicable(
 
 
 def _left_out(
-    names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise], doors: Sequence[str]
+    names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise], doors: Sequence[DoorTraits]
 ) -> tuple[NotPlanned, ...]:
     """Cells, policies and promises without any key, each with the reason; of a partly taken one nothing is said."""
     by_name: dict[str, str] = {}

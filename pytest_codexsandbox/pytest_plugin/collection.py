@@ -27,12 +27,11 @@ from pytest_codexsandbox.pytest_plugin.deselection import Deselection
 from pytest_codexsandbox.pytest_plugin.fixture_owner import is_ours, use_only_our_fixture
 from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run, usage_errors
 from pytest_codexsandbox.pytest_plugin.worker_files import write_plan
-from pytest_codexsandbox.registry import data_folder
+from pytest_codexsandbox.registry import data_folder, default_door
 
 KEY: Final = pytest.StashKey[Key]()
 ROOT: Final = "codex-scenarios"
 MARKER: Final = "codex"
-DOOR: Final = "sandbox"
 TRIAL: Final = "trial"
 WRITING: Final = "codex_writing"
 SANDBOX: Final = "codex_sandbox"
@@ -306,14 +305,15 @@ def user_keys(run: PytestRun, metafunc: pytest.Metafunc) -> Iterable[Key]:
             why="their results could not be told apart",
             next_step="give one of them another name",
         )
+    door = default_door("commands")
     names = Names(  # every name that a glob may mean: its kind decides whether it narrows
         cells=tuple(cell.id for cell in run.cells),
         promises=(*run.promises, promise.id),
         policies=tuple(NAMED),
-        doors=tuple(dict.fromkeys((*run.matrix.doors, DOOR))),
+        doors=tuple(dict.fromkeys((*run.matrix.doors, door))),
     )
     sieve = Selector(run.selection, names)
     for cell in run.cells:
-        for door, policy in run.sides_of(cell, DOOR, policies):
-            if not sieve.why_not(cell=cell.id, door=door, policy=policy, promise=promise.id):
-                yield Key(cell=cell.id, door=door, policy=policy, promise=promise.id)
+        for through, policy in run.sides_of(cell, door, policies):
+            if not sieve.why_not(cell=cell.id, door=through, policy=policy, promise=promise.id):
+                yield Key(cell=cell.id, door=through, policy=policy, promise=promise.id)

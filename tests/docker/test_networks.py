@@ -147,7 +147,9 @@ def test_the_promises_about_names_are_measured_and_catch_who_breaks_them(codex: 
     options = ObservationCacheOptions(folder=tmp_path / "worlds", cache=cache_folder(), timeout_scale=3.0)
     for profile, wanted in ((OPEN, 4), ("own-network", 6)):
         spec = profiled(profile, "u1000")
-        records = run_promises(promises, (WORKSPACE_WRITE, NETWORK), codex, environment=spec, options=options)
+        records = run_promises(
+            promises, (WORKSPACE_WRITE, NETWORK), codex, environment=spec, options=options, door="sandbox"
+        )
         verdicts = {key.promise: (record.verdict, record.reason) for key, record in records.items()}
         measured = {name: told for name, told in verdicts.items() if told[0] is not Verdict.NOT_APPLICABLE}
         assert len(measured) == wanted, verdicts
@@ -159,6 +161,7 @@ def test_the_promises_about_names_are_measured_and_catch_who_breaks_them(codex: 
                 fake.policies,
                 subject(tmp_path / fake.name, fake),
                 environment=spec,
+                door="sandbox",
                 options=options,
                 exempt_from_start=True,
             )

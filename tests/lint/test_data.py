@@ -19,7 +19,7 @@ from pytest_codexsandbox.matrix.where_clause import Where, fits, values
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.ids import is_promise, is_value
 from pytest_codexsandbox.model.policy import NAMED, POLICIES, SANDBOXED
-from pytest_codexsandbox.registry import data_folder
+from pytest_codexsandbox.registry import data_folder, doors
 from pytest_codexsandbox.releases.known_releases import named
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +68,13 @@ def test_every_promise_has_a_legal_id_a_source_a_sentence_and_known_policies() -
 def test_every_promise_can_be_planned() -> None:
     """Unknown words in `requires`, twins and unknown policies are refused while planning."""
     spec = EnvironmentSpec(id="debian-12~host~local", backend="local", distro="debian-12", user="uid-1000")
-    plan = make("house", (Cell(environment=spec, subject=SubjectSpec(label="0.163.0")),), PROMISES, platform="linux")
+    plan = make(
+        "house",
+        (Cell(environment=spec, subject=SubjectSpec(label="0.163.0")),),
+        PROMISES,
+        doors=(doors()["sandbox"],),
+        platform="linux",
+    )
     assert {promise.id for promise in plan.promises} == {one.id for one in PROMISES if not one.of_generators}
 
 

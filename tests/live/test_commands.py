@@ -18,7 +18,7 @@ from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, PlanLine, RunLine
 from pytest_codexsandbox.model.policy import NETWORK, READ_ONLY
-from pytest_codexsandbox.registry import cache_folder, data_folder
+from pytest_codexsandbox.registry import cache_folder, data_folder, doors
 from pytest_codexsandbox.releases.resolve import resolve
 
 pytestmark = pytest.mark.live
@@ -65,7 +65,7 @@ def recorded(folder: Path) -> list[CallLine]:
     (subject,) = RequestParts(RunRequest(releases=("installed",))).subjects
     cell = Cell(environment=this_machine(), subject=subject)
     chosen = [promise for promise, _ in promises(data_folder("scenarios")) if promise.topic == "network"]
-    plan = make("local", (cell,), chosen, policies=(READ_ONLY, NETWORK))
+    plan = make("local", (cell,), chosen, doors=(doors()["sandbox"],), policies=(READ_ONLY, NETWORK))
     journal = JournalWriter.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))
     row = CellRow(id=cell.id, environment=cell.environment.id, subject=cell.subject.label, axes=cell.axes)
     journal.write(PlanLine(digest=digest(plan), cells=(row,), promises=(), keys=plan.keys))

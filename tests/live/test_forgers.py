@@ -78,6 +78,7 @@ def _records(wrapping: str, chosen: Callable[[Promise], bool]) -> dict[Key, Reco
             (WORKSPACE_WRITE,),
             resolve(spec, cache=folder / "cache"),
             environment=this_machine(),
+            door="sandbox",
             options=ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache"),
         )
 

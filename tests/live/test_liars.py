@@ -69,6 +69,7 @@ def _verdicts(wrapping: str, then: str = "") -> dict[str, tuple[Verdict, str]]:
             (WORKSPACE_WRITE,),
             resolve(spec, cache=folder / "cache"),
             environment=this_machine(),
+            door="sandbox",
             options=ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache"),
         )
     return {key.promise: (record.verdict, record.direction) for key, record in records.items()}

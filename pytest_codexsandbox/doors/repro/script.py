@@ -1,7 +1,7 @@
 """A shell script that a stranger can paste: fresh folders, what the act needs, the recorded command, what it left.
 
 For one act the script uses the program that a person would type; where only the probe can show it (or for several
-acts) the probe itself. Pure: the script is text, and nothing is read but the observation.
+acts) the probe itself. The script is text, made of the observation and of what its door declares.
 """
 
 import base64
@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.repro_shell import ReproShell
-from pytest_codexsandbox.registry import CONTROLS
+from pytest_codexsandbox.registry import doors
 
 DRIVERS: Final = ("/app_server_driver.py", "/exec_turn_driver.py")
 PROBE_WORDS: Final = 6  # PYTHON -I -S PROBE NONCE PLAN
@@ -89,7 +89,8 @@ def _nothing(observation: Observation) -> str:
 
 
 def _calls_codex(observation: Observation) -> bool:
-    return observation.door not in CONTROLS
+    door = doors().get(observation.door)
+    return door is None or not door.is_control
 
 
 def _is_driven(observation: Observation) -> bool:

@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeVar
 
 import msgspec
 
-from pytest_codexsandbox.doors.codex_options import no_settings
+from pytest_codexsandbox.doors.claims import refused_words
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.generators import effective_policy
 from pytest_codexsandbox.generators.checks import case_view
@@ -16,7 +16,7 @@ from pytest_codexsandbox.generators.deciding_key import with_cause, with_cause_o
 from pytest_codexsandbox.generators.effective_policy import Oracle
 from pytest_codexsandbox.generators.file_store import FileStore
 from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
-from pytest_codexsandbox.harness.generators.enforcement import DOOR, Enforced, Enforcement, door_of
+from pytest_codexsandbox.harness.generators.enforcement import Enforced, Enforcement
 from pytest_codexsandbox.harness.generators.enforcement_key import (
     chooses_a_profile,
     deciding,
@@ -155,7 +155,7 @@ class CaseCache:
 
     def enforces(self, cell: Cell, case: str) -> tuple[CheckOutcome, tuple[Observation, ...]]:
         story, by = self.story(cell, case)
-        spoken = door_of(story.runs[-1]) != DOOR
+        spoken = bool(refused_words(story.runs[-1].argv))
         told = self._unjudged(cell, story, by) if spoken else self._asked(cell, case)
         if told is not None:
             return told, ()
@@ -205,7 +205,7 @@ class CaseCache:
     def enforced(self, cell: Cell, case: str) -> Enforced:
         """Once for each policy that Codex says it will enforce, whatever else decides, and each that was expected."""
         (expect, _), (story, _) = self.expect(cell, case), self.story(cell, case)
-        asked_there = door_of(story.runs[-1]) == DOOR
+        asked_there = not refused_words(story.runs[-1].argv)
         decides = deciding(self.claim(cell, case)[0], story) if asked_there else self._beside_words(cell, story)
         key = ("enforced", cell.id, decides, msgspec.json.encode(expect))
         return self._once(key, lambda: self._enforcement.of(cell, story, expect))
@@ -232,7 +232,7 @@ class CaseCache:
             return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
         if "sandbox" in asked.kept and not self._before(cell, story).loads:
             return _skipped(what, "the user's own file does not load in this Codex: nothing was in force", by)
-        loads = door_of(story.runs[-1]) == DOOR and self.claim(cell, story.case.id)[0].loads
+        loads = not refused_words(story.runs[-1].argv) and self.claim(cell, story.case.id)[0].loads
         if not loads and self._able(cell) and not self._before(cell, story).loads:
             return _skipped(what, "the user's own file does not load in this Codex either", by)
         return None
@@ -248,7 +248,7 @@ class CaseCache:
         able = self._bench.subject(cell.subject).capabilities
         if not able.app_server:
             return f"by probe: Codex {able.version} has no app-server that could be asked"
-        return self._no_end(story) or no_settings(story.runs[-1].argv, door=DOOR)
+        return self._no_end(story) or refused_words(story.runs[-1].argv)
 
     def _no_end(self, story: CaseRun) -> str:
         if story.first.ended == "exit":

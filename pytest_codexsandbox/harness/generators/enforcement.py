@@ -1,18 +1,17 @@
 """What Codex does with a generator's files: a few acts in a process that was started after the files were written."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
 from pytest_codexsandbox.diagnosis.fact_conditions import flatten
 from pytest_codexsandbox.diagnosis.sandbox_state import assess, escaped, proof_of
-from pytest_codexsandbox.doors.codex_options import no_settings
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.generators.policy_acts import ACTS, CLAIMS, PROMISE, grants_everything, permitted
 from pytest_codexsandbox.harness.baseline_checks import control_words, control_worked
 from pytest_codexsandbox.harness.batteries import SHARED, acts_of, call_of
-from pytest_codexsandbox.harness.observation_cache import UNCONFINED, ObservationCache
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.bwrap_used import used
@@ -27,19 +26,13 @@ from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.world import World
-from pytest_codexsandbox.protocols import ConfiguredDoor, Door
+from pytest_codexsandbox.protocols import Door
+from pytest_codexsandbox.registry import default_door
 
-DOOR: Final = "app-server"
-EXEC: Final = "exec"
 LONGEST: Final = 80  # of two hundred roots each costs Codex a mount: as much time as so many acts have
 NO_SOCKET: Final = ("EPERM",)  # what the filter says to socket()
 NO_SANDBOX: Final = "no-sandbox"
 WriteThere = Callable[[Cell, CaseRun, World], GeneratedConfig]
-
-
-def door_of(run: GeneratorRun) -> str:
-    """At which the words of this run can be asked."""
-    return EXEC if no_settings(run.argv, door=DOOR) else DOOR
 
 
 class Enforced(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,9 +51,7 @@ class Enforcement:
 
     def of(self, cell: Cell, story: CaseRun, expect: ExpectedPolicy) -> Enforced:
         bench = self._bench
-        door = cast(ConfiguredDoor, bench.door(door_of(story.runs[-1]))).configured(
-            lambda world, policy: self._write(cell, story, world)
-        )
+        door = self._door(story.runs[-1]).configured(lambda world, policy: self._write(cell, story, world))
         control = self._control(cell)
         sandboxed = expect.sandbox != FULL_ACCESS
         seen = self._observed(cell, door, AS_ASKED, sandboxed=sandboxed)
@@ -72,11 +63,16 @@ class Enforcement:
         findings = (start, *_acts(cell, seen, control, expect)) if seen.ready else (start,)
         return Enforced(findings=tuple(_for_people(one, seen) for one in findings), by=seen.id, seen=(seen,))
 
+    def _door(self, run: GeneratorRun) -> Door:
+        """Returns the door at which the words of this run can be asked."""
+        door = self._bench.door(default_door("files"))
+        return self._bench.door(default_door("options")) if door.refuses(run.argv) else door
+
     def _control(self, cell: Cell) -> Observation:
         """The same acts with nothing around them: once for an environment."""
         spec = cell.environment.id
         if spec not in self._controls:
-            self._controls[spec] = self._observed(cell, self._bench.door(UNCONFINED), "", sandboxed=False)
+            self._controls[spec] = self._observed(cell, self._bench.control_door, "", sandboxed=False)
         return self._controls[spec]
 
     def _observed(self, cell: Cell, door: Door, policy: str, *, sandboxed: bool) -> Observation:
@@ -150,7 +146,7 @@ def _reason(started: SandboxState, *, sandboxed: bool) -> str:
 
 def _acts(cell: Cell, seen: Observation, control: Observation, expect: ExpectedPolicy) -> Sequence[Finding]:
     """As every scenario looks at an act: inside, outside, and in the control."""
-    key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=PROMISE.id)
+    key = Key(cell=cell.id, door=seen.door, policy=AS_ASKED, promise=PROMISE.id)
     trial = RealTrial(key, PROMISE, seen=(seen,), control=(control,), started=SandboxState(state="on", why=""))
     for act, may in permitted(expect).items():
         if may:

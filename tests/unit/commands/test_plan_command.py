@@ -23,7 +23,7 @@ from pytest_codexsandbox.model.plan_key import NotPlanned
 from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.releases.download_estimate import Forecast
 from tests import needs
-from tests.unit.matrix.builders import cell, plan, promise
+from tests.unit.matrix.builders import cell, plan, promise, traits
 from tests.unit.matrix.container_builders import SMALL, choice, written
 
 PLAN = plan(
@@ -79,7 +79,9 @@ def test_many_environments_are_folded_by_axis_and_each_is_there_when_asked_for(t
     more = SMALL.replace('"busybox"', '"debian-sid", "debian-bullseye"')
     found = choice(tmp_path, more.replace('"seccomp-unconfined"', '"synthetic-mount"')).chosen(2)
     assert found.picked is not None
-    made = make("mine", found.cells, (promise(),), platform="linux", coverage=found.picked.coverage)
+    made = make(
+        "mine", found.cells, (promise(),), doors=traits("sandbox"), platform="linux", coverage=found.picked.coverage
+    )
     seconds = {one.id: 30.0 for one in made.cells}
     shown = shown_with({}, plan=made, seconds=seconds, learned=3, unlocked=2)
     text = as_text(shown)

@@ -215,7 +215,7 @@ def test_a_value_may_be_glued_on() -> None:
         "-c",
         "approval_policy='never'",
     )
-    assert exec_words(("-anever", "-sread-only", "-pwork")) == (
+    assert exec_words(("-anever", "-sread-only", "-pwork"), door="exec") == (
         "-c",
         "approval_policy='never'",
         "-sread-only",
@@ -263,9 +263,9 @@ def test_codex_exec_takes_every_word_but_the_one_about_approvals() -> None:
         "a=-a",
         "--add-dir=/y",
     )
-    assert exec_words(words) == ("-c", "approval_policy='never'", *words[2:])
-    assert exec_words(("--ask-for-approval=on-request",)) == ("-c", "approval_policy='on-request'")
-    assert exec_words(("-a",)) == ("-a",), "Codex says itself what is wrong with it"
+    assert exec_words(words, door="exec") == ("-c", "approval_policy='never'", *words[2:])
+    assert exec_words(("--ask-for-approval=on-request",), door="exec") == ("-c", "approval_policy='on-request'")
+    assert exec_words(("-a",), door="exec") == ("-a",), "Codex says itself what is wrong with it"
 
 
 def test_what_stands_for_a_setting_is_kept_and_the_rest_left_out() -> None:

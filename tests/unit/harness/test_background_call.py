@@ -15,12 +15,14 @@ from pytest_codexsandbox.harness.observation_cache import ObservationCache, Obse
 from pytest_codexsandbox.harness.trial_runner import prefetch
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.journal_lines import CallLine, Line
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.protocols import Door
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment
 
 READ, WRITE = "read-only", "workspace-write"
@@ -53,10 +55,10 @@ class Memory:
         self.ended.set()
 
 
-class Door:
+class WaitingDoor(Door):
     """Performs a call when it is let go; who is inside is counted."""
 
-    name, is_control = "sandbox", False
+    name = "sandbox"
 
     def __init__(self, ended: threading.Event) -> None:
         self.go, self.ended = threading.Event(), ended
@@ -65,6 +67,9 @@ class Door:
         self.inside = self.most = 0
         self.ends = "exit"
         self.fault: Exception | None = None
+
+    def command(self, subject: Any, policy: Policy, world: Any, inner: Sequence[str], call: Call) -> Command:
+        raise NotImplementedError
 
     def observe(
         self, environment: Any, subject: Any, policy: Policy, acts: Mapping[str, Act], call: Call | None
@@ -101,9 +106,9 @@ def seen(id: str, policy: str, ended: str) -> Observation:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ObservationCache, Door, list[Line]]]:
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ObservationCache, WaitingDoor, list[Line]]]:
     backend = Memory()
-    door = Door(backend.ended)
+    door = WaitingDoor(backend.ended)
     monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: lambda: backend)
     monkeypatch.setattr(observation_cache, "load_plugin", lambda group, name: lambda: door)
     keys = tuple(
@@ -127,7 +132,7 @@ def calls(lines: Sequence[Line]) -> list[str]:
 
 
 def test_what_was_foreseen_is_performed_once_and_told_when_it_is_asked_for(
-    made: tuple[ObservationCache, Door, list[Line]],
+    made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
     bench, door, lines = made
     bench.observations(CELL, "sandbox", READ, SHARED)
@@ -140,7 +145,7 @@ def test_what_was_foreseen_is_performed_once_and_told_when_it_is_asked_for(
     assert door.performed == [(READ, True), (WRITE, False)]
 
 
-def test_nothing_is_made_for_what_is_only_foreseen(made: tuple[ObservationCache, Door, list[Line]]) -> None:
+def test_nothing_is_made_for_what_is_only_foreseen(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
     """No environment is opened and no Codex fetched: their faults belong to who asks for them."""
     bench, _, _ = made
     assert bench.prefetch_call(CELL, "sandbox", READ, SHARED) == "later"
@@ -149,7 +154,7 @@ def test_nothing_is_made_for_what_is_only_foreseen(made: tuple[ObservationCache,
     assert bench.prefetch_call(CELL, "sandbox", READ, SHARED) == "begun"
 
 
-def test_keys_that_need_no_call_are_passed_over(made: tuple[ObservationCache, Door, list[Line]]) -> None:
+def test_keys_that_need_no_call_are_passed_over(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
     bench, door, _ = made
     bench.observations(CELL, "sandbox", READ, SHARED)
     keys = {(key.policy, key.promise): key for key in bench.plan.keys}
@@ -158,7 +163,7 @@ def test_keys_that_need_no_call_are_passed_over(made: tuple[ObservationCache, Do
     assert [policy for policy, _ in door.performed] == [READ, READ]
 
 
-def test_two_calls_are_never_in_an_environment_at_once(made: tuple[ObservationCache, Door, list[Line]]) -> None:
+def test_two_calls_are_never_in_an_environment_at_once(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
     bench, door, lines = made
     bench.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
@@ -170,7 +175,7 @@ def test_two_calls_are_never_in_an_environment_at_once(made: tuple[ObservationCa
     assert calls(lines)[-1] == WRITE
 
 
-def test_facts_are_told_while_a_call_is_on_its_way(made: tuple[ObservationCache, Door, list[Line]]) -> None:
+def test_facts_are_told_while_a_call_is_on_its_way(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
     bench, door, _ = made
     bench.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
@@ -179,7 +184,7 @@ def test_facts_are_told_while_a_call_is_on_its_way(made: tuple[ObservationCache,
     assert door.inside == 1
 
 
-def test_its_fault_is_raised_where_it_is_asked_for(made: tuple[ObservationCache, Door, list[Line]]) -> None:
+def test_its_fault_is_raised_where_it_is_asked_for(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
     bench, door, lines = made
     bench.observations(CELL, "sandbox", READ, SHARED)
     door.fault = HarnessError("the disk is full")
@@ -191,7 +196,7 @@ def test_its_fault_is_raised_where_it_is_asked_for(made: tuple[ObservationCache,
 
 
 def test_an_environment_that_was_lost_meanwhile_is_started_anew(
-    made: tuple[ObservationCache, Door, list[Line]],
+    made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
     bench, door, lines = made
     bench.observations(CELL, "sandbox", READ, SHARED)
@@ -205,7 +210,7 @@ def test_an_environment_that_was_lost_meanwhile_is_started_anew(
 
 
 def test_an_environment_that_died_between_two_calls_breaks_one_of_them(
-    made: tuple[ObservationCache, Door, list[Line]],
+    made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
     bench, door, lines = made
     bench.observations(CELL, "sandbox", READ, SHARED)
@@ -223,7 +228,7 @@ def test_an_environment_that_died_between_two_calls_breaks_one_of_them(
     "end", [ObservationCache.close, lambda bench: bench.end_environment(CELL.environment)], ids=["close", "done"]
 )
 def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
-    made: tuple[ObservationCache, Door, list[Line]], end: Callable[[ObservationCache], None]
+    made: tuple[ObservationCache, WaitingDoor, list[Line]], end: Callable[[ObservationCache], None]
 ) -> None:
     bench, door, lines = made
     bench.observations(CELL, "sandbox", READ, SHARED)
@@ -234,7 +239,7 @@ def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
     assert calls(lines) == [READ]
 
 
-def test_the_end_of_another_environment_leaves_it_alone(made: tuple[ObservationCache, Door, list[Line]]) -> None:
+def test_the_end_of_another_environment_leaves_it_alone(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
     bench, door, _ = made
     bench.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
@@ -244,7 +249,7 @@ def test_the_end_of_another_environment_leaves_it_alone(made: tuple[ObservationC
 
 
 def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(
-    made: tuple[ObservationCache, Door, list[Line]],
+    made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
     """What the call left was not seen any more, so it has no observation; the others have an environment."""
     bench, door, _ = made
@@ -257,7 +262,7 @@ def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(
     assert bench.environment(CELL.environment) is not first
 
 
-def test_a_new_environment_has_its_own_controls(made: tuple[ObservationCache, Door, list[Line]]) -> None:
+def test_a_new_environment_has_its_own_controls(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
     bench, door, _ = made
     before = bench.control(CELL, SHARED)
     assert bench.control(CELL, SHARED) is before
@@ -269,7 +274,7 @@ def test_a_new_environment_has_its_own_controls(made: tuple[ObservationCache, Do
 
 
 def test_a_codex_that_cannot_be_had_is_no_fault_of_the_test_before_it(
-    made: tuple[ObservationCache, Door, list[Line]],
+    made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
     bench, _, _ = made
     bench.environment(CELL.environment)
@@ -278,7 +283,7 @@ def test_a_codex_that_cannot_be_had_is_no_fault_of_the_test_before_it(
 
 
 def test_a_battery_that_failed_is_no_fault_of_the_test_before_it(
-    made: tuple[ObservationCache, Door, list[Line]],
+    made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
     bench, door, _ = made
     bench.environment(CELL.environment)

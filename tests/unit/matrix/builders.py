@@ -5,13 +5,20 @@ from typing import Any
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.select import Selection
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.door_traits import DoorTraits
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.registry import doors
 
 POLICIES = ("read-only", "workspace-write")
+
+
+def traits(*names: str) -> tuple[DoorTraits, ...]:
+    """Returns what these doors declare."""
+    return tuple(doors()[name] for name in names)
 
 
 def environment(**changed: Any) -> EnvironmentSpec:
@@ -37,7 +44,9 @@ def promise(id: str = "filesystem.outside-refused", **changed: Any) -> Promise:
 
 def plan(*promises: Promise, cells: tuple[Cell, ...] = (), only: tuple[str, ...] = ()) -> Plan:
     asked = promises or (promise("start.is-on"), promise())
-    return make("local", cells or (cell(),), asked, selection=Selection(only=only), platform="linux")
+    return make(
+        "local", cells or (cell(),), asked, doors=traits("sandbox"), selection=Selection(only=only), platform="linux"
+    )
 
 
 def record(key: Key, verdict: Verdict = Verdict.CONFORMS, *, cause: str = "", **changed: Any) -> Record:

@@ -11,12 +11,12 @@ from pytest_codexsandbox.matrix.budget import Budget, within
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.model.coverage import parts
 from pytest_codexsandbox.model.plan import Plan
-from tests.unit.matrix.builders import cell, promise
+from tests.unit.matrix.builders import cell, promise, traits
 from tests.unit.matrix.container_builders import SMALL, choice
 
 PROMISES = (promise("start.is-on"), promise())
 LABELS = ("0.40.0", "0.114.0", "0.136.0", "0.163.0")
-PLAN = make("mine", [cell(label) for label in LABELS], PROMISES, platform="linux")
+PLAN = make("mine", [cell(label) for label in LABELS], PROMISES, doors=traits("sandbox"), platform="linux")
 
 
 def ten(plan: Plan = PLAN) -> dict[str, float]:
@@ -65,7 +65,7 @@ def test_no_room_for_anything_is_an_error() -> None:
 
 def test_what_is_left_shows_more_than_the_first_ones_would(tmp_path: Path) -> None:
     cells = choice(tmp_path, SMALL).chosen(0).cells
-    plan = make("mine", cells, PROMISES, platform="linux")
+    plan = make("mine", cells, PROMISES, doors=traits("sandbox"), platform="linux")
     found = within(plan, asked(100), seconds=ten(plan))
     assert len(found.cells) == 10
     assert len(_held(found)) > 1.5 * len(_held(plan, 10))

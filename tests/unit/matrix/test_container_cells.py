@@ -18,7 +18,7 @@ from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.select import Selection
 from pytest_codexsandbox.matrix.where_clause import fits
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
-from tests.unit.matrix.builders import environment, promise
+from tests.unit.matrix.builders import environment, promise, traits
 from tests.unit.matrix.container_builders import RELEASES, SMALL, choice, matrix, subjects, written
 
 HERE = {"local": environment(arch="x86_64")}
@@ -144,7 +144,7 @@ def test_cells_of_a_made_up_refusal_are_marked(tmp_path: Path) -> None:
 def test_globs_over_the_names_of_cells_choose_them(tmp_path: Path, glob: str, kept: str) -> None:
     cells = choice(tmp_path, SMALL).chosen(0).cells
     asked = (promise("start.is-on"), promise())
-    found = make("mine", cells, asked, selection=Selection(only=(glob,)), platform="linux")
+    found = make("mine", cells, asked, doors=traits("sandbox"), selection=Selection(only=(glob,)), platform="linux")
     assert [cell.id for cell in found.cells] == [cell.id for cell in cells if kept in cell.id]
     assert 0 < len(found.cells) < len(cells)
 

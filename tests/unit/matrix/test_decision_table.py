@@ -24,6 +24,7 @@ from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
+from tests.unit.matrix.builders import traits
 
 ROWS = (
     DecisionRow(when={"platform": "darwin", "network": "on"}, expect=ExpectedPolicy(refuses=True), why="Seatbelt"),
@@ -33,6 +34,7 @@ ROWS = (
     DecisionRow(),
 )
 DECLARED = Declaration(run="cmd:x", semantics=ROWS)
+(APP_SERVER,) = traits("app-server")
 ENVIRONMENT = EnvironmentSpec(id="here", backend="local", distro="debian-12")
 
 
@@ -58,7 +60,7 @@ def of(*whens: dict[str, str], **words: object) -> Declaration:
 
 
 def why_not(case: str, release: str, declared: Declaration = DECLARED) -> str:
-    found = sides(known(declared), doors=("sandbox",), policies=("workspace-write",))
+    found = sides(known(declared), doors=traits("sandbox"), policies=("workspace-write",), for_files=APP_SERVER)
     asked = promise(OF_ROWS[0])
     key = Key(cell="c", door="generator", policy=AS_ASKED, promise=asked.id, case=case)
     return found.ruled_out(key, asked, cell(release))
@@ -74,7 +76,7 @@ def test_a_row_is_asked_for_what_it_speaks_of_and_for_nothing_else() -> None:
 
 
 def test_each_row_is_a_case_beside_the_corpus_and_only_of_what_rows_speak_of() -> None:
-    found = sides(known(), doors=("sandbox",), policies=("workspace-write",))
+    found = sides(known(), doors=traits("sandbox"), policies=("workspace-write",), for_files=APP_SERVER)
     own = tuple(case.id for case in decision_table.cases(DECLARED, "0.130.0"))
     assert own == ("row-01", "row-02", "row-03", "row-04", "row-05")
     assert found.cases(promise(OF_ROWS[0]), cell("0.130.0")) == (*own, "01-none")

@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageS
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import NotPlanned
 from pytest_codexsandbox.model.promise import Promise
-from tests.unit.matrix.builders import cell, environment, promise
+from tests.unit.matrix.builders import cell, environment, promise, traits
 
 START, TRUST = promise("start.is-on"), promise("trust.canary")
 OUTSIDE, BOARD = promise("filesystem.outside-refused"), promise("sqlite.board-outside")
@@ -22,7 +22,14 @@ ID = cell().id
 
 
 def planned(*, only: tuple[str, ...] = (), skip: tuple[str, ...] = (), promises: tuple[Promise, ...] = ALL) -> Plan:
-    return make("local", (cell(),), promises, selection=Selection(only=only, skip=skip), platform="linux")
+    return make(
+        "local",
+        (cell(),),
+        promises,
+        doors=traits("sandbox"),
+        selection=Selection(only=only, skip=skip),
+        platform="linux",
+    )
 
 
 def names(plan: Plan) -> set[str]:
@@ -30,7 +37,7 @@ def names(plan: Plan) -> set[str]:
 
 
 def test_keys_stand_in_the_order_of_cells_doors_policies_and_promises() -> None:
-    plan = make("local", (cell("0.2.0"), cell("0.1.0")), (OUTSIDE, START), doors=("sandbox",), platform="linux")
+    plan = make("local", (cell("0.2.0"), cell("0.1.0")), (OUTSIDE, START), doors=traits("sandbox"), platform="linux")
     assert [(key.cell[-5:], key.policy, key.promise) for key in plan.keys] == [
         (release, policy, name)
         for release in ("0.2.0", "0.1.0")
@@ -56,7 +63,7 @@ def test_several_globs_are_a_union_whether_given_twice_or_with_a_comma() -> None
 
 def test_what_the_matrix_file_skips_is_said_to_be_its_doing() -> None:
     asked = Selection(only=("sqlite.*", "filesystem.*"), without=("sqlite.*",))
-    plan = make("local", (cell(),), ALL, selection=asked, platform="linux")
+    plan = make("local", (cell(),), ALL, doors=traits("sandbox"), selection=asked, platform="linux")
     assert names(plan) == {"start.is-on", "filesystem.outside-refused", "trust.canary"}
     assert ("sqlite.board-outside", "skipped by the matrix file") in [(one.what, one.why) for one in plan.not_planned]
 
@@ -64,7 +71,7 @@ def test_what_the_matrix_file_skips_is_said_to_be_its_doing() -> None:
 @pytest.mark.parametrize(("glob", "words"), [("sqlit.*", "matches no cell"), ("start.*", "would skip only")])
 def test_a_file_that_skips_nothing_or_too_much_is_refused(glob: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
-        make("local", (cell(),), ALL, selection=Selection(without=(glob,)), platform="linux")
+        make("local", (cell(),), ALL, doors=traits("sandbox"), selection=Selection(without=(glob,)), platform="linux")
     assert "the matrix file's skip" in caught.value.what
 
 
@@ -73,7 +80,14 @@ def test_only_a_policy_takes_everything_of_that_policy() -> None:
 
 
 def test_only_a_cell_takes_everything_of_that_cell() -> None:
-    plan = make("x", (cell("0.1.0"), cell("0.2.0")), ALL, selection=Selection(only=("*codex-0.2.0",)), platform="linux")
+    plan = make(
+        "x",
+        (cell("0.1.0"), cell("0.2.0")),
+        ALL,
+        doors=traits("sandbox"),
+        selection=Selection(only=("*codex-0.2.0",)),
+        platform="linux",
+    )
     assert [one.subject.label for one in plan.cells] == ["0.2.0"]
     assert {key.cell for key in plan.keys} == {cell("0.2.0").id}
     assert any(one.what == cell("0.1.0").id and "--codex-only" in one.why for one in plan.not_planned)
@@ -82,7 +96,7 @@ def test_only_a_cell_takes_everything_of_that_cell() -> None:
 def asked_of(*only: str) -> set[tuple[str, str, str, str]]:
     """List what two cells, two doors and two policies are asked, without the standing promises."""
     cells = (cell("0.1.0"), cell("0.2.0"))
-    selection, doors = Selection(only=only), ("sandbox", "app-server")
+    selection, doors = Selection(only=only), traits("sandbox", "app-server")
     plan = make("x", cells, ALL, selection=selection, doors=doors, platform="linux")
     return {
         (key.promise, key.policy, key.cell.rpartition("-")[2], key.door)
@@ -126,7 +140,7 @@ def test_globs_that_leave_nothing_are_an_error_that_says_how_they_are_read() -> 
 
 
 def test_a_door_can_be_skipped() -> None:
-    plan = make("x", (cell(),), ALL, selection=Selection(skip=(APP,)), doors=("sandbox", APP), platform="linux")
+    plan = make("x", (cell(),), ALL, selection=Selection(skip=(APP,)), doors=traits("sandbox", APP), platform="linux")
     assert {key.door for key in plan.keys} == {"sandbox"}
     assert any(one.what == APP and one.why == f"--codex-skip took {APP}" for one in plan.not_planned)
 
@@ -182,7 +196,7 @@ def test_what_was_not_chosen_is_listed_with_the_reason() -> None:
 
 
 def test_policies_of_the_matrix_file_limit_the_plan() -> None:
-    plan = make("x", (cell(),), ALL, policies=("read-only",), platform="linux")
+    plan = make("x", (cell(),), ALL, doors=traits("sandbox"), policies=("read-only",), platform="linux")
     assert {key.policy for key in plan.keys} == {"read-only"}
     assert any(one.what == "workspace-write" for one in plan.not_planned)
 
@@ -205,7 +219,7 @@ def test_policies_of_the_matrix_file_limit_the_plan() -> None:
 )
 def test_what_data_knows_to_be_not_applicable(word: str, user: str, resolver: str, platform: str, met: bool) -> None:
     there = cell(user=user, resolver=resolver, backend="container")
-    plan = make("x", (there,), (promise(requires=(word,)),), platform=platform)
+    plan = make("x", (there,), (promise(requires=(word,)),), doors=traits("sandbox"), platform=platform)
     reasons = [plan.not_applicable.get(str(key), "") for key in plan.keys]
     assert [reason == "" for reason in reasons] == [met] * len(plan.keys)
 
@@ -241,7 +255,7 @@ def test_what_the_started_environment_says_of_the_settings_of_its_kernel(found: 
 
 
 def test_on_another_system_this_machine_answers_nothing_and_says_what_would() -> None:
-    plan = make("x", (cell(),), ALL, platform="darwin")
+    plan = make("x", (cell(),), ALL, doors=traits("sandbox"), platform="darwin")
     assert all("docker run" in plan.not_applicable[str(key)] for key in plan.keys)
 
 
@@ -272,12 +286,12 @@ def test_the_digest_tells_plans_apart_by_keys_and_acts_alone() -> None:
 def test_twenty_thousand_keys_are_planned_at_once() -> None:
     many = tuple(promise(f"filesystem.number-{number}") for number in range(1000))
     cells = tuple(cell(f"0.{number}.0") for number in range(10))
-    assert len(make("x", cells, many, platform="linux").keys) == 20_000
+    assert len(make("x", cells, many, doors=traits("sandbox"), platform="linux").keys) == 20_000
 
 
 def test_other_doors_are_asked_what_rides_in_the_battery_and_the_plan_says_what_is_not() -> None:
     own = promise("process.stdin-arrives", call=Call(stdin=b"said"))
-    plan = make("local", (cell(),), (START, OUTSIDE, own), doors=("exec", "sandbox"), platform="linux")
+    plan = make("local", (cell(),), (START, OUTSIDE, own), doors=traits("exec", "sandbox"), platform="linux")
     asked = {door: {key.promise for key in plan.keys if key.door == door} for door in ("exec", "sandbox")}
     assert asked["sandbox"] - asked["exec"] == {"process.stdin-arrives"}
     assert [key.door for key in plan.keys] == sorted(key.door for key in plan.keys)
@@ -288,6 +302,6 @@ def test_other_doors_are_asked_what_rides_in_the_battery_and_the_plan_says_what_
 
 def test_a_promise_that_no_door_of_the_plan_can_be_asked_is_left_out_with_the_reason() -> None:
     own = promise("process.stdin-arrives", call=Call())
-    plan = make("local", (cell(),), (START, OUTSIDE, own), doors=("app-server",), platform="linux")
+    plan = make("local", (cell(),), (START, OUTSIDE, own), doors=traits("app-server"), platform="linux")
     assert names(plan) == {"start.is-on", "filesystem.outside-refused"}
     assert [one.why for one in plan.not_planned if one.what == "process.stdin-arrives"] == [OWN_CALL]
