@@ -6,16 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox import registry
 from pytest_codexsandbox.contract.environment import EnvironmentContract
 from pytest_codexsandbox.harness.backends import load_backend
 from pytest_codexsandbox.protocols import Backend, Environment
-from tests.fakes.toy_package import install
-
-
-def forget_plugins() -> None:
-    for cached in (registry.points, registry.load_plugin, registry.names):
-        cached.cache_clear()
+from tests.fakes.toy_package import forget_plugins, install
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, POLICIES, READ_ONLY, ROOTS, WORKSPACE_WRITE
 from pytest_codexsandbox.protocols import Door, Environment, Subject
+from tests.fakes.toy_door import ToyDoor
 
 pytestmark = pytest.mark.live
 PLACES = ("WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING", "HOME", "TMP", "TMPDIR")
@@ -50,6 +51,14 @@ class TestSandboxDoor(Live):
     @pytest.fixture
     def door(self) -> Door:
         return SandboxDoor()
+
+
+class TestToyDoor(Live):
+    """It has nothing but a command and the defaults."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        return ToyDoor()
 
 
 class TestAppServerDoor(Live):

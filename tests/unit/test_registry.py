@@ -1,0 +1,89 @@
+"""The registry: what installed doors declare, and what is wrong with a door is said with the package that has it."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.matrix.load import load
+from pytest_codexsandbox.registry import default_door, doors, load_plugin, measured_doors
+from tests.fakes.toy_package import DOORS, forget_plugins, install_doors
+
+MATRIX = 'environments = ["local"]\nreleases = ["installed"]\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "site"
+    monkeypatch.syspath_prepend(str(folder))
+    yield folder
+    forget_plugins()
+    for module in ("toy_door", "other_door"):
+        sys.modules.pop(module, None)
+
+
+def install(folder: Path, points: Mapping[str, str] = DOORS, more: str = "") -> None:
+    install_doors(folder, points)
+    if more:
+        (folder / "other_door.py").write_text(f"from toy_door import ToyDoor\n\n{more}")
+        metadata = folder / "toy_doors-1.0.dist-info" / "entry_points.txt"
+        metadata.write_text(metadata.read_text() + "other = other_door:Other\n")
+    forget_plugins()
+
+
+def test_the_doors_of_other_packages_are_there_with_what_they_declare(folder: Path) -> None:
+    before = measured_doors()
+    install(folder)
+    assert set(measured_doors()) - set(before) == {"toy", "patient-toy"}
+    assert (doors()["toy"].asks_own_calls, doors()["patient-toy"].asks_own_calls) == (False, True)
+    assert doors()["toy-control"].is_control
+
+
+def test_a_door_that_says_nothing_has_every_default(folder: Path) -> None:
+    install(folder)
+    door = load_plugin("doors", "toy")()
+    assert (door.needs, door.probes_full_access, door.refuses(("-s", "read-only"))) == ((), False, "")
+    with pytest.raises(Exception, match="the door toy cannot be asked by what a generator writes"):
+        door.configured(lambda world, policy: None)
+
+
+def test_no_door_of_another_package_becomes_a_default(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text(MATRIX)
+    before = [default_door(use) for use in ("commands", "files", "options", "control")]
+    install(folder)
+    assert [default_door(use) for use in ("commands", "files", "options", "control")] == before
+    assert load(str(tmp_path / "m.toml")).doors == (before[0],)
+
+
+def test_two_defaults_for_one_use_are_refused_and_both_are_named(folder: Path) -> None:
+    install(folder, more='class Other(ToyDoor):\n    name = "other"\n    default_for = ("commands",)\n')
+    with pytest.raises(InputError, match="one door must be the default for commands") as caught:
+        default_door("commands")
+    assert caught.value.why == "these say so: other, sandbox"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("class Other:\n    name = 'other'\n    is_control = False\n", "AttributeError"),
+        ("class Other(ToyDoor):\n    name = 'another'\n", ""),
+        ("import no_such_module\n", "ModuleNotFoundError"),
+    ],
+)
+def test_what_is_wrong_with_a_door_is_said_with_its_package(folder: Path, text: str, why: str) -> None:
+    install(folder, more=text)
+    with pytest.raises(InputError, match="'other'") as caught:
+        doors()
+    assert caught.value.where.startswith("other_door:Other")
+    assert "toy-doors" in caught.value.where
+    assert caught.value.why.startswith(why)
+
+
+@pytest.mark.parametrize("name", ["toy-control", "unconfined"])
+def test_a_control_is_no_door_of_a_matrix_file(folder: Path, tmp_path: Path, name: str) -> None:
+    install(folder)
+    (tmp_path / "m.toml").write_text(MATRIX + f'doors = ["{name}"]\n')
+    with pytest.raises(InputError, match=f"there is no '{name}'"):
+        load(str(tmp_path / "m.toml"))
