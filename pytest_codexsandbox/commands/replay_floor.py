@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
-from pytest_codexsandbox.doors.placeholders import plan_word, read_plan_word
+from pytest_codexsandbox.doors.support.placeholders import plan_word, read_plan_word
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import HarnessError, InputError
 from pytest_codexsandbox.journal.store import read

@@ -9,9 +9,9 @@ from typing import Final
 
 from packaging.version import Version
 
-from pytest_codexsandbox.doors.codex_options import no_settings, settings_of
-from pytest_codexsandbox.doors.driven_door import ConversingDoor
-from pytest_codexsandbox.doors.driver_command import QUIET, as_words, driver_command, policy_of
+from pytest_codexsandbox.doors.support.codex_options import no_settings, settings_of
+from pytest_codexsandbox.doors.support.driven_door import ConversingDoor
+from pytest_codexsandbox.doors.support.driver_command import QUIET, as_words, driver_command, policy_of
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities

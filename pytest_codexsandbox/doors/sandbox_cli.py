@@ -11,9 +11,10 @@ before the subcommand, where every release reads them. Which shape a binary has 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pytest_codexsandbox.doors.call_environ import surroundings
-from pytest_codexsandbox.doors.codex_door import CodexDoor
-from pytest_codexsandbox.doors.codex_options import no_settings, settings_of
+from pytest_codexsandbox.doors.support.call_environ import surroundings
+from pytest_codexsandbox.doors.support.codex_door import CodexDoor
+from pytest_codexsandbox.doors.support.codex_options import no_settings, settings_of
+from pytest_codexsandbox.doors.support.policy_overrides import details_of
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -101,25 +102,3 @@ def overrides_of(able: Capabilities, policy: Policy, world: World, call: Call) -
     if able.workspace_write == "config":
         yield 'sandbox_mode="workspace-write"'
     yield from details_of(policy, world, call)
-
-
-def details_of(policy: Policy, world: World, call: Call) -> Iterator[str]:
-    """What makes a workspace-write wider or narrower."""
-    roots = [world.fill(root) for root in (*policy.roots, *call.roots)]
-    if roots:
-        yield f"sandbox_workspace_write.writable_roots=[{', '.join(map(toml_text, roots))}]"
-    switches = {
-        "network_access": policy.network,
-        "exclude_slash_tmp": policy.exclude_slash_tmp or "slash-tmp" in call.excludes,
-        "exclude_tmpdir_env_var": policy.exclude_tmpdir or "tmpdir" in call.excludes,
-    }
-    for key, on in switches.items():
-        if on:
-            yield f"sandbox_workspace_write.{key}=true"
-
-
-def toml_text(text: str) -> str:
-    """A TOML basic string: quotes, backslashes and control characters escaped."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    shown = (f"\\u{ord(sign):04X}" if ord(sign) < 0x20 or ord(sign) == 0x7F else sign for sign in escaped)
-    return f'"{"".join(shown)}"'

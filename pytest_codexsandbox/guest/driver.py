@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
     from fifo_channel import INHERITED
 
-FAULT = 97  # nobody told how the command ended, and that is no word of Codex': see doors/driver_command.py
+FAULT = 97  # nobody told how the command ended, and that is no word of Codex': see doors/support/driver_command.py
 SAID = "codexsandbox: "  # how a line of ours on stderr begins
 _KEPT = 256 * 1024  # bytes of stderr that are passed on
 _PATIENCE = 5.0  # seconds in which Codex ends by itself once its stdin is closed

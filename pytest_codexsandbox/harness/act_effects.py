@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.observe import look_key
+from pytest_codexsandbox.doors.support.observe import look_key
 from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.base_acts import SEARCHED
 from pytest_codexsandbox.model.observation import Observation

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
-from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE

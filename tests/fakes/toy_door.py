@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation

@@ -42,7 +42,7 @@ OTHER_MEANINGS: Final = {
     ("pytest_codexsandbox/diagnosis/builtin_causes.py", "sandbox"): (3, BLAMED),
     ("pytest_codexsandbox/diagnosis/fingerprint.py", "sandbox"): (1, BLAMED),
     ("pytest_codexsandbox/diagnosis/reference_page.py", "sandbox"): (1, BLAMED),
-    ("pytest_codexsandbox/doors/claim_parser.py", "sandbox"): (2, SETTING),
+    ("pytest_codexsandbox/doors/support/claim_parser.py", "sandbox"): (2, SETTING),
     ("pytest_codexsandbox/environments/container/config_verification.py", "unconfined"): (2, PROFILE),
     ("pytest_codexsandbox/generators/checks/exit_status.py", "sandbox"): (1, KEPT),
     ("pytest_codexsandbox/generators/checks/granted_policy.py", "sandbox"): (2, KEPT),

@@ -12,12 +12,12 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.sandbox_state import assess
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.doors.app_server_client import AskingServer
-from pytest_codexsandbox.doors.call_environ import surroundings
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.exec_turn import ExecDoor
-from pytest_codexsandbox.doors.observe import look_key
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.doors.support.app_server_client import AskingServer
+from pytest_codexsandbox.doors.support.call_environ import surroundings
+from pytest_codexsandbox.doors.support.observe import look_key
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.generator import GeneratedConfig, GeneratedFile

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.policy import POLICIES, READ_ONLY, WORKSPACE_WRITE

@@ -11,9 +11,9 @@ import pytest
 from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.exec_turn import ExecDoor
-from pytest_codexsandbox.doors.observe import VANISHED
 from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.doors.support.observe import VANISHED
 from pytest_codexsandbox.guest.shared_tmp import is_of_codex
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.command import Command, CommandResult

@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.placeholders import fill_act, looked_at, read_plan_word
 from pytest_codexsandbox.doors.repro import container_entry, setup, shared_dirs
 from pytest_codexsandbox.doors.repro.paths import Paths, remark
 from pytest_codexsandbox.doors.repro.shell_commands import in_words, rig_of
+from pytest_codexsandbox.doors.support.placeholders import fill_act, looked_at, read_plan_word
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN
 from pytest_codexsandbox.model.observation import Observation

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.doors import claims
-from pytest_codexsandbox.doors.codex_options import settings_alone
+from pytest_codexsandbox.doors.support.codex_options import settings_alone
 from pytest_codexsandbox.harness.generators.path_mapping import readable
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Claim
 from pytest_codexsandbox.model.option_words import cut

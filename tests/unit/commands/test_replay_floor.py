@@ -10,7 +10,7 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.replay_floor import Floor, Paths, _as_json, _as_text, command_of, replayable
-from pytest_codexsandbox.doors.placeholders import plan_word, read_plan_word
+from pytest_codexsandbox.doors.support.placeholders import plan_word, read_plan_word
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.observation import Observation

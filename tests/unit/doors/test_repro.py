@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
-from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.repro.paths import Paths, remark
 from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.doors.repro.shell_commands import VERBS, in_words
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.guest import probe
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.command import CommandResult

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command

@@ -1,7 +1,7 @@
-"""Driven door: base class of doors whose driver talks to Codex (doors/driver_command.py)."""
+"""Driven door: base class of doors whose driver talks to Codex (driver_command.py)."""
 
-from pytest_codexsandbox.doors.codex_door import CodexDoor
-from pytest_codexsandbox.doors.driver_command import with_driver_error
+from pytest_codexsandbox.doors.support.codex_door import CodexDoor
+from pytest_codexsandbox.doors.support.driver_command import with_driver_error
 from pytest_codexsandbox.model.observation import Observation
 
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.call_environ import surroundings
-from pytest_codexsandbox.doors.sandbox_cli import details_of
+from pytest_codexsandbox.doors.support.call_environ import surroundings
+from pytest_codexsandbox.doors.support.policy_overrides import details_of
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation

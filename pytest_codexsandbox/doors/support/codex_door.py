@@ -3,8 +3,8 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
-from pytest_codexsandbox.doors.generated_config import ConfiguredDoor
-from pytest_codexsandbox.doors.observe import observe
+from pytest_codexsandbox.doors.support.generated_config import ConfiguredDoor
+from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.doors.codex_options import exec_words, settings_alone, settings_of
-from pytest_codexsandbox.doors.driver_command import FAULT, QUIET, with_driver_error
 from pytest_codexsandbox.doors.exec_turn import ExecDoor
-from pytest_codexsandbox.doors.observe import observe
 from pytest_codexsandbox.doors.repro.script import DRIVERS, repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.doors.support.codex_options import exec_words, settings_alone, settings_of
+from pytest_codexsandbox.doors.support.driver_command import FAULT, QUIET, with_driver_error
+from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.guest import app_server_driver, driver, exec_turn_driver
 from pytest_codexsandbox.model.act import Act, Call

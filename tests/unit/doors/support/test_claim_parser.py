@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.doors.claim_parser import claim_of, shown, told
 from pytest_codexsandbox.doors.claims import effective, same_policy
+from pytest_codexsandbox.doors.support.claim_parser import claim_of, shown, told
 from pytest_codexsandbox.model.generator import Claim
 from tests.fakes.scripted import world
 

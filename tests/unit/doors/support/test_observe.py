@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
-from pytest_codexsandbox.doors.observe import TEXT_LIMIT, look_key, observe
-from pytest_codexsandbox.doors.placeholders import read_plan_word
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
+from pytest_codexsandbox.doors.support.observe import TEXT_LIMIT, look_key, observe
+from pytest_codexsandbox.doors.support.placeholders import read_plan_word
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED, SEARCHED

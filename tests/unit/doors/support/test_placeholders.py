@@ -2,7 +2,14 @@
 
 import pytest
 
-from pytest_codexsandbox.doors.placeholders import fill, fill_act, in_order, looked_at, plan_word, read_plan_word
+from pytest_codexsandbox.doors.support.placeholders import (
+    fill,
+    fill_act,
+    in_order,
+    looked_at,
+    plan_word,
+    read_plan_word,
+)
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN
