@@ -25,6 +25,8 @@ from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.system import process
 
 HOOK: Final = b"pytest_codexsandbox_cells"
+# Started by name and never imported: nothing of `pytest_plugin` runs in the process of a command, so this crosses no
+# layer. The two processes share `harness.hook_answer` alone.
 _MODULE: Final = "pytest_codexsandbox.pytest_plugin.cells_process"
 _OURS: Final = "codexsandbox"  # name of our own entry point
 _OPTIONS: Final = "codex_"
@@ -57,7 +59,8 @@ def ask_pytest(found: Expanded, words: tuple[str, ...]) -> Expanded:
     """Returns the cells as the hooks of this project and of installed plugins change them."""
     here = str(Path.cwd())
     command = Command(
-        argv=(sys.executable, "-m", _MODULE, *words),
+        # -P: as with `pytest` itself, a `json.py` in the user's folder is not taken for Python's own.
+        argv=(sys.executable, "-P", "-m", _MODULE, *words),
         cwd=here,
         env=dict(os.environ),
         stdin=msgspec.json.encode(found),

@@ -73,6 +73,13 @@ def test_the_cells_are_those_of_the_hook_whatever_it_prints(project: Path) -> No
     assert [one.what for one in found.not_planned] == [CELLS.cells[0].id]
 
 
+@pytest.mark.parametrize("name", ["json.py", "pytest.py", "msgspec.py"])
+def test_a_module_of_the_user_is_not_taken_for_one_that_pytest_needs(project: Path, name: str) -> None:
+    (project / name).write_text("raise SystemExit('a module of the user was imported')\n")
+    (project / "conftest.py").write_text(DROPS)
+    assert cells_hook.ask_pytest(CELLS, ("--codex-matrix=local",)).cells == CELLS.cells[1:]
+
+
 @pytest.mark.parametrize(
     ("text", "what", "why"),
     [
