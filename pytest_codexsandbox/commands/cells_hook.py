@@ -6,7 +6,6 @@ no project and no plugin can have such a hook, nothing is started.
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import entry_points
@@ -16,24 +15,17 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import InputError
-from pytest_codexsandbox.harness.hook_answer import HookAnswer
+from pytest_codexsandbox.commands import pytest_process
+from pytest_codexsandbox.commands.pytest_process import CONFIG_FILES, SHARED_FILES, content
 from pytest_codexsandbox.harness.planner import Planner
 from pytest_codexsandbox.harness.run_request import RunRequest
 from pytest_codexsandbox.matrix.expand import Expanded
-from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.system import process
 
 HOOK: Final = b"pytest_codexsandbox_cells"
-# Started by name and never imported: nothing of `pytest_plugin` runs in the process of a command, so this crosses no
-# layer. The two processes share `harness.hook_answer` alone.
-_MODULE: Final = "pytest_codexsandbox.pytest_plugin.cells_process"
+_MORE: Final = b"pytest_plugins"  # a plugin that names others, which may have the hook
 _OURS: Final = "codexsandbox"  # name of our own entry point
 _OPTIONS: Final = "codex_"
 _VARIABLES: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
-_OWN_FILES: Final = ("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
-_SHARED_FILES: Final = ("pyproject.toml", "tox.ini", "setup.cfg")
-_LIMIT: Final = 300.0  # seconds for the imports of a user's conftest files
 
 
 class CommandPlanner(Planner):
@@ -57,38 +49,20 @@ def pytest_words(options: argparse.Namespace) -> tuple[str, ...]:
 
 def ask_pytest(found: Expanded, words: tuple[str, ...]) -> Expanded:
     """Returns the cells as the hooks of this project and of installed plugins change them."""
-    here = str(Path.cwd())
-    command = Command(
-        # -P: as with `pytest` itself, a `json.py` in the user's folder is not taken for Python's own.
-        argv=(sys.executable, "-P", "-m", _MODULE, *words),
-        cwd=here,
-        env=dict(os.environ),
-        stdin=msgspec.json.encode(found),
-        timeout=_LIMIT,
-    )
-    done = process.run(command)
-    if not done.stdout:
-        said = done.stderr.decode(errors="replace").strip() or done.error or f"it ended: {done.ended} {done.code}"
-        raise InputError(
-            "pytest does not start here, and hooks that change the cells cannot be asked",
-            where=here,
-            why=said[-2000:],
-            next_step="pytest --codex-matrix --collect-only",
-        )
-    return msgspec.json.decode(done.stdout, type=HookAnswer).checked()
+    return pytest_process.ask(words, msgspec.json.encode(found)).checked_cells()
 
 
 def may_have_hooks(folder: Path) -> bool:
     """Returns False where pytest in this folder has no conftest file, no configuration and no plugin with the hook."""
     if any(os.environ.get(name) for name in _VARIABLES) or any(folder.glob("test*/conftest.py")):
         return True
-    return any(map(_has_pytest, (folder, *folder.parents))) or any(map(_names_hook, _plugin_files()))
+    return any(map(_has_pytest, (folder, *folder.parents))) or any(map(_may_have_hook, _plugin_files()))
 
 
 def _has_pytest(folder: Path) -> bool:
-    if any((folder / name).is_file() for name in _OWN_FILES):
+    if any((folder / name).is_file() for name in ("conftest.py", *CONFIG_FILES)):
         return True
-    return any(b"pytest" in _content(folder / name) for name in _SHARED_FILES)
+    return any(b"pytest" in content(folder / name) for name in SHARED_FILES)
 
 
 def _plugin_files() -> Iterator[Path]:
@@ -102,12 +76,6 @@ def _plugin_files() -> Iterator[Path]:
                 yield from [Path(spec.origin)] if spec.origin and not folders else []
 
 
-def _names_hook(file: Path) -> bool:
-    return HOOK in _content(file)
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError:
-        return b""
+def _may_have_hook(file: Path) -> bool:
+    text = content(file)
+    return HOOK in text or _MORE in text

@@ -6,16 +6,17 @@ from typing import Any, Final
 
 from pytest_codexsandbox.commands.argument_types import count, filled
 from pytest_codexsandbox.harness import option_values, request_parts
-from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
+from pytest_codexsandbox.harness.option_defaults import DEFAULT_PRESET, REPORT_DIR
 from pytest_codexsandbox.harness.run_request import RunRequest
-from pytest_codexsandbox.matrix.select import split
 
 _OURS: Final = "codex_"
 INSTALL: Final = request_parts.INSTALL
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("matrix", nargs="?", default="local", metavar="PRESET|FILE", help="default: local")
+    parser.add_argument(
+        "matrix", nargs="?", default="", metavar="PRESET|FILE", help="default: codex_matrix of pytest's ini, else local"
+    )
     listed: dict[str, Any] = {"action": "append", "default": [], "type": filled}
     parser.add_argument("--codex-release", **listed, metavar="V[,V…]", help="these releases, not the preset's")
     parser.add_argument("--codex-bin", **listed, metavar="[LABEL=]PATH[@AS-VERSION]", help="a binary of your own")
@@ -35,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--codex-pairs", metavar="2|3|all", help="cells that hold every pair, every triple; every cell")
     parser.add_argument("--codex-budget", metavar="TIME", help="whole cells that fit into 90s, 10m, 1h30m")
     parser.add_argument(
-        "-n", "--numprocesses", type=count, default=1, metavar="N", help="workers, as of pytest -n: they share the time"
+        "-n", "--numprocesses", type=count, metavar="N", help="workers, as of pytest -n: they share the time"
     )
     parser.add_argument(
         "--codex-docker-hosts", **listed, metavar="URL[,URL…]", help="engines that share the containers"
@@ -52,21 +53,25 @@ def typed(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def request(options: argparse.Namespace) -> RunRequest:
-    """Returns what the options ask for, as `pytest --codex-matrix` with the same options does."""
+    """Returns what the options ask for, as `pytest --codex-matrix` with the same options and no others does."""
     here = Path.cwd()
     return RunRequest(
-        preset=options.matrix,
-        releases=tuple(dict.fromkeys(split(options.codex_release))),
-        binaries=tuple(options.codex_bin),
+        preset=options.matrix or DEFAULT_PRESET,
+        releases=_words(options, "release"),
+        binaries=option_values.lines(options.codex_bin),
         binary_base=here,
-        generators=tuple(options.codex_generator),
+        generators=option_values.lines(options.codex_generator),
         generator_base=here,
-        only=split(options.codex_only),
-        skip=split(options.codex_skip),
+        only=_words(options, "only"),
+        skip=_words(options, "skip"),
         pairs=option_values.pairs(options.codex_pairs),
         budget=option_values.budget(options.codex_budget),
-        docker_hosts=option_values.hosts(split(options.codex_docker_hosts)),
+        docker_hosts=option_values.hosts(_words(options, "docker-hosts")),
         report_dir=here / (options.codex_report_dir or REPORT_DIR),
-        workers=options.numprocesses,
+        workers=options.numprocesses or 1,
         typed=typed(options),
     )
+
+
+def _words(options: argparse.Namespace, name: str) -> tuple[str, ...]:
+    return option_values.words(getattr(options, _OURS + name.replace("-", "_")), option=f"--codex-{name}")

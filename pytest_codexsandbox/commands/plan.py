@@ -6,7 +6,8 @@ reason. With --update-lock the cells that were picked by pairs are kept in a fil
 As a run does, it asks what no file says, in a few seconds: the container engine, what it has; and for what is not
 there yet, registries (through the engine) and the archives of distributions, whether they answer. It tells whom.
 Only about a release that data does not know (`codexsandbox capabilities --list`) pip and npm are asked.
-Where plugins or conftest files may have a hook that changes the cells, pytest is started and asks it.
+Options in pytest's configuration files and in PYTEST_ADDOPTS count as in a run, but not for --update-lock. Where such
+options, or plugins and conftest files with a hook that changes the cells, may be, pytest is started and asked.
 When nothing can be measured on this machine (no engine answers, no such release), it ends with one error and code 4.
 """
 
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.commands import matrix_options
+from pytest_codexsandbox.commands import matrix_options, pytest_request
 from pytest_codexsandbox.commands.cells_hook import CommandPlanner, pytest_words
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.errors import InputError
@@ -53,11 +54,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    planner = CommandPlanner(matrix_options.request(options), pytest_words(options))
     if options.update_lock:
-        print(update_lock(planner))
+        print(update_lock(Planner(matrix_options.request(options))))
         return 0
-    shown = what_to_show(planner)
+    shown = what_to_show(CommandPlanner(pytest_request.request(options), pytest_words(options)))
     print(as_json(shown) if options.json else as_text(shown, verbose=options.verbose))
     return 0
 

@@ -14,6 +14,21 @@ _SECONDS: Final = {"h": 3600, "m": 60, "s": 1}
 _HOST: Final = re.compile(r"(?:unix:///[^\s,]+|ssh://[^\s,-][^\s,]*|tcp://[^\s,-][^\s,]*)")
 
 
+def lines(given: Iterable[str]) -> tuple[str, ...]:
+    """Returns the values of an option that may be given several times, without blank ones."""
+    return tuple(text.strip() for text in given if text.strip())
+
+
+def words(given: Iterable[str], *, option: str) -> tuple[str, ...]:
+    """Returns the names in lists with commas, each once. Refuses an empty name."""
+    found = [word.strip() for line in lines(given) for word in line.split(",")]
+    if "" in found:
+        raise InputError(
+            f"an empty name in {option}", why="two commas, or one at an end", next_step="pytest --codex-matrix --help"
+        )
+    return tuple(dict.fromkeys(found))
+
+
 def pairs(text: str | None) -> int | None:
     """0: every combination; None: nothing is said."""
     if text is None:

@@ -8,11 +8,11 @@ import pytest
 
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness import option_values
+from pytest_codexsandbox.harness.option_defaults import DEFAULT_PRESET
 from pytest_codexsandbox.matrix.budget import Budget
-from pytest_codexsandbox.pytest_plugin.options import FLAG, NO, YES, base, dest, ini, preset_of_ini, report_dir
+from pytest_codexsandbox.pytest_plugin.options import NO, YES, base, dest, ini, preset_of_ini, report_dir
 from pytest_codexsandbox.reports.installed_formats import known_formats
 
-DEFAULT_PRESET: Final = "local"
 _SWITCHES: Final = ("strict", "generator-unconfined")
 
 
@@ -101,17 +101,11 @@ def _either(config: pytest.Config, name: str) -> Any:
 
 
 def _lines(config: pytest.Config, name: str) -> tuple[str, ...]:
-    given = config.getoption(dest(name)) or _listed(ini(config, name))
-    return tuple(word.strip() for word in given if word.strip())
+    return option_values.lines(config.getoption(dest(name)) or _listed(ini(config, name)))
 
 
 def _words(config: pytest.Config, name: str) -> tuple[str, ...]:
-    split = [word.strip() for line in _lines(config, name) for word in line.split(",")]
-    if "" in split:
-        raise InputError(
-            f"an empty name in --codex-{name}", why="two commas, or one at an end", next_step=f"pytest {FLAG} --help"
-        )
-    return tuple(dict.fromkeys(split))
+    return option_values.words(_lines(config, name), option=f"--codex-{name}")
 
 
 def _first(value: Any) -> str | None:

@@ -63,8 +63,10 @@ def planned(matrix: Matrix, folder: Path, *words: str, env: dict[str, str]) -> d
         ("local", (SHORT,), (), {"conftest.py": ANOTHER}, {}, 2),
         ("local", (SHORT,), ("-n2",), {"theirs.py": ANOTHER}, {"PYTEST_PLUGINS": "theirs"}, 2),
         ("both.toml", (SHORT,), (), {"both.toml": BOTH}, {"DOCKER_HOST": "unix:///nonexistent.sock"}, 1),
+        ("local", (), ("-n2",), {"pytest.ini": "[pytest]\ncodex_only = process.*,sqlite.*\n"}, {}, 1),
+        ("local", (), (), {}, {"PYTEST_ADDOPTS": SHORT}, 1),
     ],
-    ids=["local", "workers", "generator", "generator-workers", "conftest", "plugin", "no-engine"],
+    ids=["local", "workers", "generator", "generator-workers", "conftest", "plugin", "no-engine", "ini", "variable"],
 )
 def test_one_plan(
     matrix: Matrix,

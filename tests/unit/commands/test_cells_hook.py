@@ -52,11 +52,12 @@ def test_pytest_is_asked_where_a_project_may_have_hooks(project: Path, name: str
     assert cells_hook.may_have_hooks(project) is may
 
 
-def test_pytest_is_asked_where_an_installed_plugin_names_the_hook(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("text", [DROPS, "pytest_plugins = ['acme.hooks']\n"])
+def test_pytest_is_asked_where_an_installed_plugin_names_the_hook_or_another_plugin(
+    project: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     plugin = project / "plugin.py"
-    plugin.write_text(DROPS)
+    plugin.write_text(text)
     monkeypatch.setattr(cells_hook, "_plugin_files", lambda: iter((project / "gone.py", plugin)))
     assert cells_hook.may_have_hooks(project)
 

@@ -3,7 +3,7 @@
 import argparse
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -107,6 +107,20 @@ def test_the_same_words_ask_for_the_same_keys_in_the_same_order(preset: str, wor
     assert [one == first for one in others] == [True, True]
     if isinstance(first, Plan):
         assert {digest(one) for one in plans if isinstance(one, Plan)} == {digest(first)}
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["only=process.*,", "skip=,a", "release= 0.163.0 ,0.163.0", "bin= mine=/bin/true ", "generator= good", "only=,"],
+)
+def test_oddly_written_values_mean_the_same_to_both(preset: str, word: str) -> None:
+    def asked(make: Callable[[str, Sequence[str]], RunRequest]) -> RunRequest | str:
+        try:
+            return msgspec.structs.replace(make(preset, [f"--codex-{word}"]), typed=())
+        except InputError as fault:
+            return str(fault)
+
+    assert asked(of_command) == asked(of_pytest)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
