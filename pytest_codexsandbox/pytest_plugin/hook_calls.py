@@ -82,6 +82,8 @@ def _check(cells: Iterable[object], before: Iterable[Cell]) -> None:
     for cell in cells:
         if not isinstance(cell, Cell):
             raise _wrong(f"{type(cell).__name__} is no cell")
+        if known.get(cell.id) is not cell:
+            _check_types(cell)
         if cell.id in seen:
             raise _wrong(f"the cell {cell.id} is there twice")
         seen.add(cell.id)
@@ -91,6 +93,14 @@ def _check(cells: Iterable[object], before: Iterable[Cell]) -> None:
                 raise _wrong(f"{name} is not what it was: what is something else needs another name")
     if not seen:
         raise _wrong("no cell is left")
+
+
+def _check_types(cell: Cell) -> None:
+    """A cell goes to other processes as JSON, so a Path in the place of a text would be known to this one alone."""
+    try:
+        msgspec.convert(msgspec.to_builtins(cell), Cell)
+    except (TypeError, msgspec.ValidationError) as fault:
+        raise _wrong(f"a value of the cell {cell.id} has another type than `Cell` says: {fault}") from fault
 
 
 def _wrong(why: str) -> InputError:

@@ -85,6 +85,13 @@ def test_a_module_of_the_user_is_not_taken_for_one_that_pytest_needs(project: Pa
     ("text", "what", "why"),
     [
         ("def pytest_codexsandbox_cells(config, cells):\n    1 / 0\n", "hook that is not ours failed", "conftest.py:2"),
+        (
+            "import msgspec\nfrom pathlib import Path\n\ndef pytest_codexsandbox_cells(config, cells):\n"
+            "    own = msgspec.structs.replace(cells[0].subject, label='own', path=Path('/bin/true'))\n"
+            "    cells.append(msgspec.structs.replace(cells[0], subject=own))\n",
+            "a hook changed the cells into what cannot be",
+            "own has another type than `Cell` says: Encoding objects of type PosixPath",
+        ),
         ("import nothing_like_it\n", "pytest does not start here", "No module named 'nothing_like_it'"),
     ],
 )
