@@ -13,6 +13,7 @@ from pytest_codexsandbox.model.door_traits import DoorTraits, DoorUse
 from pytest_codexsandbox.protocols import Door
 
 _PACKAGE: Final = Path(__file__).resolve().parent
+_OWN: Final = "pytest-codexsandbox"
 
 
 def data_folder(name: str) -> Path:
@@ -49,11 +50,31 @@ def home_folder() -> str:
 def load_plugin(group: str, name: str) -> Any:
     """The object behind the entry point `name` of `codexsandbox.<group>`."""
     found = points(group)
-    for point in found:
-        if point.name == name:
-            return point.load()
+    named = [point for point in found if point.name == name]
+    if len(named) > 1:
+        raise InputError(
+            f"several distributions have a {group.removesuffix('s')} {name!r}",
+            where=origin(group, name),
+            next_step="uninstall all but one",
+        )
+    if named:
+        return named[0].load()
     known = ", ".join(sorted({point.name for point in found})) or "none"
     raise InputError(f"there is no {group.removesuffix('s')} called {name!r}", why=f"known: {known}")
+
+
+def origin(group: str, name: str) -> str:
+    """Returns where an entry point comes from: its name and its distribution; several where several have it."""
+    named = (point for point in points(group) if point.name == name)
+    return " and ".join(f"entry point {name!r} of {distribution_of(point)}" for point in named)
+
+
+def distribution_of(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
+
+
+def is_own(point: EntryPoint) -> bool:
+    return point.dist is not None and point.dist.name == _OWN
 
 
 def install_command(group: str, name: str, missing: str) -> str:

@@ -21,8 +21,14 @@ from pytest_codexsandbox.commands.doctor_findings import as_text, words
 from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
-from pytest_codexsandbox.harness.backends import MissingPackage, load_backend
+from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
+from pytest_codexsandbox.harness.backends import (
+    BackendFault,
+    MissingPackage,
+    environments_here,
+    load_backend,
+    told_as_theirs,
+)
 from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
 from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from pytest_codexsandbox.matrix.container_cells import of_values
@@ -89,12 +95,15 @@ def of_backends(starts: Callable[[EnvironmentSpec], DoctorFinding] | None) -> It
     for name in names("backends"):
         try:
             backend = load_backend(name)
-        except MissingPackage as error:
-            yield DoctorFinding(what=name, answer="no", why=words(error), fix=error.next_step)
-        else:
-            here = backend.here()
-            specs = [*([here] if here else []), *(one for one in shipped_environments() if one.backend == name)]
-            yield from backend.doctor(specs, cache_folder(), starts)
+            specs = [
+                *environments_here([name]).values(),
+                *(one for one in shipped_environments() if one.backend == name),
+            ]
+            with told_as_theirs(name):
+                yield from backend.doctor(specs, cache_folder(), starts)
+        except (MissingPackage, BackendFault, InputError) as error:
+            fix = error.next_step or f"uninstall or repair it: {error.where}"
+            yield DoctorFinding(what=name, answer="no", why=words(error), fix=fix)
 
 
 def shipped_environments() -> list[EnvironmentSpec]:

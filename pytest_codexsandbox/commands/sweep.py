@@ -9,16 +9,15 @@ run that is still going, and it keeps journals, reports, releases, images and vo
 import argparse
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.environments.codex_leftovers import take_away
 from pytest_codexsandbox.environments.run_dirs import remove_owned
 from pytest_codexsandbox.environments.sweep import EnvironmentDir, find
-from pytest_codexsandbox.harness.backends import installed_backends
+from pytest_codexsandbox.harness.backends import BackendFault, MissingPackage, load_backend, told_as_theirs
 from pytest_codexsandbox.protocols import Leftover
-from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.registry import cache_folder, names
 from pytest_codexsandbox.releases.store import Store
 
 EXAMPLES: Final = ("codexsandbox sweep", "codexsandbox sweep --dry-run", "codexsandbox sweep --report-dir ci-reports")
@@ -43,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
     store.refuse_unreadable()
     files = [*store.orphans(), *_forgotten(cache_folder() / "homes")]
     folders = [one for top in (runs, Path(options.report_dir)) for one in find(top)]
-    of_runs: list[Leftover] = [*folders, *_of_backends(options.docker_host)]
+    of_backends, silent = _of_backends(options.docker_host)
+    of_runs: list[Leftover] = [*folders, *of_backends]
     found: list[Leftover] = [*of_runs, *find(cache_folder() / "images")]
     dead = [one for one in found if one.state == "dead"]
     for one in found:
@@ -51,11 +51,13 @@ def run(options: argparse.Namespace) -> int:
             print(f"kept     {one.what}: it is running")
         elif one.state == "unknown":
             print(f"kept     {one.what}: another machine or container; if that has ended: {one.by_hand}")
+    for fault in silent:
+        print(f"unknown  {fault.what} ({fault.where}): {fault.why}")
     if options.dry_run:
         for what in (*(one.what for one in dead), *files):
             print(f"left     {what}")
         print(_sum(len(dead) + len(files), "would be removed"))
-        return LEAK if dead or files else 0
+        return LEAK if dead or files or silent else 0
     swept = [(one, one.remove()) for one in dead]
     for one, left in swept:
         print(f"removed  {one.what}" if not left else f"stays    {one.what}: {'; '.join(left[:3])}")
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     stays = sum(bool(left) for _, left in swept) + sum(path.exists() for path in files)
     count = len(swept) + len(files) + len(of_codex)
     print(_sum(count, f"{stays} of them could not be removed" if stays else "removed"))
-    return LEAK if stays else 0
+    return LEAK if stays or silent else 0
 
 
 def _forgotten(homes: Path) -> list[Path]:
@@ -84,10 +86,20 @@ def _is_forgotten(folder: Path) -> bool:
         return False
 
 
-def _of_backends(hosts: list[str]) -> Iterator[Leftover]:
-    """Yields what the installed backends find outside the folders of runs."""
-    for _, backend in installed_backends():
-        yield from backend.leftovers(hosts, print)
+def _of_backends(hosts: list[str]) -> tuple[list[Leftover], list[BackendFault]]:
+    """Returns what backends find outside the folders of runs, and the faults of those that cannot look."""
+    found: list[Leftover] = []
+    faults = []
+    for name in names("backends"):
+        try:
+            backend = load_backend(name)
+            with told_as_theirs(name):
+                found += backend.leftovers(hosts, print)
+        except MissingPackage:
+            continue
+        except BackendFault as fault:
+            faults.append(fault)
+    return found, faults
 
 
 def _remove_empty_runs(runs: Path, swept: list[EnvironmentDir]) -> None:

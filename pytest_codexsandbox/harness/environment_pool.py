@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_codexsandbox.errors import CodexSandboxError, ConfigMismatch, EnvironmentLost, HarnessError, Unavailable
+from pytest_codexsandbox.harness.backends import BackendFault, told_as_theirs
 from pytest_codexsandbox.harness.background_call import BackgroundCall
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.protocols import Backend, Environment, Notify, Subject, silent
@@ -101,7 +102,7 @@ class EnvironmentPool:
 
     def leaks(self) -> tuple[str, ...]:
         """What the environments of this worker have left, asked after they have ended."""
-        return tuple(leak for backend in self._backends.values() for leak in backend.audit())
+        return tuple(leak for name, backend in self._backends.items() for leak in _audited(name, backend))
 
     # ---- inside
     def _end(self, spec_id: str, opening: "_Opening") -> None:
@@ -218,3 +219,12 @@ class _Opening:
 
 def _folder_name(spec: EnvironmentSpec) -> str:
     return "e-" + spec.id.replace("~", "-")[:80]
+
+
+def _audited(name: str, backend: Backend) -> tuple[str, ...]:
+    """Returns what a backend has left; that it cannot tell is a leak as well."""
+    try:
+        with told_as_theirs(name):
+            return tuple(backend.audit())
+    except BackendFault as fault:
+        return (f"{fault.what} when it was asked what is left ({fault.where}): {fault.why}",)

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.harness import feasibility
-from pytest_codexsandbox.harness.backends import check_availability, environments_here
+from pytest_codexsandbox.harness.backends import check_availability, environments_here, missing_packages
 from pytest_codexsandbox.harness.durations import DurationModel, learn
 from pytest_codexsandbox.harness.feasibility import CONTAINERS, REGISTRY_LIMIT, Lack
 from pytest_codexsandbox.matrix.combinations import LeftOut
@@ -55,7 +55,10 @@ def gather_facts(
     forecasts = feasibility.forecasts(subjects, cache_folder(), limit=REGISTRY_LIMIT * scale)
     lacks = [feasibility.lack(CONTAINERS, foreseen.fault)] if foreseen.fault else []
     lacks += [feasibility.lack(f"engine {host}", why, required=False) for host, why in foreseen.silent.items()]
-    named = named_environments(matrix)
+    missing = dict(missing_packages(matrix.environments))
+    lacks += [feasibility.lack(feasibility.environment_part(name), fault) for name, fault in missing.items()]
+    there = tuple(name for name in matrix.environments if name not in missing)
+    named = named_environments(msgspec.structs.replace(matrix, environments=there))
     also = check_availability(tuple(named.values()), hosts)
     lacks += feasibility.of_environments({name: also.why_not(spec) for name, spec in named.items()})
     return PlanningFacts(

@@ -11,10 +11,9 @@ import msgspec
 
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.protocols import Reporter
-from pytest_codexsandbox.registry import points
+from pytest_codexsandbox.registry import distribution_of, is_own, origin, points
 
 GROUP: Final = "reporters"
-_OWN: Final = "pytest-codexsandbox"
 TERMINAL: Final = "terminal"  # the screen's text: a format of `codexsandbox report` alone
 TERMINAL_FILE: Final = "report.txt"
 _RESERVED: Final = ("journal.ndjson", "repro", TERMINAL_FILE)  # in the same folder
@@ -38,7 +37,7 @@ class ReportFormat(msgspec.Struct, frozen=True):
 
 def known_formats() -> tuple[str, ...]:
     """Returns the names of all installed formats, our own first; nothing is imported."""
-    own = {point.name for point in points(GROUP) if _is_own(point)}
+    own = {point.name for point in points(GROUP) if is_own(point)}
     others = {point.name for point in points(GROUP)} - own
     return (*sorted(own), *sorted(others))
 
@@ -47,7 +46,7 @@ def format_table() -> Iterator[str]:
     """Yields a line for each installed format: its name and its distribution; nothing is imported."""
     wide = max(map(len, known_formats()), default=0)
     for name in known_formats():
-        yield f"{name:<{wide}}  {' and '.join(map(_distribution, _points_of(name)))}"
+        yield f"{name:<{wide}}  {' and '.join(map(distribution_of, _points_of(name)))}"
 
 
 def load_formats(names: Sequence[str]) -> tuple[ReportFormat, ...]:
@@ -69,7 +68,7 @@ def load_formats(names: Sequence[str]) -> tuple[ReportFormat, ...]:
 def load_format(name: str) -> ReportFormat:
     """Imports a reporter and checks that it is one. Every error names its entry point and its distribution."""
     found = _points_of(name)
-    source = " and ".join(f"entry point {name!r} of {_distribution(point)}" for point in found)
+    source = origin(GROUP, name)
     if len(found) > 1:
         raise InputError(
             f"several distributions have a report format {name!r}", where=source, next_step="uninstall all but one"
@@ -90,7 +89,7 @@ def load_format(name: str) -> ReportFormat:
 def format_for(file: Path) -> str:
     """Returns the format that writes files of this suffix; "" if there is none. Our own formats come first."""
     suffix = _SAME.get(file.suffix.lower(), file.suffix.lower())
-    own = [name for name in known_formats() if all(map(_is_own, _points_of(name)))]
+    own = [name for name in known_formats() if all(map(is_own, _points_of(name)))]
     for names in (own, [name for name in known_formats() if name not in own]):
         fitting = [name for name in names if suffix and _suffix_of(name) == suffix]
         if len(fitting) > 1:
@@ -124,11 +123,3 @@ def _defect(reporter: object, name: str) -> str:
 
 def _points_of(name: str) -> tuple[EntryPoint, ...]:
     return tuple(point for point in points(GROUP) if point.name == name)
-
-
-def _is_own(point: EntryPoint) -> bool:
-    return point.dist is not None and point.dist.name == _OWN
-
-
-def _distribution(point: EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
