@@ -28,6 +28,7 @@ class ReporterContract:
     def test_its_file_has_a_plain_name(self, reporter: Reporter) -> None:
         assert Path(reporter.file_name).name == reporter.file_name
         assert not reporter.file_name.startswith(".")
+        assert reporter.file_name.isprintable()
 
     def test_it_renders_a_run_that_was_killed(self, reporter: Reporter, journal: ReadJournal, tmp_path: Path) -> None:
         """Such a journal has no end, and may have no result."""

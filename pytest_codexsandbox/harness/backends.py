@@ -14,6 +14,7 @@ from pytest_codexsandbox.model.ids import is_value
 from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.protocols import Availability, Backend, ImageStore
 from pytest_codexsandbox.registry import cache_folder, install_command, is_own, load_plugin, names, origin, points
+from pytest_codexsandbox.reports.escape import visible
 
 _GROUP: Final = "backends"
 
@@ -40,7 +41,7 @@ def told_as_theirs(name: str) -> Iterator[None]:
         raise BackendFault(
             f"the backend {name!r} failed",
             where=origin(_GROUP, name),
-            why=f"{type(fault).__name__}: {fault}, {last.filename}:{last.lineno}",
+            why=visible(f"{type(fault).__name__}: {fault}, {last.filename}:{last.lineno}"),
         ) from fault
 
 

@@ -12,6 +12,7 @@ import msgspec
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.protocols import Reporter
 from pytest_codexsandbox.registry import distribution_of, is_own, origin, points
+from pytest_codexsandbox.reports.escape import visible
 
 GROUP: Final = "reporters"
 TERMINAL: Final = "terminal"  # the screen's text: a format of `codexsandbox report` alone
@@ -25,6 +26,7 @@ class ReportFormat(msgspec.Struct, frozen=True):
 
     reporter: Reporter
     source: str  # entry point and distribution
+    is_own: bool = False  # of this distribution
 
     @property
     def name(self) -> str:
@@ -79,11 +81,13 @@ def load_format(name: str) -> ReportFormat:
         raise
     except BaseException as fault:
         raise InputError(
-            f"the report format {name!r} cannot be loaded", where=source, why=f"{type(fault).__name__}: {fault}"
+            f"the report format {name!r} cannot be loaded",
+            where=source,
+            why=visible(f"{type(fault).__name__}: {fault}"),
         ) from fault
     if why := _defect(reporter, name):
         raise InputError(f"the report format {name!r} is not a Reporter", where=source, why=why)
-    return ReportFormat(reporter, source)
+    return ReportFormat(reporter, source, is_own(found[0]))
 
 
 def format_for(file: Path) -> str:
@@ -116,6 +120,8 @@ def _defect(reporter: object, name: str) -> str:
         return f"its name is {named!r}; it must be the name of the entry point"
     if not isinstance(file_name, str) or PurePath(file_name).name != file_name or file_name.startswith("."):
         return f"its file_name is {file_name!r}; it must be the plain name of a file or folder"
+    if not file_name.isprintable():
+        return f"its file_name is {file_name!r}; it must not have control characters"
     if name == TERMINAL or file_name in _RESERVED:
         return f"the name {TERMINAL!r} and the files {', '.join(_RESERVED)} belong to pytest-codexsandbox"
     return "" if callable(getattr(reporter, "render", None)) else "it has no method `render`"

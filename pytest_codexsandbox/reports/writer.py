@@ -1,5 +1,6 @@
 """Reports as files: each is rendered in a folder of its own, checked, and then moved to its place."""
 
+import copy
 import errno
 import traceback
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ import msgspec
 
 from pytest_codexsandbox.errors import ReportError
 from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.installed_formats import ReportFormat
 
 _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -62,8 +64,10 @@ def rendered(form: ReportFormat, journal: ReadJournal, *, run_dir: Path, beside:
 
 
 def _render(form: ReportFormat, journal: ReadJournal, folder: Path, run_dir: Path) -> None:
+    # The closing screen and the other reports are made of the same journal.
+    shown = journal if form.is_own else copy.deepcopy(journal)
     try:
-        form.reporter.render(journal, folder, run_dir=run_dir)
+        form.reporter.render(shown, folder, run_dir=run_dir)
         names = sorted(path.name for path in folder.iterdir())
     except KeyboardInterrupt:
         raise
@@ -82,7 +86,7 @@ def _cannot_write(fault: OSError, folder: Path) -> bool:
 
 
 def _error(form: ReportFormat, why: str) -> ReportError:
-    return ReportError(f"the report {form.name!r} could not be made", where=form.source, why=why)
+    return ReportError(f"the report {form.name!r} could not be made", where=form.source, why=visible(why))
 
 
 def _line_of(fault: BaseException) -> str:

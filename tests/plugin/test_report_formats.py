@@ -39,6 +39,25 @@ class Fails:
         raise RuntimeError("no template")
 
 
+class Shouts(Fails):
+    name, file_name = "shouts", "shouts.txt"
+
+    def render(self, journal, out_dir, *, run_dir):
+        raise RuntimeError("\\x1b[31mred\\x07\\nanother line")
+
+
+class Forges(Tally):
+    name, file_name = "forges", "forges.txt"
+
+    def render(self, journal, out_dir, *, run_dir):
+        super().render(journal, out_dir, run_dir=run_dir)
+        journal.plan.cells[0].axes["distro"] = "forged"
+
+
+class Control(Tally):
+    name, file_name = "control", "a\\x1b[31m.txt"
+
+
 class Exits(Fails):
     name = file_name = "exits"
 
@@ -68,6 +87,7 @@ class Index(Tally):
 NAMES = {
     "tally": "Tally", "pages": "Pages", "fails": "Fails", "exits": "Exits", "litters": "Litters", "table": "Table",
     "none": "NoReporter", "index": "Index", "gone": "Gone",
+    "shouts": "Shouts", "forges": "Forges", "control": "Control",
 }  # fmt: skip
 ONLY = "--codex-only=process.exit-code-kept"
 
@@ -133,6 +153,16 @@ def test_a_reporter_sees_no_private_path(installed: Installed) -> None:
         assert str(private) not in shown
 
 
+def test_a_reporter_that_changes_the_journal_changes_no_other_report(installed: Installed, old: Path) -> None:
+    run = installed.run("forges,json")
+    assert "forged" not in run.out
+    assert "forged" not in (run.reports[0].parent / "report.json").read_text()
+    done = installed.command("report", str(old), "--format", "forges,json,terminal", "-o", "out", cwd=old)
+    assert done.returncode == 0, done.stderr
+    for name in ("report.json", "report.txt"):
+        assert "forged" not in (old / "out" / name).read_text()
+
+
 def test_an_old_run_is_shown_in_both(installed: Installed, old: Path) -> None:
     assert installed.command("report", str(old), "--format", "tally", cwd=old).stdout.startswith(f"run,{old}\n")
 
@@ -186,6 +216,7 @@ def test_a_folder_has_no_place_on_the_screen(installed: Installed, old: Path) ->
 FAULTS = {
     "fails": ("fails.txt", "RuntimeError: no template, "),
     "exits": ("exits", "SystemExit: 0, "),
+    "shouts": ("shouts.txt", "RuntimeError: \\x1b[31mred\\x07\\nanother line, "),
     "litters": ("litters.log", "it has to write litters.log alone, and wrote litters.log, style.css"),
 }
 
@@ -222,6 +253,7 @@ def test_a_reporter_that_fails_is_an_error_of_the_command(installed: Installed, 
         ("none", "the report format 'none' is not a Reporter"),
         ("none", "entry point 'none' of acme-reports 1.2"),
         ("gone", "the report format 'gone' cannot be loaded"),
+        ("control", "its file_name is 'a\\x1b[31m.txt'; it must not have control characters"),
         ("html,index", "the report formats 'html' and 'index' write the same file: index.html"),
     ],
 )
