@@ -31,7 +31,7 @@ def cache_folder() -> Path:
         return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
     except RuntimeError as problem:  # a user without a home: HOME is not set, and /etc/passwd knows nobody
         raise InputError(
-            "nobody knows where a cache may be",
+            "cannot determine a cache folder",
             where=named,
             why=str(problem),
             next_step="CODEXSANDBOX_CACHE=DIR",

@@ -60,4 +60,4 @@ def skip_unreachable(what: str, problem: CodexSandboxError) -> None:
     if os.environ.get(REGISTRIES) or not (reason or isinstance(problem, NotReached)):
         return
     told = f"{problem.what}: {problem.why}" if problem.why else problem.what
-    pytest.skip(f"{what} cannot be had: {reason or f'{told}; {problem.next_step}'}")
+    pytest.skip(f"{what} is not available: {reason or f'{told}; {problem.next_step}'}")

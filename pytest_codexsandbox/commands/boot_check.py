@@ -138,7 +138,9 @@ def _codex(named: str | None) -> SubjectSpec:
 
 def _asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
     if options.url and not _is_http(options.url):
-        raise InputError(f"--url {options.url!r} is no HTTP address", next_step="--url http://127.0.0.1:8080/health")
+        raise InputError(
+            f"--url {options.url!r} is not an HTTP address", next_step="--url http://127.0.0.1:8080/health"
+        )
     return Asked(
         door=options.door,
         url=options.url or "",
@@ -176,7 +178,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 60:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0 and up to 60")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0 and up to 60")
     return seconds
 
 

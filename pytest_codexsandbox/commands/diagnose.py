@@ -270,7 +270,7 @@ def _content(source: str) -> str | None:
     except OSError as problem:
         why = problem.strerror or str(problem)
         raise InputError(
-            "that cannot be read", where=source, why=why, next_step="give a file, or - to paste"
+            "the input cannot be read", where=source, why=why, next_step="give a file, or - to paste"
         ) from problem
     head = content.lstrip()[:400]
     if path.suffix == ".ndjson" or (head.startswith(b"{") and b'"line"' in head):

@@ -44,9 +44,9 @@ def run(options: argparse.Namespace) -> int:
     journal = read(options.journal)
     if journal.end is None:
         raise InputError(
-            "the journal is incomplete: the run was ended before its end",
+            "the journal is incomplete: the run was interrupted",
             where=str(options.journal),
-            why="what was not measured could be taken for what holds",
+            why="a promise that was not measured must not be recorded as kept",
             next_step="run again: pytest --codex-matrix",
         )
     today = options.today or datetime.datetime.now(tz=datetime.UTC).date()
@@ -138,7 +138,7 @@ def _append(document: tomlkit.TOMLDocument, entry: Table) -> None:
     if found is None:
         document["deviation"] = tomlkit.aot()
     elif not isinstance(found, AoT):
-        raise InputError("`deviation` is no list of tables in this file", next_step="write each as [[deviation]]")
+        raise InputError("`deviation` is not a list of tables in this file", next_step="write each as [[deviation]]")
     entry.add(tomlkit.nl())
     document["deviation"].append(entry)
 

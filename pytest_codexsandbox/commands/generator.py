@@ -54,7 +54,7 @@ def _new(name: str, language: str, folder: Path) -> int:
     there = [file for file in files if (folder / file).exists() and file != README]
     if there:
         raise InputError(
-            f"{there[0]} is there already",
+            f"{there[0]} already exists",
             where=str(folder),
             why="nothing was written",
             next_step="give another name, or remove it",
@@ -90,6 +90,6 @@ def _refuse(name: str, language: str) -> None:
             next_step=f"codexsandbox generator new {as_value(name)}",
         )
     if name in generator_files.files():
-        raise InputError(f"{name!r} is shipped: give yours another name")
+        raise InputError(f"{name!r} is the name of a shipped generator: choose another")
     if language == "python" and (name[0].isdigit() or keyword.iskeyword(name)):
         raise InputError(f"{name!r} cannot be the name of a Python module", next_step="begin with a letter")

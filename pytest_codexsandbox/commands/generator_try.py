@@ -140,7 +140,7 @@ def _own(path: Path) -> Case:
     try:
         return Case(id=OWN, why=f"a copy of {path}", config=path.read_bytes(), group="own")
     except OSError as problem:
-        raise InputError("that cannot be read", where=str(path), why=problem.strerror or str(problem)) from problem
+        raise InputError("the file cannot be read", where=str(path), why=problem.strerror or str(problem)) from problem
 
 
 def _wish(text: str | None) -> Intent | None:

@@ -5,12 +5,13 @@ registry answers, and a second stage that is the same for all. It comes in two v
 distribution's own bubblewrap, and `none`, into which other bubblewraps are laid. A run makes what it lacks; `build`
 makes it beforehand. What was made is pinned by its digest in images.lock.json below the cache until --update.
 
-  list   what is there, and why something cannot be had here; asks no registry and no archive
-  build  make them: all that this machine may have, or those that are named
-  pull   the same from a registry alone, never from an archive
-  prune  remove what no recipe asks for any more; --all: everything of ours. Never what you made or pulled yourself
+  list   show the images, and why one is not available here; asks no registry and no archive
+  build  make the images that are named, or all that this machine can use
+  pull   as build, from a registry alone, never from an archive
+  prune  remove images that no recipe needs any more; --all: every image that this plugin made. Images that you made or
+         pulled yourself stay
 
-Exit code 1: something that was asked for could not be had.
+Exit code 1: a requested image is not available.
 """
 
 import argparse
@@ -100,7 +101,7 @@ def _build(options: argparse.Namespace, store: ImageStore, names: tuple[str, ...
     for what, image in done.made.items():
         print(f"{what:<34} {image}")
     for what, why in {**done.left_out, **done.failed}.items():
-        print(f"{what:<34} cannot be had here\n  {why}".replace("\n  ", "\n    "))
+        print(f"{what:<34} is not available here\n  {why}".replace("\n  ", "\n    "))
     return NOT_HAD if done.failed or (options.names and done.left_out) else 0
 
 

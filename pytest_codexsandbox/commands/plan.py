@@ -135,7 +135,8 @@ def update_lock(planner: Planner) -> str:
     option_conflicts.refuse_beside_update_lock(asked.typed)
     if asked.releases or asked.binaries:
         raise InputError(
-            "--update-lock keeps what the matrix file asks for", next_step="leave the releases and binaries away"
+            "--update-lock writes the cells of the matrix file, not those of other options",
+            next_step="leave out --codex-release and --codex-bin",
         )
     strength = _strength(planner)
     if not strength or matrix.containers is None or matrix.path is None:

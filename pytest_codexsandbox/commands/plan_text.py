@@ -33,7 +33,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     unlocked: int = 0  # cells that were picked and are in no lock file
     stock: tuple[ArtifactStatus, ...] = ()  # what environments are made of
     asked: tuple[PlanQuery, ...] = ()  # before anything was planned
-    stand_ins: int = 0  # cells that cover what those would that cannot be had here
+    stand_ins: int = 0  # cells that cover what those would that are not available here
 
 
 def as_text(shown: Shown, *, verbose: bool = False) -> str:
@@ -100,12 +100,12 @@ def _picked(shown: Shown) -> Iterator[str]:
     )
     missing = {one.why for one in plan.not_planned if one.kind == UNAVAILABLE}
     if lost := sum(one.count for one in coverage.uncoverable if one.why in missing):
-        yield from wrapped(f"{lost:,} cannot be covered here: what they need cannot be had (see below)", "  ")
+        yield from wrapped(f"{lost:,} cannot be covered here: what they need is not available (see below)", "  ")
     for one in coverage.uncoverable:
         if one.why not in missing:
             yield from wrapped(f"{one.count:,} cannot be, such as {one.example}: {one.why}", "  ")
     if shown.stand_ins and not shown.unlocked:
-        yield from wrapped(f"{many(shown.stand_ins, 'cell')} stand in for what cannot be had here", "  ")
+        yield from wrapped(f"{many(shown.stand_ins, 'cell')} stand in for what is not available here", "  ")
     if shown.unlocked:
         command = f"codexsandbox plan {plan.preset} --update-lock"
         yield from wrapped(f"not locked; to measure the same cells next year: {command}", "  ")
@@ -159,7 +159,7 @@ def _downloads(shown: Shown) -> Iterator[str]:
         size = f"{one.megabytes:,}" if one.megabytes else "?"
         yield f"  {label:<12} {size:>6} MB   {one.source}"
     for label, why in missing.items():
-        yield from wrapped(f"{label:<12} cannot be had here: {why}", "  ", "    ")
+        yield from wrapped(f"{label:<12} not available here: {why}", "  ", "    ")
 
 
 def _tools(tools: Mapping[str, Forecast]) -> Iterator[str]:
@@ -177,7 +177,7 @@ def _tools(tools: Mapping[str, Forecast]) -> Iterator[str]:
         yield f"  {name:<{wide}} {size:>6} MB   {one.source}"
     for name, one in needed.items():
         if one.why_not:
-            yield from wrapped(f"{name:<{wide}} cannot be had here: {one.why_not}", "  ", "    ")
+            yield from wrapped(f"{name:<{wide}} not available here: {one.why_not}", "  ", "    ")
 
 
 def _amounts(megabytes: int, unknown: int) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _left_out(plan: Plan, verbose: bool) -> Iterator[str]:
         reasons.setdefault(one.why, []).append(one.what)
     missing = {one.why for one in plan.not_planned if one.kind == UNAVAILABLE}
     if missing:
-        yield "cannot be had here, and why"
+        yield "not available here, and why"
     for why, names in reasons.items():
         if why in missing:
             yield from wrapped(f"{', '.join(dict.fromkeys(names))}: {why}", "  ", "    ")

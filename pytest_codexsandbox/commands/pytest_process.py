@@ -33,7 +33,7 @@ def ask(words: tuple[str, ...], question: bytes = b"") -> PytestAnswer:
     if not done.stdout:
         said = done.stderr.decode(errors="replace").strip() or done.error or f"it ended: {done.ended} {done.code}"
         raise InputError(
-            "pytest does not start here, and its options and hooks are not known",
+            "pytest does not start, so its options and hooks are unknown",
             where=here,
             why=said[-2000:],
             next_step="pytest --codex-matrix --collect-only",

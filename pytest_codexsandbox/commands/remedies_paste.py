@@ -29,8 +29,8 @@ def _the_one(choices: Sequence[Choice], image: str) -> Remedy:
         return found[0]
     if not found:
         raise InputError(
-            "no filter of system calls belongs to this",
-            why="nothing is to be written",
+            "this remedy has no seccomp filter",
+            why="there is no file to write",
             next_step=_without_filter([choice.remedy for choice in choices], image),
         )
     names = [one.name for one in found]
@@ -53,7 +53,7 @@ def _write(path: Path, text: str) -> None:
     try:
         if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
             raise InputError(
-                "a file of that name is there already, and it is another one",
+                "the file already exists and has other content",
                 where=str(path),
                 next_step="name another file, or remove this one",
             )

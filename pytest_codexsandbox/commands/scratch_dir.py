@@ -31,7 +31,7 @@ def workbench(name: str) -> Iterator[Path]:
         claim(folder)
     except OSError as error:
         raise HarnessError(
-            "no folder for the sandbox's world can be made",
+            "cannot create a folder for the sandbox's files",
             where=str(folder),
             why=error.strerror or str(error),
             next_step="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory",

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         print("\n".join(f"{fake.name:<26} {fake.wrong or 'keeps every promise'}" for fake in (*fakes, *writers)))
         return 0
     if not sys.platform.startswith("linux"):
-        raise InputError("selftest starts processes as Linux does", why=NEEDS_LINUX)
+        raise InputError("selftest needs Linux", why=NEEDS_LINUX)
     started = time.monotonic()
     at_doors = {door: through(door, fakes, pairs, everything) for door in OPEN_DOORS}
     with progress(total=len(fakes) + len(writers) + sum(map(len, at_doors.values()))) as say:

@@ -117,7 +117,7 @@ def _cannot_start(told: Request) -> str:
         return ""
     needed = ("userns", "uid_map", "seccomp", *(() if told.network else ("netns",)))
     missing = [name for name in needed if not told.capabilities.get(name, True)]
-    return f"no sandbox of Codex starts here: {', '.join(missing)} cannot be had" if missing else ""
+    return f"Codex can start no sandbox here: this machine lacks {', '.join(missing)}" if missing else ""
 
 
 def _guarded(config: str | os.PathLike[str], home: str | os.PathLike[str]) -> tuple[str, ...]:

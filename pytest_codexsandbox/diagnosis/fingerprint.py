@@ -132,10 +132,10 @@ def load_all(folders: Sequence[Path] = ()) -> tuple[Fingerprint, ...]:
     found: dict[str, Fingerprint] = {}
     for folder in (_SHIPPED, *folders):
         if not folder.is_dir():
-            raise InputError("there is no such folder of fingerprints", where=str(folder))
+            raise InputError("the folder of fingerprints does not exist", where=str(folder))
         for path in sorted(folder.glob("*.toml")):
             read = load(path)
             if read.id in found:
-                raise InputError(f"the fingerprint {read.id!r} is there twice", where=str(path))
+                raise InputError(f"the fingerprint {read.id!r} is defined twice", where=str(path))
             found[read.id] = read
     return tuple(found[name] for name in sorted(found))

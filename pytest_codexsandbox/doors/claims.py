@@ -61,7 +61,7 @@ class Claimant:
     def __init__(self, environment: Environment, subject: Subject, *, timeout_scale: float = 1.0) -> None:
         missing = AppServerDoor().lacks(subject.capabilities)
         if missing:
-            raise Unavailable(missing, why="what a file claims is asked of the app-server")
+            raise Unavailable(missing, why="the app-server is what reads a configuration file for the harness")
         self._environment, self._subject, self._scale = environment, subject, timeout_scale
         self.world: World = environment.world()
         self._server: AskingServer | None = None
@@ -159,7 +159,7 @@ class Claimant:
             full = exhausted_resource(problem.finished) if isinstance(problem, Ended) else ""
             if full:
                 raise HarnessError(
-                    "this machine has not enough for Codex", where=self._environment.spec.id, why=full
+                    "this machine lacks the resources to run Codex", where=self._environment.spec.id, why=full
                 ) from None
             return Claim(loads=False, error=told(self.world, str(problem)))
         finally:
@@ -223,7 +223,7 @@ class Claimant:
         )
         if done.ended != "exit" or done.exit:
             raise HarnessError(
-                "a file that Codex was asked about could not be removed",
+                "a configuration file that Codex has read could not be removed",
                 where=self._environment.spec.id,
                 why=done.error or done.stderr.decode("utf-8", "replace"),
             )

@@ -90,7 +90,7 @@ def check_offered(able: Capabilities, policy: Policy) -> None:
     if missing:
         raise Unavailable(missing)
     if policy.mode == "danger-full-access" and not able.full_access:
-        raise Unavailable(f"Codex {able.version} cannot be asked for danger-full-access at this command")
+        raise Unavailable(f"Codex {able.version} has no danger-full-access in `codex sandbox`")
 
 
 def overrides_of(able: Capabilities, policy: Policy, world: World, call: Call) -> Iterator[str]:

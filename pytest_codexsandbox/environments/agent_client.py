@@ -99,7 +99,7 @@ class AgentClient:
     def close(self) -> None:
         """The agent sees the end of its stdin, and ends all that it started."""
         with self._lock:
-            self._lost = self._lost or "it was told to end"
+            self._lost = self._lost or "it was asked to stop"
             self._writing.close()
 
     def join(self, within: float = PATIENCE) -> None:
@@ -121,7 +121,7 @@ class AgentClient:
             raise EnvironmentLost("the agent has ended", where=self.name, why=self._lost)
 
     def _listen(self) -> None:
-        unpacker, why = wire.Unpacker(), "it ended without a word"
+        unpacker, why = wire.Unpacker(), "it ended without a message"
         try:
             while data := self._reading.read(1 << 20):
                 for body, blobs in unpacker.feed(data):

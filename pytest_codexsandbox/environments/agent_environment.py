@@ -159,4 +159,6 @@ class AgentEnvironment:
     def clear(self, world: World) -> None:
         left = self._client.ask("clear", world=world.id, within=60)[0]["left"]
         if left:
-            raise HarnessError("a world could not be removed", where=world.folder, why="; ".join(left[:5]))
+            raise HarnessError(
+                "the folders of a call could not be removed", where=world.folder, why="; ".join(left[:5])
+            )

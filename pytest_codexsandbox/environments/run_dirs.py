@@ -123,8 +123,8 @@ def _refuse_where_codex_writes(folder: Path) -> None:
         if folder == real or real in folder.parents:
             raise InputError(
                 f"{folder} lies below {top}",
-                why="every policy that may write lets Codex write there, or Codex keeps its own files there: "
-                "what is measured in it would say nothing",
+                why="Codex may write there under every writable policy, or keeps its own files there: "
+                "a measurement there proves nothing",
                 next_step="set CODEXSANDBOX_CACHE to a folder of yours that lies elsewhere",
             )
 
@@ -190,7 +190,9 @@ def mounted_below(folder: Path) -> list[str]:
     try:
         lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError as problem:
-        return [f"nobody knows what is mounted below: {problem.strerror}"] if sys.platform == "linux" else []
+        return (
+            [f"cannot read which file systems are mounted below: {problem.strerror}"] if sys.platform == "linux" else []
+        )
     real = Path(os.path.realpath(folder))
     places = (re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), line.split(" ")[4]) for line in lines)
     return [f"{place} is mounted" for place in places if Path(place).is_relative_to(real)]

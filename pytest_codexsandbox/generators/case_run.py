@@ -104,7 +104,10 @@ class CaseRunner:
     def together(self, case: Case, asked: Sequence[GeneratorCall]) -> tuple[Files, tuple[GeneratorRun, ...]]:
         """All at once on the files of one case: what was there before, and how each of them ended."""
         if any(one.generator.spec.scheme == "chain" for one in asked):
-            raise Unavailable("a chain is told one after the other", next_step="name its generators themselves")
+            raise Unavailable(
+                "a chain runs its generators one after the other, not at once",
+                next_step="name its generators instead of the chain",
+            )
         before = self._laid(asked[0], self._filled(asked[0], case))
         return before, self._runner.together(asked)
 
@@ -261,8 +264,8 @@ def generated(
     try:
         if stage.is_elsewhere and not confinement.bwrap:
             raise Unavailable(
-                "folders cannot be shown by other names where nothing confines",
-                why="a generator that runs unconfined sees this machine's own",
+                "an unconfined generator cannot be shown the folders of an environment",
+                why="it sees the paths of this machine",
             )
         asked = GeneratorCall(generator=generator, wish=case.wish or wish, version=version, codex=codex)
         stage.lay(case, runner.values(asked), generator.declaration)
@@ -277,7 +280,7 @@ def generated(
 def written(before: Files, outcome: GeneratorRun, name: str) -> GeneratedConfig:
     if outcome.ended != "exit" or outcome.error:
         raise HarnessError(
-            f"{name} wrote nothing that could be asked for",
+            f"{name} did not finish, so its configuration cannot be used",
             where=f"{outcome.ended} {outcome.code}",
             why=outcome.error or outcome.stderr.strip()[-500:],
         )

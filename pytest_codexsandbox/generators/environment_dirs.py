@@ -78,11 +78,11 @@ class EnvironmentDirs(PrivateDirs):
         where = self._environment.spec.id
         if finished.ended != "exit" or finished.exit:
             why = finished.error or finished.stderr.decode("utf-8", "replace").strip()[-500:]
-            raise HarnessError("a generator's folders are out of reach", where=where, why=why)
+            raise HarnessError("the folders of a generator cannot be accessed", where=where, why=why)
         answers = json.loads(finished.stdout)["told"]
         wrong = next((one["wrong"] for one in answers if "wrong" in one), "")
         if wrong:
-            raise HarnessError("a generator's folders cannot be laid or looked at", where=where, why=wrong)
+            raise HarnessError("the folders of a generator cannot be written or read", where=where, why=wrong)
         told = [_told(act["op"], one["told"]) for act, one in zip(acts, answers, strict=True)]
         left = [word for act, words in zip(acts, told, strict=True) if act["op"] == "empty" for word in words]
         if left:

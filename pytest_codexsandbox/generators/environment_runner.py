@@ -17,7 +17,7 @@ from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.generator import GeneratorRun
 from pytest_codexsandbox.protocols import Environment
 
-_ALSO: Final = "use a container's program (cmd:…), or run it here, confined"
+_ALSO: Final = "use a program of a container (cmd:…), or leave out --codex-generator-in"
 
 
 class EnvironmentRunner(Runner):
@@ -25,7 +25,7 @@ class EnvironmentRunner(Runner):
 
     def __init__(self, environment: Environment, folders: EnvironmentDirs) -> None:
         if environment.spec.backend == "local":
-            raise InputError("this machine as an environment confines nobody", next_step=_ALSO)
+            raise InputError("the local environment does not confine generators", next_step=_ALSO)
         self.stage, self.confinement = folders, UNCONFINED
         self._folders, self._environment = folders, environment
 
@@ -64,4 +64,4 @@ class EnvironmentRunner(Runner):
         return ()
 
 
-_WHY: Final = "a function of this machine's Python is no program in there"
+_WHY: Final = "a Python function of this machine is not a program in the container"

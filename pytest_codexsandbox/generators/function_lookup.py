@@ -67,4 +67,5 @@ def _functions(source: str) -> list[str]:
         tree = ast.parse(source)
     except SyntaxError:
         return []
-    return [one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    functions = [one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [name for name in functions if not name.startswith("_")]

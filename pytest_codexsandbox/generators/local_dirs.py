@@ -31,7 +31,7 @@ class LocalDirs(PrivateDirs):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as problem:
             raise HarnessError(
-                "no private folders can be made for generators", where=str(folder), why=problem.strerror or str(problem)
+                "cannot create private folders for generators", where=str(folder), why=problem.strerror or str(problem)
             ) from problem
         places = {name: str(self.root / place) for name, place in PLACES.items()}
         super().__init__(places, str(self.root / "own"), inside)
@@ -131,7 +131,7 @@ def _refuse_shared(folder: Path) -> None:
         if folder == real or real in folder.parents:
             raise InputError(
                 f"{folder} lies below {top}",
-                why="Codex refuses its helpers there, and every policy that may write lets it write there",
+                why="Codex may write there under every writable policy, and does not start its helpers there",
                 next_step="set CODEXSANDBOX_CACHE to a folder of yours that lies elsewhere",
             )
 

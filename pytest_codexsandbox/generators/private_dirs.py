@@ -70,7 +70,7 @@ class PrivateDirs:
             self.act("lay", self.folders, entries=entries)
         except (OSError, ValueError) as problem:
             where = self.folders["HOME"]
-            raise HarnessError(f"the case {case.id!r} cannot be laid", where=where, why=str(problem)) from problem
+            raise HarnessError(f"the case {case.id!r} cannot be set up", where=where, why=str(problem)) from problem
 
     def ready(self, request: bytes, number: int = 0) -> None:
         """For one run: the request is there, and nothing that an earlier one said. `number`: of several at once."""
@@ -156,7 +156,7 @@ def _of_files(files: Mapping[str, bytes], values: Mapping[str, str], inside: Map
         path = placeholders.shown(placeholders.fill(name, values), inside)
         top, _, rest = path.partition("/")
         if top.strip("@") not in inside or not rest.strip("/"):
-            raise InputError(f"{name!r} lies in none of the private folders", next_step="@HOME@/…, @WORKSPACE@/…")
+            raise InputError(f"{name!r} is not in one of the private folders", next_step="@HOME@/…, @WORKSPACE@/…")
         laid = _file(top.strip("@"), rest.rstrip("/"), placeholders.fill_bytes(content, values))
         entries.append({**laid, "kind": "dir"} if name.endswith("/") else laid)
     return entries

@@ -152,8 +152,8 @@ def _need_interpreter(word: str, path: Path) -> None:
         raise InputError(
             f"{word} cannot be executed",
             where=str(path),
-            why="it is text, and its first line names no program that reads it",
-            next_step="begin it with #!/bin/sh, or whatever it is written in",
+            why="it is a text file without a #! line",
+            next_step="begin it with #!/bin/sh, or with the interpreter of its language",
         )
 
 
@@ -243,10 +243,10 @@ def _installed(generator: Generator, base: Path) -> Iterator[str]:
             raise InputError(f"installed: there is no {text}", where=generator.name, why=f"looked at {path}")
         if is_too_wide(str(path)):
             raise InputError(
-                f"installed: {text} is more than a tool's own",
+                f"installed: {text} is too wide a folder for one tool",
                 where=generator.name,
-                why="it is a home, or holds one, or is a folder of the whole machine",
-                next_step="name the tool's own folder in it",
+                why="it is a home, holds one, or belongs to the whole machine",
+                next_step="name the tool's own folder below it",
             )
         yield str(path.absolute())
 

@@ -92,7 +92,7 @@ class RunInitClient:
                     raise self._gone("it did not answer in time")
                 data = os.read(reading, 1 << 20)
                 if not data:
-                    raise self._gone("it ended without a word")
+                    raise self._gone("it ended without a message")
                 for message in self._unpacker.feed(data):
                     return message
         except (OSError, ValueError, wire.ProtocolError) as problem:
@@ -103,7 +103,7 @@ class RunInitClient:
             log.seek(max(0, log.seek(0, os.SEEK_END) - 2000))
             said = log.read().decode("utf-8", "replace").strip()
         self.lost = f"{why}\n{said}".strip()
-        return EnvironmentLost("the process that keeps generators has ended", where=self._name, why=self.lost)
+        return EnvironmentLost("the process that runs generators has ended", where=self._name, why=self.lost)
 
 
 def readable_by(fd: int, limit: float) -> bool:

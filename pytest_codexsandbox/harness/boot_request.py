@@ -91,7 +91,7 @@ def _observe(bench: ObservationCache, cell: Cell, asked: Asked, door: Door) -> O
             next_step=f"name another door: --door {default_door('files')}",
         )
     if seen.lacked:
-        raise HarnessError("this machine has not enough room for the call", why=seen.lacked)
+        raise HarnessError("this machine lacks the resources for the call", why=seen.lacked)
     return seen
 
 

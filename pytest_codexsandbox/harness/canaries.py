@@ -42,7 +42,9 @@ class Canaries:
         """Where a canary was misjudged nothing else is judged either."""
         wrong = [fault for fault in self._behaved(cell, door).values() if fault]
         if wrong:
-            raise HarnessError("the canaries were misjudged here, so nothing is believed", why="; ".join(wrong))
+            raise HarnessError(
+                "the canaries were misjudged, so no result of this cell can be trusted", why="; ".join(wrong)
+            )
 
     def _behaved(self, cell: Cell, door: str) -> dict[str, str]:
         """Canary → what was wrong with its judgement, "" = nothing. One that could not be asked is not in it."""

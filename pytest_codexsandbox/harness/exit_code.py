@@ -97,7 +97,7 @@ def exit_code(
         (VIOLATED, _violated(records, other_failures)),
         (VIOLATED, OVERRULED if overruled else ""),
         (VIOLATED, _too_little(records, from_data) if strict else ""),
-        (VIOLATED, f"strict: cannot be had here: {_list(not_had)}" if strict and not_had else ""),
+        (VIOLATED, f"strict: not available here: {_list(not_had)}" if strict and not_had else ""),
         (VIOLATED, f"strict: {'; '.join(dropped)}" if strict and dropped else ""),
         (LEDGER, _unbalanced(records, planned, incomplete)),
         (LEDGER, _unmeasured(records, planned)),
@@ -106,10 +106,10 @@ def exit_code(
         (LEDGER, f"asked for and not measured: {_list(unmeasured)}" if unmeasured else ""),
         (LEDGER, f"the workers do not agree: {_list(disagreed)}" if disagreed else ""),
         (LEDGER, f"asked for and not written: {_list(unwritten)}" if unwritten else ""),
-        (LEDGER, f"results were not told to everybody: {_list(hooks)}" if hooks else ""),
+        (LEDGER, f"hooks of other plugins failed: {_list(hooks)}" if hooks else ""),
         (BROKEN, _some(records, Verdict.BROKEN, "broken: the harness could not tell")),
         (STALE, _outdated(records, stale, unmatched)),
-        (LEAK, f"left behind by us: {_list(leaks)}" if leaks else ""),
+        (LEAK, f"left behind by the harness: {_list(leaks)}" if leaks else ""),
     ]
     reasons = sorted(((code, why) for code, why in found if why), key=lambda one: PRECEDENCE.index(one[0]))
     return ExitResult(code=reasons[0][0] if reasons else 0, reasons=tuple(f"{code} {why}" for code, why in reasons))

@@ -102,7 +102,7 @@ def _heard(release: str, answers: Sequence[Forecast | Exception | None], limit: 
 
 def of_releases(found: dict[str, Forecast]) -> tuple[Lack, ...]:
     return tuple(
-        Lack(part=release(label), what=f"Codex {label} cannot be had here", why=one.why_not)
+        Lack(part=release(label), what=f"Codex {label} is not available here", why=one.why_not)
         for label, one in found.items()
         if one.why_not
     )
@@ -116,7 +116,7 @@ def environment_part(name: str) -> str:
 def of_environments(why_not: Mapping[str, str]) -> tuple[Lack, ...]:
     """Returns the environments of a matrix file that cannot be started here, from the reasons by name."""
     return tuple(
-        Lack(part=environment_part(name), what=f"the environment {name} cannot be had here", why=why)
+        Lack(part=environment_part(name), what=f"the environment {name} is not available here", why=why)
         for name, why in why_not.items()
         if why
     )

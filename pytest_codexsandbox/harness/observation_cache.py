@@ -322,7 +322,7 @@ class ObservationCache:
             raise self.mark_lost(cell.environment, lost.error)
         lacking = next((one.lacked for one in observations if one.lacked), "")
         if lacking:
-            raise HarnessError("this machine has not enough for the call", where=cell.environment.id, why=lacking)
+            raise HarnessError("this machine lacks the resources for the call", where=cell.environment.id, why=lacking)
         return observations
 
     def _outside(self, cell: Cell, acts: Mapping[str, Act], call: Call) -> Observation:

@@ -4,4 +4,4 @@ from typing import Final
 
 DEFAULT_PRESET: Final = "local"
 REPORT_DIR: Final = ".codexsandbox"
-EMPTY_VALUE: Final = "it was given nothing (a variable of the shell that is not set?)"
+EMPTY_VALUE: Final = "empty value (unset shell variable?)"

@@ -35,9 +35,9 @@ def pairs(text: str | None) -> int | None:
         return None
     if text.strip() not in _PAIRS:
         raise InputError(
-            f"{text!r} is no number of values",
+            f"{text!r} is not a number of values",
             where="--codex-pairs",
-            why="2: every pair of values, 3: every triple, all",
+            why="2 covers every pair of values, 3 every triple, all every combination",
         )
     return _PAIRS[text.strip()]
 
@@ -48,7 +48,7 @@ def budget(text: str | None) -> Budget | None:
     found = _TIME.fullmatch(text.strip())
     seconds = sum(int(found[unit] or 0) * each for unit, each in _SECONDS.items()) if found else 0
     if not seconds:
-        raise InputError(f"{text!r} is no time", where="--codex-budget", why="as in 90s, 10m or 1h30m")
+        raise InputError(f"{text!r} is not a duration", where="--codex-budget", why="as in 90s, 10m or 1h30m")
     return Budget(seconds=seconds, text=text.strip())
 
 
@@ -56,7 +56,7 @@ def hosts(words: Sequence[str]) -> tuple[str, ...]:
     for word in words:
         if not _HOST.fullmatch(word):
             raise InputError(
-                f"{word!r} is no address of an engine",
+                f"{word!r} is not the address of an engine",
                 where="--codex-docker-hosts",
                 why="as in unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376",
             )

@@ -48,7 +48,7 @@ def policies_of(args: Sequence[Any], kwargs: Mapping[str, Any], *, test: str) ->
     elif unknown:
         wrong = f"names a policy that does not exist: {unknown!r}"
     elif isinstance(named, str):
-        wrong = f"has {named!r} as policies, which is a text and no list"
+        wrong = f"has {named!r} as policies, which is a text and not a list"
     elif not words:
         wrong = "names no policy"
     else:
@@ -79,7 +79,7 @@ def check_look(path: str, looks: Iterable[str]) -> None:
 
 def _check_argv(argv: Sequence[Any]) -> None:
     if not argv:
-        raise InputError(f"{RUN} was given no command", next_step='codex_sandbox.run("true")')
+        raise InputError(f"{RUN} needs a command", next_step='codex_sandbox.run("true")')
     if len(argv) == 1 and isinstance(argv[0], list | tuple):
         typed = f"codex_sandbox.run({_quoted(map(str, argv[0]))})"
         raise _wrong("argv", "is one list; the words are separate arguments", next_step=typed)

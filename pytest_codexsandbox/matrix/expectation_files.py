@@ -124,7 +124,9 @@ class _Check:
         deviation = self._deviation
         for key in ("id", "promise", "reason", "owner", "issue"):
             if not getattr(deviation, key).strip():
-                self._refuse(key, f"{key} is empty", next_step=f"fill in {key}: somebody must look at this again")
+                self._refuse(
+                    key, f"{key} is empty", next_step=f"fill in {key}: the next reader needs it to check the deviation"
+                )
 
     def _where(self) -> None:
         for name in self._deviation.where:

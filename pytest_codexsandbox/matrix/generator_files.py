@@ -88,7 +88,7 @@ def _check_row(file: TomlFile, index: int, row: DecisionRow) -> None:
             _check_range(value, place)
         elif name not in decision_table.WORDS:
             raise InputError(
-                f"when: {name!r} is nothing that can be asked for",
+                f"when: {name!r} is not a condition of a row",
                 where=place,
                 why=did_you_mean(name, ("version", *decision_table.WORDS)),
             )
@@ -112,10 +112,10 @@ def _check_kept(expect: ExpectedPolicy, place: str) -> None:
         said = getattr(expect, part)
         if said not in ("", None):
             raise InputError(
-                f"expect: {part} is kept as it was, and is to be {said!r}",
+                f"expect: {part} is kept as the user has it, and is expected to be {said!r}",
                 where=place,
                 why="keeps = true keeps all parts of a policy; a list names some of them",
-                next_step=f"take {part} away from one of the two",
+                next_step=f"remove {part} from one of the two",
             )
 
 
@@ -124,10 +124,10 @@ def _check_decides(file: TomlFile, index: int, found: Declaration) -> None:
     earlier = decision_table.shadowed(found, index)
     if earlier:
         raise InputError(
-            f"row {index + 1} never decides: row {earlier} takes all that it speaks of",
+            f"row {index + 1} never decides: its requests are already matched by row {earlier}",
             where=file.place("when", table="semantics", index=index),
-            why="the first that fits decides",
-            next_step="put it before, or take it away",
+            why="the first row that matches decides",
+            next_step="move it up, or remove it",
         )
 
 

@@ -155,7 +155,7 @@ def _halves(file: TomlFile, text: str) -> tuple[str, str]:
     name, sign, reference = text.partition("=")
     if not sign:
         raise InputError(
-            f"images: {text!r} is no NAME=IMAGE",
+            f"images: {text!r} is not NAME=IMAGE",
             where=file.place("images"),
             why='as in "mine=registry.example/agent:1.2"',
         )

@@ -69,7 +69,7 @@ def make(
         raise InputError(
             "nothing is left to run",
             why="; ".join(sorted(set(steps.reasons.values()))[:3]),
-            next_step="globs of one kind are a union, and promises, policies, cells and doors narrow each other",
+            next_step="widen a glob: globs of one kind add up; promises, policies, cells and doors narrow each other",
         )
     used, there = {key.promise for key in keys}, {key.cell for key in keys}
     return Plan(

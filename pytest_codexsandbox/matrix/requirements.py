@@ -24,7 +24,7 @@ def check(promise: Promise) -> None:
     for word in promise.requires:
         if word not in WORDS and not word.startswith(AT_RUN_TIME):
             raise InputError(
-                f"{promise.id} requires {word!r}, and nobody knows what that is",
+                f"{promise.id} has the unknown requirement {word!r}",
                 why=did_you_mean(word, (*WORDS, f"{AT_RUN_TIME}NAME")),
             )
 

@@ -61,7 +61,7 @@ def _refuse_blocked(manager: pytest.PytestPluginManager, name: str) -> None:
     """Parts of the harness cannot be switched off one by one: half of it would be a false green."""
     if manager.is_blocked(name):
         raise pytest.UsageError(
-            f"-p no:{name} would leave a matrix that cannot be trusted; leave --codex-matrix away instead"
+            f"a matrix cannot be trusted without the plugin {name}: leave out -p no:{name}, or --codex-matrix"
         )
 
 

@@ -266,10 +266,10 @@ def is_shipped(metafunc: pytest.Metafunc) -> bool:
 def _not_yours(test: str) -> InputError:
     """Whatever it declares, be it the id of a shipped promise: it is none of those that are planned."""
     return InputError(
-        "`trial` is for the promises that are shipped",
+        "the fixture `trial` is reserved for shipped scenarios",
         where=test,
-        why="what your own test declares is in no plan",
-        next_step="take `codex_sandbox`: it runs your commands",
+        why="a test of your own is not in the plan of promises",
+        next_step="use the fixture `codex_sandbox` in your own tests",
     )
 
 

@@ -38,10 +38,10 @@ TRIAL = pytest.StashKey[RealTrial]()
 NOT_APPLICABLE = pytest.StashKey[str]()
 FAULT = pytest.StashKey[CodexSandboxError]()  # why there is no trial
 LOST = pytest.StashKey[str]()  # a capability that a candidate no longer has
-_NOT_YOURS: Final = "`{}` is for the promises that are shipped; a test of your own takes `codex_sandbox`"
+_NOT_YOURS: Final = "the fixture `{}` is reserved for shipped scenarios; use `codex_sandbox` in your own tests"
 _FOUND_TOO_LATE: Final = (
-    "`codex_sandbox` was asked for while the test ran, and its cells are found while tests are collected: let it stand "
-    "among the arguments of the test or of a fixture, or in `usefixtures`"
+    "`codex_sandbox` was requested while the test ran, but its cells are made at collection: name it as an argument "
+    "of the test or of a fixture, or in `usefixtures`"
 )
 
 

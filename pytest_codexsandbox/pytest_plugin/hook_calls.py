@@ -65,7 +65,7 @@ def _theirs(config: pytest.Config, hook: str) -> Iterator[None]:
         file = Path(last.filename)
         near = file.relative_to(config.rootpath) if file.is_relative_to(config.rootpath) else file
         why = f"{type(fault).__name__}: {fault} ({near}:{last.lineno})"
-        raise InputError("a hook that is not ours failed", where=hook, why=why) from fault
+        raise InputError("a hook of another plugin failed", where=hook, why=why) from fault
 
 
 def _program(cell: Cell) -> SubjectSpec:
@@ -81,16 +81,16 @@ def _check(cells: Iterable[object], before: Iterable[Cell]) -> None:
     seen: set[str] = set()
     for cell in cells:
         if not isinstance(cell, Cell):
-            raise _wrong(f"{type(cell).__name__} is no cell")
+            raise _wrong(f"{type(cell).__name__} is not a Cell")
         if known.get(cell.id) is not cell:
             _check_types(cell)
         if cell.id in seen:
-            raise _wrong(f"the cell {cell.id} is there twice")
+            raise _wrong(f"the cell {cell.id} is listed twice")
         seen.add(cell.id)
         label = f"codex-{cell.subject.label}"
         for name, what in ((cell.id, cell), (cell.environment.id, cell.environment), (label, _program(cell))):
             if known.setdefault(name, what) != what:
-                raise _wrong(f"{name} is not what it was: what is something else needs another name")
+                raise _wrong(f"{name} means something else than before: give it another name")
     if not seen:
         raise _wrong("no cell is left")
 
@@ -104,4 +104,4 @@ def _check_types(cell: Cell) -> None:
 
 
 def _wrong(why: str) -> InputError:
-    return InputError("a hook changed the cells into what cannot be", where=CELLS, why=why)
+    return InputError("a hook made the list of cells invalid", where=CELLS, why=why)

@@ -91,7 +91,7 @@ def _scale(config: pytest.Config) -> float:
     except (TypeError, ValueError):
         scale = 0.0
     if not 0.1 <= scale <= 1000:
-        raise InputError(f"{given!r} is no factor", where="--codex-timeout-scale", why="a number from 0.1 to 1000")
+        raise InputError(f"{given!r} is not a factor", where="--codex-timeout-scale", why="a number from 0.1 to 1000")
     return scale
 
 

@@ -132,7 +132,7 @@ def _acquire(lock: FileLock, what: str, say: Callable[[str], None]) -> None:
         lock.acquire(timeout=BUILD_PATIENCE)
     except Timeout:
         raise CodexSandboxError(
-            f"waited {BUILD_PATIENCE / 60:.0f} minutes for another process that gets {what}",
+            f"waited {BUILD_PATIENCE / 60:.0f} minutes for another process that downloads {what}",
             where=lock.lock_file,
             next_step="end that process, then run again",
         ) from None

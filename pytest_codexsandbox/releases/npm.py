@@ -41,7 +41,10 @@ def find(
     elif configured is not None:
         dist = _read(configured, versions)
     else:
-        raise Unavailable(f"Codex {release} is published on npm, and npm cannot be asked here", next_step=NO_WAY)
+        raise Unavailable(
+            f"Codex {release} is published on npm, and neither npm nor its registry can be queried here",
+            next_step=NO_WAY,
+        )
     if not dist:
         raise NotThere(f"npm has no Codex {release} for {platform.npm}", next_step="npm view @openai/codex versions")
     return _artefact(release, dist, configured)
@@ -100,7 +103,7 @@ def _understood(done: CommandResult) -> dict[str, Any]:
         return {}
     why = str(problem.get("summary") or last_line(done.stderr) or done.error)
     if problem.get("code") in ("E401", "E403", "ENEEDAUTH"):
-        raise Unavailable("the npm registry wants a login", why=why, next_step="npm login")
+        raise Unavailable("the npm registry requires a login", why=why, next_step="npm login")
     raise NotReached("npm could not be asked", why=last_line(why.encode()), next_step="try: npm view @openai/codex")
 
 
@@ -126,6 +129,9 @@ def _artefact(release: str, dist: dict[str, Any], registry: Registry | None) -> 
     if not expected.algorithm and dist.get("shasum"):
         expected = Hash(algorithm="sha1", digest=str(dist["shasum"]))
     if not url or not expected.algorithm:
-        raise Unavailable(f"npm says no address or no hash for Codex {release}", why=f"it said {sorted(dist)}")
+        raise Unavailable(
+            f"npm reports no address or no hash for Codex {release}",
+            why=f"it reported {', '.join(sorted(dist)) or 'nothing'}",
+        )
     headers = registry.login(url) if registry else {}
     return Artefact(release=release, source="npm", form="tgz", url=url, expected=expected, headers=headers)

@@ -51,7 +51,9 @@ def refusal(version: str, stderr: bytes, log: bytes, *, package: str = PACKAGE) 
         return _absent(f"{package} {version}", package, said)
     errors = [line for line in said.splitlines() if line.startswith(("ERROR:", "×")) and "Exception:" not in line]
     return Unavailable(
-        "pip could not get it", why=last_line(errors[0].encode() if errors else stderr), next_step=by_hand(package)
+        "pip could not download {package} {version}",
+        why=last_line(errors[0].encode() if errors else stderr),
+        next_step=by_hand(package),
     )
 
 
@@ -65,7 +67,9 @@ def _absent(wanted: str, package: str, said: str) -> NotThere:
 
 def _not_read(where: str, why: str, package: str) -> Unavailable:
     if why.startswith(_LOGIN):
-        return Unavailable("pip's index wants a login", where=where, why=_short(why), next_step="see: pip config list")
+        return Unavailable(
+            "pip's index requires a login", where=where, why=_short(why), next_step="see: pip config list"
+        )
     return NotReached("pip could not read its index", where=where, why=_short(why), next_step=by_hand(package))
 
 

@@ -26,7 +26,7 @@ def find(release: str, platform: Platform, *, run: Run, pip: Callable[[], tuple[
     """Where the wheel is and what it hashes to. Unavailable when no index has it, NotReached when no index answered."""
     program = (pip or command)()
     if not program:
-        raise Unavailable("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
+        raise Unavailable("PyPI cannot be queried: pip is not installed", next_step="python -m ensurepip")
     with TemporaryDirectory(prefix="codexsandbox-pip-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
         done = run(_question(program, release, platform, log))

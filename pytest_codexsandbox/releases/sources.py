@@ -37,7 +37,7 @@ def refused(release: str, refusals: list[Unavailable], *, exists: bool) -> Unava
         what = f"there is no Codex {release}"
     else:
         told = next((problem for problem in refusals if isinstance(problem, NotReached)), refusals[-1])
-        what = f"Codex {release} cannot be had"
+        what = f"Codex {release} is not available"
     return type(told)(what, why="; ".join(map(_words, refusals)), next_step=told.next_step or npm.NO_WAY)
 
 

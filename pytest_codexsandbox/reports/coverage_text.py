@@ -91,7 +91,7 @@ def not_had(journal: ReadJournal) -> list[str]:
     for nothing in journal.plan.not_planned:
         if nothing.kind == UNAVAILABLE:
             reasons.setdefault(nothing.why, []).append(nothing.what)
-    return [f"not measured, cannot be had here: {', '.join(names)}: {why}" for why, names in reasons.items()]
+    return [f"not measured, not available here: {', '.join(names)}: {why}" for why, names in reasons.items()]
 
 
 def left_out(journal: ReadJournal, limit: int, *, every: bool = False) -> list[str]:

@@ -115,7 +115,7 @@ class Download:
             chunk = self._source.read(size if size >= 0 else _CHUNK)
         self.count += len(chunk)
         if self.count > _MOST:
-            raise CodexSandboxError("the download does not end", where=without_secrets(self._url))
+            raise CodexSandboxError("the download was stopped at {_MOST:,} bytes", where=without_secrets(self._url))
         self._hash.update(chunk)
         self._arrived(len(chunk))
         return chunk
@@ -232,7 +232,7 @@ def _answer(url: str, headers: Mapping[str, str], patience: float) -> http.clien
         if isinstance(reason, TimeoutError):
             raise NoAnswer(f"no answer within {patience:.0f} s", where=where, next_step=_NEXT) from problem
         kind = NotTrusted if isinstance(reason, ssl.SSLCertVerificationError) else NotReached
-        raise kind("nobody answered", where=where, why=_words(reason), next_step=_NEXT) from problem
+        raise kind("no answer", where=where, why=_words(reason), next_step=_NEXT) from problem
     return cast("http.client.HTTPResponse", answer)
 
 
@@ -241,7 +241,7 @@ def _refused(status: int, where: str) -> Unavailable:
         return NotThere("the registry does not have it", where=where, why=f"HTTP {status}")
     if status in (401, 403):
         return Unavailable(
-            "the registry wants a login",
+            "the registry requires a login",
             where=where,
             why=f"HTTP {status}",
             next_step="install it with your own tool (pip, npm), then use --codex-bin PATH",

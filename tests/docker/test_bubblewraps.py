@@ -55,7 +55,7 @@ def opened(spec: EnvironmentSpec, folder: Path, *codex: Subject) -> Iterator[Env
     assert spec.container is not None
     missing = why_not(spec.container.bwrap, cache_folder())
     if missing and not os.environ.get(DOCKER):
-        pytest.skip(f"bubblewrap {spec.bwrap} cannot be had here: {missing}")
+        pytest.skip(f"bubblewrap {spec.bwrap} is not available here: {missing}")
     with ContainerBackend().open(spec, folder, cache=cache_folder(), brought=codex) as environment:
         yield environment
 
@@ -243,7 +243,7 @@ users = ["u1000"]
 def test_in_a_run_another_one_is_shown_and_not_counted_as_measured(folder: Path) -> None:
     for name in ("0.4.1", "0.8.0"):
         if (missing := why_not(SHIPPED.bwrap(name), cache_folder())) and not os.environ.get(DOCKER):
-            pytest.skip(f"bubblewrap {name} cannot be had here: {missing}")
+            pytest.skip(f"bubblewrap {name} is not available here: {missing}")
     (folder / "m.toml").write_text(MATRIX)
     words = ("--codex-matrix=m.toml", "--codex-only", "filesystem.outside-create-refused", "-q")
     done = subprocess.run(

@@ -174,7 +174,7 @@ def test_a_container_that_was_killed_is_lost_and_says_how(folder: Path) -> None:
     with opened(container(), folder) as environment:
         done = _meanwhile(environment, "docker kill")
     assert done.ended == "lost"
-    assert "the engine was told to end the container" in done.error
+    assert "the engine was asked to stop the container" in done.error
 
 
 def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
@@ -188,7 +188,7 @@ def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
         with pytest.raises(EnvironmentLost, match="did not answer 'run' in 6 s"):
             environment.put("/tmp/x", b"")
     assert done.ended == "lost"
-    assert "the engine was told to pause the container" in done.error
+    assert "the engine was asked to pause the container" in done.error
     assert time.monotonic() - began < 30
 
 
@@ -344,7 +344,7 @@ def test_a_container_that_dies_under_a_call_is_started_anew_for_the_next(folder:
         with Engine() as engine:
             (mine,) = ours(engine)
             engine.api.kill(mine)
-        with pytest.raises(EnvironmentLost, match="the engine was told to end the container"):
+        with pytest.raises(EnvironmentLost, match="the engine was asked to stop the container"):
             bench.observations(one, "sandbox", "workspace-write", SHARED)
         (seen,) = bench.observations(two, "sandbox", "workspace-write", SHARED)
         assert (seen.ended, seen.ready) == ("exit", True), seen

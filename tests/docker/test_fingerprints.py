@@ -79,7 +79,7 @@ def test_the_words_are_said_here_and_have_this_cause_alone(
 ) -> None:
     place, wanted = row
     if (missing := why_not(SHIPPED.bwrap(place.bwrap), cache_folder())) and not os.environ.get(DOCKER):
-        pytest.skip(f"bubblewrap {place.bwrap} cannot be had here: {missing}")
+        pytest.skip(f"bubblewrap {place.bwrap} is not available here: {missing}")
     environment = containers.at(place)
     done, said = run_line(environment, codex, wanted.line)
     assert done.exit, said

@@ -61,7 +61,7 @@ def test_a_remedy_does_what_it_says(pair: tuple[Remedy, Proof], starts: Starts) 
     remedy, proof = pair
     for name in (proof.before.bwrap, proof.after.bwrap):
         if (missing := why_not(SHIPPED.bwrap(name), cache_folder())) and not os.environ.get(DOCKER):
-            pytest.skip(f"bubblewrap {name} cannot be had here: {missing}")
+            pytest.skip(f"bubblewrap {name} is not available here: {missing}")
     red, then = starts.at(proof.before), starts.at(proof.after)
     assert (red.verdict, red.direction) == (Verdict.VIOLATES, "denied"), red.reason
     assert then.verdict is VERDICTS[proof.turns], then.reason

@@ -9,7 +9,9 @@ from pytest_codexsandbox.system.download import NotReached
 from tests import needs
 
 LINE = "apt install unheard-of"
-NO_NPM = Unavailable("Codex 9 cannot be had", why="npm cannot be asked here", next_step="install npm")
+NO_NPM = Unavailable(
+    "Codex 9 is not available", why="neither npm nor its registry can be queried here", next_step="install npm"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +41,7 @@ def test_the_gate_runs_the_test_and_lets_it_fail(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
-        (NO_NPM, "Codex 9 cannot be had: needs npm: apt install npm"),
+        (NO_NPM, "Codex 9 is not available: needs npm: apt install npm"),
         (NotReached("no answer", why="refused", next_step="try again"), "no answer: refused; try again"),
     ],
 )

@@ -53,7 +53,7 @@ def test_what_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "pytest --codex-matrix --codex-generator" in capsys.readouterr().out
     (tmp_path / "two.sh").write_text("mine\n")
     assert cli.main(["generator", "new", "two", "--folder", str(tmp_path)]) == 4
-    assert "two.sh is there already" in capsys.readouterr().err
+    assert "two.sh already exists" in capsys.readouterr().err
     assert not (tmp_path / "two.toml").exists()
     assert (tmp_path / "README.md").read_text() == "mine\n"
 
@@ -62,7 +62,7 @@ def test_what_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ("words", "why"),
     [
         (["My Tool"], "codexsandbox generator new my-tool"),
-        (["good"], "is shipped"),
+        (["good"], "shipped generator"),
         (["1st", "--lang", "python"], "a Python module"),
     ],
 )

@@ -88,7 +88,7 @@ def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
         shop,
         sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no", scheme="launch"),
     )
-    assert "no Codex was given" in given.stderr, "a question that nobody can answer is not swallowed"
+    assert "has no Codex for it" in given.stderr, "a question that nobody can answer is not swallowed"
     assert [launch.work for launch in given.launches] == [False, True]
     assert given.argv == ("-s", "read-only", "-c", "x=y", "--config=z=1")
     assert given.env == {"A": "b"}
@@ -221,7 +221,7 @@ def test_a_program_that_has_gone_is_an_outcome(shop: CaseRunner) -> None:
 
 def test_one_that_wants_codex_is_not_run_without_one(shop: CaseRunner) -> None:
     given = first(shop, sh("codex", codex_on_path=True))
-    assert (given.ended, "no Codex was given" in given.error) == ("not-started", True)
+    assert (given.ended, "has no Codex for it" in given.error) == ("not-started", True)
 
 
 # ---- walls

@@ -148,11 +148,11 @@ def test_what_cannot_be_had_is_said_and_is_no_success(matrix: Matrix, words: tup
     run = matrix.run("--codex-matrix=mine.toml", SHORT, *words, files=files, matrix=False)
     assert run.code == code, run.out
     shown = " ".join(run.out.split())
-    assert "not measured, cannot be had here: nowhere: " in shown
+    assert "not measured, not available here: nowhere: " in shown
     assert [(one.what, one.kind) for one in run.journal.plan.not_planned if one.kind] == [("nowhere", "unavailable")]
     assert not any("nowhere" in cell.id for cell in run.journal.plan.cells)
     if words:
-        assert "strict: cannot be had here: nowhere" in shown
+        assert "strict: not available here: nowhere" in shown
 
 
 @needs.engine()

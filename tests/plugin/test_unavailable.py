@@ -43,7 +43,7 @@ def test_without_any_release_it_is_one_error_before_anything_starts(matrix: Matr
         run = matrix.run("--codex-release=9.9.9", SLOW, *words, env=asking(server), plugins=("xdist.plugin",))
     assert run.code == 4, run.out
     assert run.out.count("ERROR: ") == 1
-    assert "nothing can be measured: Codex 9.9.9 cannot be had here" in run.out
+    assert "nothing can be measured: Codex 9.9.9 is not available here" in run.out
     assert "PyPI has no openai-codex-cli-bin 9.9.9" in run.out
     assert questions(server) == 1
     assert run.reports == []
@@ -60,6 +60,6 @@ def test_a_known_release_that_no_network_brings_ends_the_run_before_its_first_te
     run = matrix.run("--codex-release=0.136.0", *words, env=env, plugins=("xdist.plugin",))
     assert run.code == 4, run.out
     assert run.out.count("ERROR: ") == 1
-    assert "nothing can be measured: Codex 0.136.0 cannot be had" in run.out
+    assert "nothing can be measured: Codex 0.136.0 is not available" in run.out
     assert "no tests ran" in run.out
     assert not any((tmp_path / "cold" / "runs").iterdir())

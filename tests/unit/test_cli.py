@@ -115,7 +115,7 @@ def test_an_option_that_is_given_nothing_is_none_that_is_left_out(
     with pytest.raises(SystemExit) as ended:
         cli.main(words)
     assert ended.value.code == 4
-    assert "it was given nothing" in capsys.readouterr().err
+    assert "empty value" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", [InputError, HarnessError, CodexSandboxError])

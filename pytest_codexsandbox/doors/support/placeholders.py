@@ -43,7 +43,9 @@ def in_order(acts: Mapping[str, Act], call: Call) -> dict[str, Act]:
     every = {**BASE_ACTS, **acts}
     ending = [act_id for act_id, act in every.items() if act.verb in ENDING]
     if len(ending) > 1:
-        raise InputError("one call can end only once", why=f"these acts end the probe: {', '.join(ending)}")
+        raise InputError(
+            "several acts of one call end the probe", why=f"only one may, and these do: {', '.join(ending)}"
+        )
     return {act_id: every[act_id] for act_id in sorted(every, key=lambda act_id: act_id in ending)}
 
 
@@ -86,7 +88,7 @@ def plan_word(filled: Mapping[str, Act]) -> str:
     word = base64.b64encode(zlib.compress(msgspec.json.encode({"acts": acts}), 9)).decode()
     if len(word) >= ONE_WORD:
         raise InputError(
-            f"the plan of {len(acts)} acts is {len(word)} bytes long; one word of a command may have {ONE_WORD - 1}",
+            f"the plan of {len(acts)} acts has {len(word)} bytes; one argument of a command may have {ONE_WORD - 1}",
             next_step="give some promises a call of their own, or make what they write shorter",
         )
     return word

@@ -39,7 +39,7 @@ def build(tarball: IO[bytes], version: str, folder: Path, *, run: Run) -> Path:
     said = run(_command((str(program), "--version"), folder, "the version of what was built"))
     if said.stdout.decode(errors="replace").strip() != f"bubblewrap {version}":
         raise HarnessError(
-            f"what was built as bubblewrap {version} does not say so",
+            f"the built program does not report version {version} of bubblewrap",
             where=str(program),
             why=(said.error or (said.stdout + said.stderr).decode(errors="replace")).strip()[:300],
         )
@@ -59,7 +59,9 @@ def _unpack(tarball: IO[bytes], folder: Path) -> tuple[str, ...]:
                 (folder / name).write_bytes(source.read())
     names = tuple(sorted(path.name for path in folder.glob("*.c")))
     if "bubblewrap.c" not in names:
-        raise HarnessError("this is no source of bubblewrap", why=f"found: {', '.join(names) or 'no C source'}")
+        raise HarnessError(
+            "the archive does not hold the source of bubblewrap", why=f"found: {', '.join(names) or 'no C source'}"
+        )
     return names
 
 

@@ -157,7 +157,7 @@ def _sources(spec: BwrapSpec) -> bytes:
         except CodexSandboxError as problem:
             why.append(f"{base}: {problem.what}{f' ({problem.why})' if problem.why else ''}")
     raise Unavailable(
-        f"the sources of bubblewrap {spec.version} cannot be had here",
+        f"the source of bubblewrap {spec.version} cannot be downloaded",
         why="; ".join(why) or "no archive is known",
         next_step=f"name an archive that has them: {source_archives.VARIABLE}=URL",
     )
@@ -168,7 +168,9 @@ def _whole(stream: Download) -> bytes:
     while piece := stream.read():
         found += piece
         if len(found) > _LARGEST:
-            raise CodexSandboxError(f"it is larger than {_LARGEST:,} bytes: that is no source of bubblewrap")
+            raise CodexSandboxError(
+                f"the archive is larger than {_LARGEST:,} bytes, so it is not the source of bubblewrap"
+            )
     return bytes(found)
 
 

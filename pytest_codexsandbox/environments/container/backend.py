@@ -120,7 +120,7 @@ class ContainerBackend(Backend):
     ) -> Iterator[ContainerEnvironment]:
         asked = spec.container
         if asked is None:
-            raise HarnessError("this environment is no container", where=spec.id)
+            raise HarnessError("this environment is not a container", where=spec.id)
         cache = cache or cache_folder()
         with ExitStack() as stack:
             engine = self._engine(spec.engine_host or self._host, say)
@@ -355,7 +355,7 @@ class _Container:
             paused = self._engine.is_paused(self._id)
         except CodexSandboxError as problem:
             return f"the engine is silent as well: {problem.what}: {problem.why}"
-        return "the engine was told to pause the container" if paused else ""
+        return "the engine was asked to pause the container" if paused else ""
 
     def _end(self) -> str:
         """In the engine's words: it knows who ended what, also when the container is gone."""
@@ -367,7 +367,7 @@ class _Container:
             told = ", ".join(noted)
             return f"the container used more memory than it may, and the kernel ended its first process ({told})"
         if any(note.startswith("kill") for note in noted):
-            return f"the engine was told to end the container ({', '.join(noted)})"
+            return f"the engine was asked to stop the container ({', '.join(noted)})"
         return f"its first process ended: {', '.join(noted) or 'the engine noted nothing'}"
 
     def remove(self) -> None:

@@ -53,7 +53,7 @@ class BwrapLayer:
             there["sha256"] = self._digest(container, str(there["real"]))
         differs = wrong(self._spec, self._found, there)
         if differs:
-            what = f"bubblewrap {self._spec.name} was asked for, and is not there"
+            what = f"bubblewrap {self._spec.name} was requested and is not in the container"
             raise ConfigMismatch(what, where=INSIDE, why=differs)
         asked = {
             "name": self._spec.name,
@@ -68,7 +68,7 @@ class BwrapLayer:
     def _put(self, container: str) -> None:
         with self._engine.asked(f"take the bubblewrap for {INSIDE}"):
             if not self._engine.api.put_archive(container, "/", self._archive):
-                raise HarnessError(f"the container engine did not take the bubblewrap for {INSIDE}")
+                raise HarnessError(f"the container engine did not accept the bubblewrap for {INSIDE}")
 
     def _baked(self, image: str) -> str:
         """Named by what is in it, so that it is made once."""

@@ -77,7 +77,7 @@ def _of_network(profile: Profile) -> dict[str, str]:
 def differences(wanted: Mapping[str, str], facts: Mapping[str, Any]) -> tuple[str, ...]:
     found = dict(flat(facts))
     return tuple(
-        f"{name}: asked for {pattern or 'nothing'}, found {found.get(name, 'nobody knows what') or 'nothing'}"
+        f"{name}: asked for {pattern or 'nothing'}, found {found.get(name, 'no answer') or 'nothing'}"
         for name, pattern in wanted.items()
         if not matches(pattern, found.get(name))
     )
@@ -102,7 +102,7 @@ def check(spec: EnvironmentSpec, facts: Mapping[str, Any], *, nested: Callable[[
         raise ConfigMismatch(
             f"the profile {spec.profile or 'of this container'} did not take effect",
             why="; ".join(wrong[:_SHOWN]) + more,  # without its name: the same for all its cells
-            next_step="nothing is measured under a name that is not true: see what this engine and its kernel can do",
+            next_step="choose a profile that this engine and its kernel support: `docker info` shows some of it",
         )
 
 

@@ -61,7 +61,7 @@ def words_of(told: Mapping[str, Any]) -> Words:
 
 
 def _no_word(name: str, value: object) -> HarnessError:
-    return HarnessError("the docker command has no word for this", where=f"{name}: {value}")
+    return HarnessError("no option of `docker create` is known for this setting", where=f"{name}: {value}")
 
 
 def _each(option: str) -> Callable[[Iterable[str]], Words]:

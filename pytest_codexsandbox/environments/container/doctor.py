@@ -66,6 +66,6 @@ def images_finding(rows: Sequence[ImageRow]) -> DoctorFinding:
     told = [f"ready: {', '.join(ready)}"] if ready else []
     told += [f"to make when they are wanted: {len(by_state['to make'])}"] if by_state["to make"] else []
     told += (
-        [f"not to be had here: {len(by_state['not had'])} (codexsandbox images list)"] if by_state["not had"] else []
+        [f"not available here: {len(by_state['not had'])} (codexsandbox images list)"] if by_state["not had"] else []
     )
     return DoctorFinding(what="images", answer="yes" if ready else "no", why="; ".join(told), fix=_MAKE)

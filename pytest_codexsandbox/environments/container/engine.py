@@ -206,7 +206,7 @@ class Engine:
             first = archive.next()
             file = archive.extractfile(first) if first is not None and first.isfile() else None
             if file is None:
-                raise Unavailable(f"{path} is no file", where=container[:12])
+                raise Unavailable(f"{path} is not a file", where=container[:12])
             return file.read(limit)
 
     def file_status(self, container: str, path: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.container import ContainerSpec
 
 _LACKS: Final = "this engine has no user namespace for its containers"
-_NEXT: Final = "another engine: dockerd --userns-remap=default"
+_NEXT: Final = "use another engine: dockerd --userns-remap=default"
 
 
 def refuse(engine: Engine, asked: ContainerSpec) -> None:

@@ -54,12 +54,14 @@ class ContainerEnvironment(AgentEnvironment):
         try:
             place = self._places[binary]
         except KeyError:
-            raise Unavailable("this program was not brought along", where=f"{binary} in {self._spec.id}") from None
+            raise Unavailable(
+                "this program was not mounted into the environment", where=f"{binary} in {self._spec.id}"
+            ) from None
         if not place:
             raise HarnessError(
-                "this Codex is not the one that the run began with",
+                "this Codex was replaced while the run went on",
                 where=binary,
-                why="it was built or installed anew meanwhile",
+                why="it was rebuilt or reinstalled",
                 next_step="run again",
             )
         return place

@@ -23,7 +23,7 @@ def exclusive(path: Path, what: str, *, patience: float = _PATIENCE) -> Iterator
         raise HarnessError(
             f"waited {patience:.0f} s for another process that makes {what}",
             where=str(path),
-            why="it works still, or hangs",
+            why="it is still working, or it hangs",
             next_step="end it, then run again",
         ) from None
     try:

@@ -54,9 +54,9 @@ def _check(mounts: list[dict[str, Any]], network: str) -> None:
         kind, source, target = mount["Type"], str(mount.get("Source", "")), str(mount["Target"])
         ours = _VOLUME.fullmatch(source) if kind == "volume" else kind == "bind" and _is_folder_of_ours(source)
         if not ours or mount.get("ReadOnly") is not True or not _TARGET.fullmatch(target):
-            raise HarnessError("this is not mounted into a container", where=f"{source} at {target}")
+            raise HarnessError("this path may not be mounted into a container", where=f"{source} at {target}")
     if network != "none" and not _NETWORK.fullmatch(network):
-        raise HarnessError("a container does not join this network", where=network)
+        raise HarnessError("a container may not join this network", where=network)
 
 
 def _is_folder_of_ours(source: str) -> bool:

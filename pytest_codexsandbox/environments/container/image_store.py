@@ -62,7 +62,7 @@ class ContainerImageStore(ImageStore):
         with Engine() as engine:
             if not dry_run and any(one.state == "lives" for one in find(engine)):
                 raise Unavailable(
-                    "a run is using images at the moment", where=engine.host, next_step="wait for its end"
+                    "a run is using images at the moment", where=engine.host, next_step="wait until the run has ended"
                 )
             return (
                 *image_inventory.prune(engine, cache, stays, dry_run=dry_run),

@@ -35,6 +35,6 @@ def _send(image: str, home: Engine, there: Engine) -> None:
     with there.asked(f"take the image {image}"):
         for said in there.api.load_image(pieces):
             if "error" in said:
-                raise HarnessError("the container engine did not take the image", where=there.host, why=said["error"])
+                raise HarnessError("the container engine did not accept the image", where=there.host, why=said["error"])
     if not there.image_id(image):
-        raise HarnessError("the image was sent, and has another name there", where=f"{image} at {there.host}")
+        raise HarnessError("the engine loaded the image under another name", where=f"{image} at {there.host}")

@@ -130,9 +130,9 @@ class Images:
         first = _first.setdefault((self._engine.host, image.reference), found)
         if found != first:
             raise HarnessError(
-                "this image is not the one that the run began with",
+                "this image was replaced while the run went on",
                 where=image.reference,
-                why=f"it was {first[:19]}, and is {found[:19]} now: it was built or pulled anew meanwhile",
+                why=f"it was {first[:19]}, and is {found[:19]} now: it was rebuilt or pulled again",
                 next_step="run again",
             )
         return found
@@ -266,10 +266,10 @@ def _neither(image: ImageSpec, reasons: list[Unavailable]) -> Unavailable:
     if len(reasons) == 1:
         return reasons[0]
     if not reasons:
-        return Unavailable(f"{image.name} cannot be had", why="neither a registry nor an archive of it may be asked")
+        return Unavailable(f"{image.name} is not available", why="the run may query neither a registry nor an archive")
     why = "; ".join(f"{one.what}: {one.why}" for one in reasons)
     problem = NoImageProvider(
-        f"{image.name} cannot be had here", why=why, next_step=reasons[-1].next_step or reasons[0].next_step
+        f"{image.name} is not available here", why=why, next_step=reasons[-1].next_step or reasons[0].next_step
     )
     problem.reasons = tuple(reasons)
     return problem

@@ -171,7 +171,7 @@ class MountPlanner:
         for pack in (lambda archive: archive.add(folder, arcname="."), _mark):
             with self._engine.asked("take our files"):
                 if not self._engine.api.put_archive(helper, "/opt/codexsandbox/volume", _packed(pack)):
-                    raise HarnessError("the container engine did not take our files", where=str(folder))
+                    raise HarnessError("the container engine did not accept the agent's files", where=str(folder))
 
 
 def _sample(supply: Mount) -> Sample:

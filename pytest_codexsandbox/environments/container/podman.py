@@ -27,25 +27,25 @@ def refuse(asked: ContainerSpec, *, gives: Callable[[], frozenset[str]], where: 
     profile, user = asked.profile, asked.user
     if not profile.seccomp:
         raise Unavailable(
-            f"{profile.name} is Docker's own filter, and Podman's is another",
+            f"{profile.name} is Docker's own seccomp filter; Podman has a different one",
             where=where,
-            next_step="a profile that brings its filter, as podman-default does, or none; or Docker",
+            next_step="use a profile with a filter of its own (podman-default) or without one; or use Docker",
         )
     if profile.network == "own":
         raise Unavailable(
-            f"{profile.name} is a network with Docker's name service in it, and Podman's is another",
+            f"{profile.name} needs the name service of Docker's networks; Podman has a different one",
             where=where,
-            next_step="Docker",
+            next_step="use Docker",
         )
     if user.uid == 0 or not profile.capabilities:
         return
     beyond = sorted(set(profile.capabilities) - gives())
     if beyond:
         raise Unavailable(
-            f"Podman does not leave the capabilities of {profile.name} out of force for {user.name}",
+            f"Podman puts the capabilities of {profile.name} in force for {user.name} at once",
             where=where,
-            why=f"by its own default it does not give {', '.join(beyond)}, and what is added is in force at once",
-            next_step="root; default_capabilities in Podman's containers.conf; or Docker",
+            why=f"its default set lacks {', '.join(beyond)}, and an added capability is in force for an ordinary user",
+            next_step="run as root, add them to default_capabilities in Podman's containers.conf, or use Docker",
         )
 
 
@@ -70,9 +70,9 @@ def _with_file(word: str, folder: Path, near: Callable[[], bool], where: str) ->
         return word
     if not near():
         raise Unavailable(
-            "this Podman does not see our files, and takes a filter as a file only",
+            "this Podman takes a seccomp filter only as a file, and cannot read files of this machine",
             where=where,
-            next_step="a profile without a filter, a Podman of this machine, or Docker",
+            next_step="use a profile without a filter, a Podman on this machine, or Docker",
         )
     text = word.removeprefix("seccomp=")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

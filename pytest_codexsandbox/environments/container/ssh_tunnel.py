@@ -48,7 +48,9 @@ def words(host: str, here: Path, timeout: float) -> tuple[str, ...]:
     """`ssh://[user@]host[:port][/path/of/its/socket]` as arguments of ssh. Pure."""
     found = _ADDRESS.fullmatch(host)
     if found is None:
-        raise InputError(f"{host!r} is no address of an engine", why="as in ssh://user@host:22/var/run/docker.sock")
+        raise InputError(
+            f"{host!r} is not the address of an engine", why="as in ssh://user@host:22/var/run/docker.sock"
+        )
     there = _THERE if found["there"] in (None, "/") else found["there"]
     options = [word for option in (*_OPTIONS, f"ConnectTimeout={max(1, int(timeout))}") for word in ("-o", option)]
     options += ["-l", found["user"]] if found["user"] else []
@@ -63,7 +65,9 @@ def through(host: str, timeout: float) -> Iterator[str]:
     program = shutil.which("ssh")
     if program is None:
         raise Unavailable(
-            "the ssh command is missing", where=host, next_step="apt install openssh-client, or an engine at unix://"
+            "the ssh command is missing",
+            where=host,
+            next_step="apt install openssh-client, or use an engine at unix://",
         )
     here = _place()
     argv = (program, *words(host, here, timeout))
@@ -116,7 +120,11 @@ def _place() -> Path:
     _forget(folder)
     place = folder / secrets.token_hex(4)
     if len(os.fsencode(place)) > _LONGEST:
-        raise HarnessError("no socket has so long a name", where=str(place), next_step="a shorter CODEXSANDBOX_CACHE")
+        raise HarnessError(
+            "the path is too long for a socket",
+            where=str(place),
+            next_step="set CODEXSANDBOX_CACHE to a folder with a shorter path",
+        )
     return place
 
 

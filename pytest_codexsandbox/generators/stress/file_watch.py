@@ -74,7 +74,7 @@ class FileWatcher:
             ready, _, _ = select.select([fd], [], [], max(0.0, end - time.monotonic()))
             data = os.read(fd, 1 << 20) if ready else b""
             if not data or len(said) > _LARGEST:
-                raise HarnessError(f"the onlooker did not {what} within {_PATIENCE:.0f} s")
+                raise HarnessError(f"the file watcher did not {what} within {_PATIENCE:.0f} s")
             said += data
         return bytes(said)
 

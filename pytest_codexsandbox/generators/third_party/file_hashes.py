@@ -26,7 +26,7 @@ def files_below(folder: Path) -> tuple[PackageFile, ...]:
             size += seen.st_size
             if len(found) >= _MOST_FILES or size > _MOST_BYTES:
                 raise CodexSandboxError(
-                    "the package is larger than any tool",
+                    "the package is too large for a tool",
                     where=str(folder),
                     why=f"{len(found):,} files, {size / 1e6:,.0f} MB",
                 )

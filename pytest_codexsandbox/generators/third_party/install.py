@@ -81,9 +81,9 @@ def ready(declaration: Declaration, installed: InstalledTool) -> Declaration:
     first, _, rest = text.strip().partition(" ")
     if first not in installed.commands:
         raise InputError(
-            f"{first!r} is no program of what {declaration.name} installs",
+            f"{first!r} is not among the programs that {declaration.name} installs",
             where=f"run = {declaration.run!r}",
-            why=f"there are: {', '.join(installed.commands)}",
+            why=f"it installs: {', '.join(installed.commands)}",
         )
     started = shlex.join(installed.commands[first])
     return msgspec.structs.replace(

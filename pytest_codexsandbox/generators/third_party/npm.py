@@ -58,7 +58,7 @@ def check_node(versions: str, *, who: str, run: Run) -> None:
         wanted = SpecifierSet(versions)
     except InvalidSpecifier as problem:
         raise InputError(
-            f"node = {versions!r} is no range of versions", where=f"generator {who}", next_step='node = ">=20"'
+            f"node = {versions!r} is not a range of versions", where=f"generator {who}", next_step='node = ">=20"'
         ) from problem
     asked = Command(argv=(node(), "--version"), cwd="/", env=environ.copied(), timeout=30.0, why="node, its version")
     told = run(asked).stdout.decode(errors="replace").strip().removeprefix("v")
@@ -69,7 +69,7 @@ def check_node(versions: str, *, who: str, run: Run) -> None:
     if not fits:
         raise Unavailable(
             f"{who} needs Node.js {versions}",
-            why=f"{asked.argv[0]} is {told or 'silent'}",
+            why=f"{asked.argv[0]} is {told or 'of an unknown version'}",
             next_step="put a newer one first on PATH",
         )
 
@@ -117,7 +117,7 @@ def _kept_aside(aside: Path) -> Mapping[str, str]:
 
 
 def _refused(package: Package, done: CommandResult, place: Path) -> CodexSandboxError:
-    what = f"{package} cannot be had from npm"
+    what = f"{package} cannot be installed from npm"
     if done.ended == "timeout":
         return NotReached(what, why=f"npm was not done after {PATIENCE:.0f} s", next_step="try again")
     told = _told(done.stdout)
@@ -130,7 +130,7 @@ def _refused(package: Package, done: CommandResult, place: Path) -> CodexSandbox
     if code == "ENOSPC":
         return full_disk(place, f"it filled up while {package} was installed")
     if code in _LOGIN:
-        return Unavailable(what, why=f"the registry wants a login: {why}", next_step="npm login")
+        return Unavailable(what, why=f"the registry requires a login: {why}", next_step="npm login")
     if code.startswith(_NETWORK):
         return NotReached(what, why=why, next_step=f"try again; by hand: {_see(package)}")
     return Unavailable(what, why=f"{code}: {why}" if code else why, next_step=_see(package))

@@ -68,7 +68,7 @@ def package_of(declaration: Declaration) -> Package | None:
     name, sign, version = text.partition("==")
     if not sign or not _NAMES[source].fullmatch(name) or not _VERSION.fullmatch(version):
         raise InputError(
-            f"{text!r} is no package at one version",
+            f"{text!r} is not one package at one version",
             where=where,
             why="what is measured must be the same tomorrow: no range, no tag, no address",
             next_step=_EXAMPLE,

@@ -28,12 +28,14 @@ def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run:
     """Into `place`; what pip keeps for itself goes to `aside`."""
     pip = command()
     if not pip:
-        raise Unavailable(f"{package} cannot be installed: there is no pip here", next_step="python -m ensurepip")
+        raise Unavailable(f"{package} cannot be installed: pip is not installed", next_step="python -m ensurepip")
     log = aside / "log"
     done = run(_command(pip, package, place, lock, log))
     if done.ended == "timeout":
         raise NotReached(
-            f"{package} cannot be had from PyPI", why=f"pip was not done after {PATIENCE:.0f} s", next_step="try again"
+            f"{package} cannot be installed from PyPI",
+            why=f"pip was not done after {PATIENCE:.0f} s",
+            next_step="try again",
         )
     if done.ended != "exit" or done.code != 0:
         raise _refused(package, place, done.stderr or done.error.encode(), log)

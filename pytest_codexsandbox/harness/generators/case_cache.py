@@ -113,7 +113,7 @@ class CaseCache:
         wish = self._writers.wishes(cell)[policy]
         if policy_of(self._expected(cell, wish)) != policy:
             raise HarnessError(
-                f"by its rows for Codex {self._version(cell)} this generator leads to another policy than {policy}",
+                f"for Codex {self._version(cell)} the generator's rows lead to another policy than {policy}",
                 where=cell.id,
                 why="the plan did not know the version of this build",
                 next_step=f"--codex-bin PATH@{self._version(cell)}",
@@ -182,7 +182,11 @@ class CaseCache:
         wrong = [one for one in found if not (one.held and one.control_held)]
         if wrong or not found:
             why = "; ".join(f"{one.claim}: {one.saw}" for one in wrong[:3]) or "none was asked"
-            raise HarnessError("generators whose answer is known were misjudged here", where=cell.id, why=why)
+            raise HarnessError(
+                "the control generators were misjudged, so no result of this generator can be trusted",
+                where=cell.id,
+                why=why,
+            )
 
     # ---- what they are made of
     def claim(self, cell: Cell, case: str) -> tuple[Claim, str]:

@@ -102,7 +102,9 @@ class Enforcement:
         if seen.ended == "lost":
             raise bench.mark_lost(cell.environment, seen.error)
         if seen.lacked:
-            raise HarnessError("this machine has not enough for the call", where=cell.environment.id, why=seen.lacked)
+            raise HarnessError(
+                "this machine lacks the resources for the call", where=cell.environment.id, why=seen.lacked
+            )
         return seen
 
 

@@ -84,15 +84,15 @@ def test_a_module_of_the_user_is_not_taken_for_one_that_pytest_needs(project: Pa
 @pytest.mark.parametrize(
     ("text", "what", "why"),
     [
-        ("def pytest_codexsandbox_cells(config, cells):\n    1 / 0\n", "hook that is not ours failed", "conftest.py:2"),
+        ("def pytest_codexsandbox_cells(config, cells):\n    1 / 0\n", "hook of another plugin failed", "conftest.py:2"),
         (
             "import msgspec\nfrom pathlib import Path\n\ndef pytest_codexsandbox_cells(config, cells):\n"
             "    own = msgspec.structs.replace(cells[0].subject, label='own', path=Path('/bin/true'))\n"
             "    cells.append(msgspec.structs.replace(cells[0], subject=own))\n",
-            "a hook changed the cells into what cannot be",
+            "a hook made the list of cells invalid",
             "own has another type than `Cell` says: Encoding objects of type PosixPath",
         ),
-        ("import nothing_like_it\n", "pytest does not start here", "No module named 'nothing_like_it'"),
+        ("import nothing_like_it\n", "pytest does not start", "No module named 'nothing_like_it'"),
     ],
 )
 def test_a_fault_of_the_hook_is_told_as_the_hooks(project: Path, text: str, what: str, why: str) -> None:

@@ -211,9 +211,11 @@ def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pyt
 def test_how_a_run_ended_is_said_where_no_check_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = written(tmp_path, *(builders.record(key) for key in KEYS))
     *lines, end = whole.read_bytes().splitlines(keepends=True)
-    leak = msgspec.json.encode({**msgspec.json.decode(end), "exit": 13, "reasons": ["13 left behind by us: /tmp/x"]})
+    leak = msgspec.json.encode(
+        {**msgspec.json.decode(end), "exit": 13, "reasons": ["13 left behind by the harness: /tmp/x"]}
+    )
     for spoiled, code, said in (
-        (leak, 0, "exit 13: left behind by us: /tmp/x"),
+        (leak, 0, "exit 13: left behind by the harness: /tmp/x"),
         (end[:30], 11, f"INCOMPLETE: the run did not end by itself (line {len(lines) + 1} stops"),
     ):
         whole.write_bytes(b"".join((*lines, spoiled)))
@@ -235,9 +237,9 @@ def test_hostile_evidence_of_a_journal_is_shown_and_not_obeyed(
     ("words", "said"),
     [
         ([], "nothing to diagnose"),
-        (["/nothing/here.log"], "that cannot be read"),
+        (["/nothing/here.log"], "the input cannot be read"),
         (["-", "--fact", "codex"], "--fact 'codex' cannot be read"),
-        (["--list", "--fingerprints", "/nothing/here"], "no such folder of fingerprints"),
+        (["--list", "--fingerprints", "/nothing/here"], "the folder of fingerprints does not exist"),
     ],
 )
 def test_wrong_input_is_one_clear_error(

@@ -143,7 +143,7 @@ def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
     assert main(["plan", str(file)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "not there: the archive of nowhere (http://none.example/): 404" in text
-    assert "cannot be had here, and why nowhere: its archive is gone when asked just now" in text
+    assert "not available here, and why nowhere: its archive is gone when asked just now" in text
     assert "not known: the registry docker.io: no engine answered that would ask it" in text
     assert main(["plan", str(file), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -188,7 +188,7 @@ def test_what_cannot_be_had_stands_before_what_is_left_out() -> None:
     gone = NotPlanned(what="fedora-43", why="no registry answers", kind="unavailable")
     away = NotPlanned(what="some", why="no room", kind="budget")
     text = as_text(shown_with({}, plan=msgspec.structs.replace(PLAN, not_planned=(away, gone))))
-    assert text.index("cannot be had here, and why\n  fedora-43: no registry answers") < text.index("not in the plan")
+    assert text.index("not available here, and why\n  fedora-43: no registry answers") < text.index("not in the plan")
     assert "  some: no room" in text.partition("not in the plan")[2]
 
 
@@ -234,7 +234,7 @@ def test_what_cannot_be_had_is_said_with_what_to_do() -> None:
     downloads = {"0.136.0": Forecast(why_not="install npm"), "0.163.0": Forecast(source="cache", cached=True)}
     shown = as_text(shown_with(downloads))
     assert "0.136.0" in shown
-    assert "cannot be had here: install npm" in shown
+    assert "not available here: install npm" in shown
     assert "would download" not in shown
 
 
@@ -262,7 +262,7 @@ def test_tools_of_registries_are_said_with_what_they_take() -> None:
     there = {"0.163.0": Forecast(source="cache", cached=True)}
     shown = as_text(shown_with(there, tools=told))
     assert "Generators: would install 2 tools, about 24 MB on the disk\n" in shown
-    assert "add-mcp cannot be had here: it needs node" in shown
+    assert "add-mcp not available here: it needs node" in shown
     assert "mcpm" not in shown
     assert json.loads(as_json(shown_with(there, tools=told)))["tools"]["ruler"]["megabytes"] == 9
     assert "Generators: nothing to install" in as_text(shown_with(there, tools={"mcpm": told["mcpm"]}))
@@ -303,7 +303,7 @@ def test_programs_get_every_key_and_reason() -> None:
         (("pull-request", "--update-lock", "--codex-budget", "1m"), "--codex-budget has no effect beside"),
         (("pull-request", "--update-lock", "--codex-only", "sqlite.*"), "leave out --codex-only"),
         (("releases", "--update-lock"), "picks no cells"),
-        (("pull-request", "--update-lock", "--codex-release", "0.163.0"), "leave the releases and binaries away"),
+        (("pull-request", "--update-lock", "--codex-release", "0.163.0"), "leave out --codex-release and --codex-bin"),
     ],
 )
 def test_wrong_words_are_answered(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -190,14 +190,14 @@ def test_a_file_of_the_users_is_not_written_over(run: Run, tmp_path: Path) -> No
     file.write_text("mine")
     code, out, said = run("podman-filter", "--write", str(file))
     assert (code, out, file.read_text()) == (4, "", "mine")
-    assert "a file of that name is there already" in said
+    assert "the file already exists" in said
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (["docker-default"], "4 have one: docker-filter-plus-bubblewrap, docker-filter-and-bare-proc"),
-        (["no-filter"], "no filter of system calls belongs to this"),
+        (["no-filter"], "this remedy has no seccomp filter"),
         (["no-filter"], "docker run --rm --security-opt seccomp=unconfined IMAGE"),
         (["podman-filter", "--prove"], "--write goes with neither --prove nor --json"),
     ],

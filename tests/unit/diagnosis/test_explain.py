@@ -52,7 +52,7 @@ def test_a_denial_is_explained_by_what_the_program_said() -> None:
 
 
 def test_an_errno_of_the_harness_is_no_finding_about_codex() -> None:
-    reason = "a world could not be removed; why w3/f: Operation not permitted"
+    reason = "the folders of a call could not be removed; why w3/f: Operation not permitted"
     broken = record(Verdict.BROKEN, reason=reason)
     assert why(broken, observation()).fingerprint == ""
     assert "this says nothing about Codex" in why(broken).cause

@@ -265,12 +265,12 @@ def test_a_fingerprint_that_cannot_be_used_names_file_and_reason(
 
 def test_one_id_twice_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "userns-not-permitted.toml").write_text(GOOD.replace("my-own", "userns-not-permitted"))
-    with pytest.raises(InputError, match="there twice"):
+    with pytest.raises(InputError, match="defined twice"):
         fingerprints((tmp_path,))
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="does not exist"):
         fingerprints((tmp_path / "nothing",))
 
 

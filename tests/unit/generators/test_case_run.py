@@ -63,7 +63,7 @@ def test_what_a_module_did_while_it_was_imported_is_told_of_the_first_run() -> N
 
 @pytest.mark.parametrize("words", [{"ended": "timeout"}, {"ended": "signal", "code": 9}, {"error": "no JSON"}])
 def test_what_did_not_end_well_is_laid_into_no_world(words: dict[str, Any]) -> None:
-    with pytest.raises(HarnessError, match="x wrote nothing that could be asked for"):
+    with pytest.raises(HarnessError, match="x did not finish"):
         written(files(b""), one(**words), "x")
 
 

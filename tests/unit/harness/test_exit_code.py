@@ -96,7 +96,7 @@ def test_what_cannot_be_had_is_no_success_of_a_strict_run() -> None:
     assert ended(seen(), not_had=("fedora-43",)).code == 0
     outcome = ended(seen(), not_had=("fedora-43",), strict=True)
     assert outcome.code == 1
-    assert outcome.reasons[0].startswith("1 strict: cannot be had here: fedora-43")
+    assert outcome.reasons[0].startswith("1 strict: not available here: fedora-43")
 
 
 def test_a_part_that_no_other_cell_measures_is_no_success_of_any_run() -> None:
@@ -334,7 +334,7 @@ def test_an_expectation_that_says_too_much_fails_the_run(words: str) -> None:
 
 
 def test_a_leak_of_ours_fails_the_run() -> None:
-    assert ended(seen(), leaks=("a process 1",)).reasons == ("13 left behind by us: a process 1",)
+    assert ended(seen(), leaks=("a process 1",)).reasons == ("13 left behind by the harness: a process 1",)
 
 
 def test_a_retry_that_passes_does_not_take_a_violation_back() -> None:

@@ -55,7 +55,7 @@ def test_a_release_that_does_not_exist_is_left_out_and_the_others_are_measured(t
     found = expand_cells(asked, specs, PlanningFacts(lacks=gone), pairs=None, hosts=())
     assert [cell.subject.label for cell in found.cells] == ["0.163.0"]
     assert [one.what for one in found.not_planned if one.required] == ["codex 9.9.9"]
-    with pytest.raises(InputError, match=r"nothing can be measured: Codex 9\.9\.9 cannot be had here"):
+    with pytest.raises(InputError, match=r"nothing can be measured: Codex 9\.9\.9 is not available here"):
         expand_cells(asked, specs[:1], PlanningFacts(lacks=gone), pairs=None, hosts=())
 
 

@@ -32,7 +32,7 @@ def test_right_words_pass(argv: tuple[str, ...], words: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("argv", "words", "what", "typed"),
     [
-        ((), {}, "was given no command", 'codex_sandbox.run("true")'),
+        ((), {}, "needs a command", 'codex_sandbox.run("true")'),
         (("echo hi",), {}, "one text with blanks: 'echo hi'", 'codex_sandbox.run("echo", "hi")'),
         (("/bin/ls -la",), {}, "one text with blanks", 'run("/bin/ls", "-la")'),
         ((["echo", "hi"],), {}, "one list", 'codex_sandbox.run("echo", "hi")'),

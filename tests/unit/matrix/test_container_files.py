@@ -35,7 +35,7 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
         ('distros = "debian-trixie"', ":4:1 (distros)", "expected `array`"),
         ('bwraps = ["none"]', ":1:1 (distros)", "empty"),
         ('distros = ["debian-trixie"]\npairs = 4', ":5:1 (pairs)", "pairs is 4"),
-        ('images = ["agent"]', ":4:1 (images)", "no NAME=IMAGE"),
+        ('images = ["agent"]', ":4:1 (images)", "not NAME=IMAGE"),
         ('images = ["Mine=agent"]', ":4:1 (images)", "'Mine' cannot be the value of an axis"),
         ('images = ["debian-trixie=agent"]', ":4:1 (images)", "'debian-trixie' is shipped"),
         ('images = ["mine=--privileged"]', ":4:1 (images)", "not the name of an image"),

@@ -98,7 +98,7 @@ def test_a_server_that_stalls_is_left_after_the_patience_and_named(server: Regis
 
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
-    [(404, NotThere, "does not have it"), (401, Unavailable, "wants a login"), (503, NotReached, "HTTP 503")],
+    [(404, NotThere, "does not have it"), (401, Unavailable, "requires a login"), (503, NotReached, "HTTP 503")],
 )
 def test_each_refusal_of_a_registry_has_its_own_words(
     server: Registry, status: int, kind: type[Exception], words: str
@@ -109,7 +109,7 @@ def test_each_refusal_of_a_registry_has_its_own_words(
 
 
 def test_nobody_listening_is_the_networks_fault(server: Registry) -> None:
-    with pytest.raises(NotReached, match="nobody answered"):
+    with pytest.raises(NotReached, match="no answer"):
         get("http://127.0.0.1:1/it")
 
 

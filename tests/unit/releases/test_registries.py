@@ -174,9 +174,13 @@ def test_an_old_pips_way_of_saying_the_hash_is_understood() -> None:
         (CommandResult(ended="timeout"), NotReached, "did not answer"),
         (said(code=1, stderr="ERROR: No matching distribution found"), NotThere, "PyPI has no"),
         (said(code=1, stderr="Max retries exceeded\nERROR: No matching"), NotReached, "could not reach"),
-        (said(code=1, stderr="UnicodeDecodeError: 'utf-8' codec"), Unavailable, "could not get it"),
-        (said(code=1, stderr="ERROR: Could not install it because of HTTP error 404"), Unavailable, "could not get it"),
-        (CommandResult(ended="not-started", error="no such file"), Unavailable, "could not get it"),
+        (said(code=1, stderr="UnicodeDecodeError: 'utf-8' codec"), Unavailable, "could not download"),
+        (
+            said(code=1, stderr="ERROR: Could not install it because of HTTP error 404"),
+            Unavailable,
+            "could not download",
+        ),
+        (CommandResult(ended="not-started", error="no such file"), Unavailable, "could not download"),
         (said("{"), Unavailable, "not understood"),
         (said('{"install": []}'), Unavailable, "not understood"),
     ],
@@ -192,7 +196,7 @@ def test_each_failure_of_pip_has_its_own_error(done: CommandResult, kind: type[U
     ("status", "kind", "words"),
     [
         ("404 Client Error: Not Found", NotThere, "PyPI has no"),
-        ("403 Client Error: Forbidden", Unavailable, "wants a login"),
+        ("403 Client Error: Forbidden", Unavailable, "requires a login"),
         ("HTTPConnectionPool(): (Caused by ResponseError('too many 503'))", NotReached, "could not read its index"),
     ],
     ids=["none", "login", "out of order"],
@@ -235,7 +239,7 @@ def test_of_all_that_pip_says_the_error_is_told_and_not_the_hint_at_the_end() ->
 
 
 def test_a_python_without_pip_says_so() -> None:
-    with pytest.raises(Unavailable, match="no pip"):
+    with pytest.raises(Unavailable, match="pip is not installed"):
         pypi.find("0.136.0", X86, run=Machine(), pip=tuple)
 
 

@@ -135,7 +135,7 @@ def test_a_release_that_does_not_exist_is_said_not_to(cache: Path) -> None:
 def test_a_release_whose_archive_is_missing_does_exist(server: Registry, cache: Path) -> None:
     run = on_npm(server, "9.9.9")
     server.put("/codex-9.9.9.tgz", b"", status=404)
-    with pytest.raises(Unavailable, match=r"Codex 9\.9\.9 cannot be had") as caught:
+    with pytest.raises(Unavailable, match=r"Codex 9\.9\.9 is not available") as caught:
         get("9.9.9", cache, run)
     assert f"the registry does not have it ({server.address}/codex-9.9.9.tgz): HTTP 404" in caught.value.why
 
@@ -169,7 +169,7 @@ def test_a_wheel_that_is_not_the_announced_one_ends_the_search(server: Registry,
 def test_without_npm_and_registry_the_three_ways_out_are_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(npm, "command", lambda: "")
     monkeypatch.setattr(pypi, "command", tuple)
-    with pytest.raises(Unavailable, match=r"0\.114\.0 cannot be had") as caught:
+    with pytest.raises(Unavailable, match=r"0\.114\.0 is not available") as caught:
         get("0.114.0", cache, Machine())
     assert caught.value.next_step == "install npm, set npm_config_registry, or use --codex-bin"
 
@@ -180,7 +180,7 @@ def test_a_dead_network_is_told_and_not_taken_for_absence(cache: Path) -> None:
             return said('{"error": {"code": "ECONNREFUSED", "summary": "connect ECONNREFUSED"}}', code=1)
         return said(code=1, stderr="NewConnectionError: refused\nERROR: No matching distribution")
 
-    with pytest.raises(NotReached, match=r"Codex 0\.140\.0 cannot be had") as caught:
+    with pytest.raises(NotReached, match=r"Codex 0\.140\.0 is not available") as caught:
         resolve(spec("0.140.0"), cache=cache, progress=NoDownloadProgress(), run=run)
     assert "ECONNREFUSED" in caught.value.why
 

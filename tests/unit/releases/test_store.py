@@ -158,7 +158,7 @@ def test_a_builder_that_waits_too_long_says_for_whom(store: Store, monkeypatch: 
     monkeypatch.setattr(locks, "BUILD_PATIENCE", 0.1)
     with (
         store.building("0.136.0", "x86_64"),
-        pytest.raises(CodexSandboxError, match=r"another process that gets Codex 0\.136\.0"),
+        pytest.raises(CodexSandboxError, match=r"another process that downloads Codex 0\.136\.0"),
         store.building("0.136.0", "x86_64"),
     ):
         raise AssertionError("two builders at once")

@@ -99,7 +99,7 @@ def test_a_user_without_a_home_is_told_to_name_a_cache(monkeypatch: pytest.Monke
 
     monkeypatch.delenv("CODEXSANDBOX_CACHE", raising=False)
     monkeypatch.setattr(registry, "user_cache_path", no_home)
-    with pytest.raises(InputError, match="where a cache may be") as caught:
+    with pytest.raises(InputError, match="cache folder") as caught:
         registry.cache_folder()
     assert caught.value.next_step == "CODEXSANDBOX_CACHE=DIR"
 

@@ -176,7 +176,7 @@ def test_every_report_says_which_pairs_and_what_could_not_be_had() -> None:
         assert "pairs of values: 312 of 400 measured, in 84 cells of 7,560 combinations; 7 only in cells where" in shown
         assert "81 not in the plan" in shown
         assert "26 pairs cannot be, such as fedora-43 + distro: no registry answered" in shown
-        assert "not measured, cannot be had here: fedora-43: no registry answered" in shown
+        assert "not measured, not available here: fedora-43: no registry answered" in shown
 
 
 def test_no_reason_is_dropped_without_a_word() -> None:

@@ -59,9 +59,9 @@ def test_every_journal_is_told_case_by_case(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["red", "blocked", "hostile", "incomplete"])
 def test_doing_it_again_changes_nothing(kind: str) -> None:
     journal = builders.KINDS[kind]()
-    once = junit.completed(document(journal, passed=False), journal, ("13 left behind by us: a process",))
-    assert junit.completed(once, journal, ("13 left behind by us: a process",)) == once
-    assert b"exit 13: left behind by us: a process" in once
+    once = junit.completed(document(journal, passed=False), journal, ("13 left behind by the harness: a process",))
+    assert junit.completed(once, journal, ("13 left behind by the harness: a process",)) == once
+    assert b"exit 13: left behind by the harness: a process" in once
     assert b"exit 13" not in junit.completed(once, journal, ())
 
 

@@ -63,7 +63,7 @@ def give(engine: Engine, archive: Path, tag: str, *, what: str, watch: Watch) ->
         _name(engine, str(said), repository, name)
     image = engine.image_id(tag)
     if not image:
-        raise HarnessError("the container engine did not take the image", where=what, why=str(said)[-300:])
+        raise HarnessError("the container engine did not accept the image", where=what, why=str(said)[-300:])
     return image
 
 

@@ -83,11 +83,11 @@ def refusal(said: str) -> Refusal | None:
     """None: nobody knows these words."""
     for form, cause, next_step, whole in (
         (_NO_ROOM, "the engine's disk is full", "docker system df; codexsandbox images prune --all", True),
-        (_LIMITED, "the registry lets nobody without a login pull more for now", "docker login, or try later", True),
+        (_LIMITED, "the registry accepts no more pulls without a login for now", "docker login, or try later", True),
         (_UNTRUSTED, "the engine does not trust the registry's certificate", _CERTIFICATE, True),
         (_UNREACHED, "no registry answered", _PROXY + ", which the engine must know itself", True),
         (_NO_WAY, "what is between the engine and the registry lets nothing through", _PROXY, True),
-        (_LOGIN, "the registry has no such image, or wants a login", "docker login", False),
+        (_LOGIN, "the registry has no such image, or requires a login", "docker login", False),
         (_NOT_THERE, "the registry has no such image", "", False),
     ):
         if form.search(said):

@@ -90,7 +90,7 @@ def _install(image: ImageSpec) -> str:
     if image.family == "debian":
         return _APT.replace("@VALID@", "false" if image.expired else "true")
     if image.family not in _INSTALL:
-        raise InputError(f"nobody knows how packages get into a {image.family}", where=image.name)
+        raise InputError(f"no way is known to install packages in the family {image.family!r}", where=image.name)
     return _INSTALL[image.family]
 
 

@@ -332,7 +332,7 @@ def test_what_breaks_off_a_call_is_told_and_not_that_its_world_was_still_in_use(
     class InUse(ScriptedEnvironment):
         def clear(self, world: World) -> None:
             super().clear(world)
-            raise HarnessError("a world could not be removed")
+            raise HarnessError("the folders of a call could not be removed")
 
     def answer(command: Command) -> CommandResult:
         raise ending

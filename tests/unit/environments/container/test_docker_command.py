@@ -105,7 +105,7 @@ def test_limits_and_apparmor_have_words_too() -> None:
 
 @pytest.mark.parametrize("other", [{"Privileged": True}, {"OomScoreAdj": 5}, {"Devices": []}, {"MaskedPaths": ["/x"]}])
 def test_what_has_no_word_is_not_left_out(other: dict[str, Any]) -> None:
-    with pytest.raises(HarnessError, match="no word"):
+    with pytest.raises(HarnessError, match="no option"):
         docker_command.words_of({**told(Profile(name="mine")), **other})
 
 

@@ -42,7 +42,7 @@ def test_where_nothing_is_installed_there_is_no_package() -> None:
     ],
 )
 def test_what_is_no_package_at_one_version_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="no package at one version") as told:
+    with pytest.raises(InputError, match="not one package at one version") as told:
         of(npm=text)
     assert "mine" in told.value.where
 
