@@ -7,6 +7,7 @@ import msgspec
 
 from pytest_codexsandbox.errors import HarnessError, InputError
 from pytest_codexsandbox.generators import placeholders
+from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
 from pytest_codexsandbox.generators.run_result import as_files
 from pytest_codexsandbox.model.generator import Case, Declaration, Files, FileState
 
@@ -58,12 +59,13 @@ class PrivateDirs:
         self.empty({**self.folders, "OWN": self.own})
 
     def lay(self, case: Case, values: Mapping[str, str], declaration: Declaration) -> None:
-        """The user's files, and what the tool needs to be there."""
+        """Lays the user's files, and the tool's own. Where both name one path, the user's file is there."""
         setup = {path: placeholders.fill(text, values).encode() for path, text in declaration.setup.items()}
+        users = _of_config(case, values, self.folders["HOME"])
         entries = [
             *_of_home(case),
-            *_of_files(setup, values, self.inside),
-            *_of_config(case, values, self.folders["HOME"]),
+            *_beside(users, _of_files(setup, values, self.inside), case),
+            *users,
             *_of_files(case.files, values, self.inside),
         ]
         try:
@@ -147,6 +149,16 @@ def _of_config(case: Case, values: Mapping[str, str], home: str) -> list[Entry]:
     if case.link == "hardlink":
         return [behind, {**config, "kind": "hardlink", "to": f"{home}/{_BEHIND}"}]
     return [{**content, **config}]
+
+
+def _beside(users: Sequence[Entry], tools: Sequence[Entry], case: Case) -> list[Entry]:
+    """Returns the tool's own files without those that would be in the way of the user's links."""
+    taken = {(one["top"], one["path"]) for one in users}
+    left = [one for one in tools if (one["top"], one["path"]) not in taken]
+    if case.link == "missing-home" and any(one["top"] == "CODEX_HOME" for one in left):
+        why = "the declaration's `setup` needs a file in the folder that this case lacks"
+        raise CaseNotApplicable(f"the case {case.id} has no Codex home", why=why)
+    return left
 
 
 def _of_files(files: Mapping[str, bytes], values: Mapping[str, str], inside: Mapping[str, str]) -> Sequence[Entry]:
