@@ -84,7 +84,11 @@ def test_a_module_of_the_user_is_not_taken_for_one_that_pytest_needs(project: Pa
 @pytest.mark.parametrize(
     ("text", "what", "why"),
     [
-        ("def pytest_codexsandbox_cells(config, cells):\n    1 / 0\n", "hook of another plugin failed", "conftest.py:2"),
+        (
+            "def pytest_codexsandbox_cells(config, cells):\n    1 / 0\n",
+            "hook of another plugin failed",
+            "conftest.py:2",
+        ),
         (
             "import msgspec\nfrom pathlib import Path\n\ndef pytest_codexsandbox_cells(config, cells):\n"
             "    own = msgspec.structs.replace(cells[0].subject, label='own', path=Path('/bin/true'))\n"
