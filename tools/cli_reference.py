@@ -10,13 +10,20 @@ from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands import NAMES
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
-_HEAD: Final = """# The command `codexsandbox`
+_HEAD: Final = r"""# The command `codexsandbox`
 
-The matrix is run by pytest (`pytest --codex-matrix`, see `pytest --help`, group codexsandbox); this is what stands
-beside it. Written from the program by `python -m tools.cli_reference`.
+pytest runs the matrix (`pytest --codex-matrix`, see `pytest --help`, group codexsandbox). This page lists the other
+commands. `python -m tools.cli_reference` generates it from the program.
 
-Exit codes: 0 done, 4 wrong words or input, 3 a fault of codexsandbox itself, 130 interrupted (143 by SIGTERM),
-141 nobody read on (`| head`), so that what it found was not told to its end; a command's own are said with it.
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 4 | wrong words or input |
+| 3 | an error of codexsandbox itself |
+| 130 | interrupted (143 by SIGTERM) |
+| 141 | the reader closed the pipe (`\| head`), so the output is incomplete |
+
+Each command lists its own codes.
 """
 
 

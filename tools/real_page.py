@@ -87,7 +87,7 @@ def _head(journal: ReadJournal, found: list[Measured], beside: str) -> Iterator[
     whole = tally(states.values())
     yield (
         f"{len(found)} cells and {whole.total:,} checks: {whole[Verdict.CONFORMS]:,} conform, "
-        f"{whole[Verdict.VIOLATES]:,} are red, {whole[Verdict.BLOCKED]:,} could not be asked for that reason, "
+        f"{whole[Verdict.VIOLATES]:,} are red, {whole[Verdict.BLOCKED]:,} could not be checked for that reason, "
         f"{whole[Verdict.EXPECTED]:,} known, {whole[Verdict.NOT_APPLICABLE]:,} n/a, {whole[Verdict.BROKEN]:,} broken."
     )
 

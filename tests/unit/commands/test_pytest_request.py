@@ -82,7 +82,7 @@ def test_a_wrong_value_of_the_ini_is_told_as_in_a_run(project: Path) -> None:
     (project / "pytest.ini").write_text("[pytest]\ncodex_pairs = 5\n")
     with pytest.raises(InputError) as raised:
         request_of()
-    assert "codex_pairs" in str(raised.value)
+    assert "--codex-pairs" in str(raised.value)
 
 
 @pytest.mark.parametrize("text", ["", "[pytest]\ntestpaths = a\n"])
