@@ -3,7 +3,8 @@
     python -m tools.prose              name each sentence that breaks a rule and is not exempt
     python -m tools.prose --prune      remove exemptions that nothing needs any more
 
-Texts from before the rules are exempt by the hash of the text. A changed text has no exemption.
+Docstrings from before the rules are exempt by the hash of the text. A changed text has no exemption. The rules for
+pages are in `tools.page_prose`.
 """
 
 import argparse
@@ -14,6 +15,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from tools import page_prose
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 EXEMPT: Final = ROOT / "tests" / "lint" / "prose_exempt.txt"
@@ -51,15 +54,26 @@ def exemptions() -> set[str]:
 
 
 def findings() -> Iterator[Finding]:
-    """Yields each docstring and each paragraph of a page that breaks a rule."""
-    for place, text, is_docstring in _texts():
-        if rule := broken_rule(text, is_docstring=is_docstring):
-            yield Finding(place, rule, digest(text))
+    """Yields each docstring and each part of a page that breaks a rule."""
+    for path in _python():
+        name = path.relative_to(ROOT).as_posix()
+        for line, text in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+            if rule := broken_rule(text):
+                yield Finding(f"{name}:{line}", rule, digest(text))
+    yield from page_findings()
 
 
-def broken_rule(text: str, *, is_docstring: bool) -> str:
-    """Returns the first rule that the text breaks; "" if it breaks none."""
-    if is_docstring and (opening := _OPENINGS.match(text.strip())):
+def page_findings() -> Iterator[Finding]:
+    """Yields each heading, sentence and table cell of a page that breaks a rule."""
+    for path in _pages():
+        name = path.relative_to(ROOT).as_posix()
+        for part, rule in page_prose.findings(name, path.read_text(encoding="utf-8")):
+            yield Finding(f"{name}:{part.line}", rule, digest(part.text))
+
+
+def broken_rule(text: str) -> str:
+    """Returns the first rule that a docstring breaks; "" if it breaks none."""
+    if opening := _OPENINGS.match(text.strip()):
         return f"a docstring begins with {opening[1]!r}: begin with a verb (Returns, Runs, Checks whether)"
     if word := _WORDS.search(text):
         return f"{word[0]!r}: name the actor or the thing"
@@ -69,18 +83,6 @@ def broken_rule(text: str, *, is_docstring: bool) -> str:
 def digest(text: str) -> str:
     """Returns a short hash of the words, so that wrapping a text anew changes nothing."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
-
-
-def _texts() -> Iterator[tuple[str, str, bool]]:
-    for path in _python():
-        name = path.relative_to(ROOT).as_posix()
-        for line, text in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
-            yield f"{name}:{line}", text, True
-    for path in _pages():
-        name, line = path.relative_to(ROOT).as_posix(), 1
-        for paragraph in path.read_text(encoding="utf-8").split("\n\n"):
-            yield f"{name}:{line}", paragraph, False
-            line += paragraph.count("\n") + 2
 
 
 def _python() -> Iterable[Path]:
