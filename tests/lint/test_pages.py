@@ -96,6 +96,13 @@ def test_every_page_is_in_the_navigation() -> None:
     assert named == {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
 
 
+def test_every_file_that_a_contributor_is_sent_to_exists() -> None:
+    rows = re.findall(r"^\| .+ \|$", text(ROOT / "CONTRIBUTING.md") or "", re.MULTILINE)
+    named = {path for row in rows for path in re.findall(r"`([\w.]+/[\w./]*)`", row) if not re.search("[A-Z]{3}", path)}
+    assert len(named) > 40
+    assert {path for path in named if not (ROOT / path).exists()} == set()
+
+
 def _prose(page: Path) -> str:
     return CODE.sub("", text(page) or "")
 
