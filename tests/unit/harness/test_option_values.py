@@ -44,3 +44,13 @@ def test_engines_are_named_by_address() -> None:
 def test_what_is_no_address_is_refused(word: str) -> None:
     with pytest.raises(InputError, match="is not the address of an engine"):
         option_values.hosts((word,))
+
+
+def test_names_are_a_list_with_commas_each_once() -> None:
+    assert option_values.words([" a , b", "", "b,c "], option="--codex-only") == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("text", ["a,", ",a", "a,,b", ","])
+def test_an_empty_name_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="an empty name in --codex-skip"):
+        option_values.words([text], option="--codex-skip")
