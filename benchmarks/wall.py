@@ -35,7 +35,7 @@ def matrix(folder: Path, preset: str, words: list[str]) -> tuple[float, Path]:
 
 
 def floor(journal: Path) -> float:
-    command = [sys.executable, "-m", "pytest_codexsandbox", "replay-floor", str(journal), "--repeat", "1", "--json"]
+    command = [sys.executable, "-m", "benchmarks.replay_floor", str(journal), "--repeat", "1"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout)["median"])
 

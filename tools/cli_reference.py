@@ -1,19 +1,17 @@
-"""The page docs/reference/cli.md, written from the parsers. Renew it: python -m tools.cli_reference"""
+"""docs/reference/cli.md: every command and its options, written from the parsers."""
 
 import argparse
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands import NAMES
 
-PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 _HEAD: Final = r"""# The command `codexsandbox`
 
 pytest runs the matrix (`pytest --codex-matrix`, see `pytest --help`, group codexsandbox). This page lists the other
-commands. `python -m tools.cli_reference` generates it from the program.
+commands. `python -m tools.pages` generates it from the program; do not edit.
 
 | exit code | meaning |
 |---|---|
@@ -61,8 +59,3 @@ def _choices(action: argparse.Action) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("%%", "%")
-
-
-if __name__ == "__main__":
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")

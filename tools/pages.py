@@ -7,7 +7,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from tools import cli_reference, readme_matrix
+from tools import readme_matrix
+from tools.cli_reference import page as cli_page
+from tools.fingerprints_page import page as fingerprints_page
 from tools.options_page import page as options_page
 from tools.profiles_page import page as profiles_page
 from tools.promises_page import page as promises_page
@@ -23,8 +25,9 @@ def generated() -> dict[Path, str]:
     return {
         REFERENCE / "promises.md": promises_page(),
         REFERENCE / "options.md": options_page(),
+        REFERENCE / "fingerprints.md": fingerprints_page(),
         REFERENCE / "profiles.md": profiles_page(),
-        cli_reference.PAGE: cli_reference.page(),
+        REFERENCE / "cli.md": cli_page(),
         README: readme_matrix.put(readme, readme_matrix.text()),
     }
 

@@ -25,11 +25,10 @@ NAMES: Final = (
     "cache",
     "images",
     "schema",
-    "replay-floor",
     "sweep",
 )
 
 
 def module_name(name: str) -> str:
-    """`replay-floor` lives in commands/replay_floor.py."""
+    """`boot-check` lives in commands/boot_check.py."""
     return f"pytest_codexsandbox.commands.{name.replace('-', '_')}"

@@ -1,7 +1,7 @@
-"""What Codex binaries can do, asked of the binaries themselves.
+"""Show what Codex binaries can do, asked of the binaries themselves.
 
 Without a release: every release of the cache, and the installed one. No sandbox is started. A binary that says
-something else than the golden data of its release is an error (exit 1); --update makes what it says golden.
+something else than the golden data of its release is an error (exit 1).
 """
 
 import argparse
@@ -16,7 +16,7 @@ import msgspec
 from pytest_codexsandbox.commands.argument_types import filled
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases import capability_snapshot, known_releases
+from pytest_codexsandbox.releases import known_releases
 from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
 from pytest_codexsandbox.releases.store import Store
@@ -28,7 +28,6 @@ EXAMPLES: Final = (
     "codexsandbox capabilities 0.40.0 0.169.0",
     "codexsandbox capabilities --codex-bin ./target/release/codex --json",
     "codexsandbox capabilities --list",
-    "codexsandbox capabilities 0.170.0 --update",
 )
 DISAGREES: Final = 1
 NOTHING: Final = "no Codex in the cache and none installed; name a release: codexsandbox capabilities 0.163.0"
@@ -54,7 +53,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help="download nothing")
     parser.add_argument("--list", action="store_true", help="the releases that are known from data, and where from")
     parser.add_argument("--json", action="store_true", help="for programs")
-    parser.add_argument("--update", action="store_true", help="make what was probed golden (in a checkout)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,8 +66,6 @@ def run(options: argparse.Namespace) -> int:
     ]
     rows = {subject.spec.label: subject for subject in found}
     print(_as_json(rows) if options.json else "\n".join(_as_text(rows)) or NOTHING)
-    if options.update:
-        return _update(rows)
     wrong = {label: subject.disagreement for label, subject in rows.items() if subject.disagreement}
     for label, why in wrong.items():
         print(f"codexsandbox: Codex {label} is not what was released: {why}", file=sys.stderr)
@@ -84,13 +80,6 @@ def _asked(options: argparse.Namespace, cache: Path) -> list[SubjectSpec]:
     store, installed = Store(cache), known_releases.installed()
     cached = {*store.releases(), *({installed.release} if installed else ())}
     return [SubjectSpec(label=name, release=name) for name in sorted(cached, key=order)]
-
-
-def _update(rows: Mapping[str, ResolvedSubject]) -> int:
-    measured = {label: subject.capabilities for label, subject in rows.items() if subject.source != "path"}
-    capability_snapshot.write(known_releases.golden(), {**known_releases.capabilities(), **measured})
-    print(f"golden now: {', '.join(measured) or 'nothing new'}", file=sys.stderr)
-    return 0
 
 
 def _as_json(rows: Mapping[str, ResolvedSubject]) -> str:

@@ -24,7 +24,6 @@ from pytest_codexsandbox.diagnosis.choices import choices
 from pytest_codexsandbox.diagnosis.explain import EXPLAINED, diagnose
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
-from pytest_codexsandbox.diagnosis.reference_page import WORDS, markdown
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.model.ledger import ReadJournal
@@ -46,6 +45,7 @@ READ_LIMIT: Final = 16 * 1024 * 1024
 CONTRADICTION: Final = 11
 OTHERS: Final = 2  # ways beside the first one
 SHOWN: Final = 4  # checks and causes named one by one
+WORDS: Final = {"sandbox": "the sandbox", "not-sandbox": "not the sandbox", "undecided": "undecided"}
 
 Group = tuple[Diagnosis, list[Record]]
 
@@ -64,13 +64,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="for programs: causes, each with its first fix")
     parser.add_argument("--list", action="store_true", help="every known cause, and its words")
-    parser.add_argument("--markdown", action="store_true", help="with --list: the reference page")
 
 
 def run(options: argparse.Namespace) -> int:
     known = fingerprints(tuple(Path(folder).absolute() for folder in options.fingerprints))
     if options.list:
-        print(markdown(known) if options.markdown else "\n".join(_listed(known)), end="" if options.markdown else "\n")
+        print("\n".join(_listed(known)))
         return 0
     if not options.source:
         raise InputError("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")

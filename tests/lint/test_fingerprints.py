@@ -1,19 +1,16 @@
 """Every fingerprint recognises its own samples, refuses its near misses, and no two claim the same words equally."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.diagnosis import fingerprint
 from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
 from pytest_codexsandbox.diagnosis.fact_conditions import searchable
 from pytest_codexsandbox.diagnosis.fingerprint import DECIDES, GAP, Fingerprint
 from pytest_codexsandbox.diagnosis.match import candidates, fingerprints, match
-from pytest_codexsandbox.diagnosis.reference_page import markdown
+from tools.fingerprints_page import page
 
 ALL = {each.id: each for each in fingerprints()}
-PAGE = Path(fingerprint.__file__).resolve().parents[2] / "docs" / "reference" / "fingerprints.md"
 each_fingerprint = pytest.mark.parametrize("known", ALL.values(), ids=ALL)
 
 
@@ -78,12 +75,7 @@ def test_what_follows_from_a_verdict_has_names_of_its_own() -> None:
     assert not {each.fingerprint for each in DERIVED} & set(ALL)
 
 
-def test_the_reference_page_is_current() -> None:
-    """`codexsandbox diagnose --list --markdown > docs/reference/fingerprints.md` makes it so."""
-    assert PAGE.read_text(encoding="utf-8") == markdown(fingerprints())
-
-
 def test_every_row_of_the_reference_page_has_the_same_cells() -> None:
-    rows = [line for line in markdown(fingerprints()).splitlines() if line.startswith("| `")]
+    rows = [line for line in page().splitlines() if line.startswith("| `")]
     assert len(rows) == len(ALL)
     assert {line.count(" | ") for line in rows} == {4}

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.replay_floor import replayed
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness.batteries import SHARED
 from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
 from pytest_codexsandbox.harness.request_parts import RequestParts
@@ -50,14 +52,12 @@ def test_the_doctor_names_what_is_wrong_with_a_binary_that_is_no_codex(
 def test_recorded_calls_run_again_in_fresh_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What HTTP reaches in the second run is the second world's server: ports in the plan were changed too."""
     calls = recorded(tmp_path)
-    assert main(["replay-floor", str(tmp_path), "--repeat", "2", "--json"]) == 0
-    said = capsys.readouterr()
-    floor = json.loads(said.out)
+    floor = replayed(tmp_path, 2)
     # `recorded` writes no end. Where /tmp is shared, a line about whom it waited for may come before.
-    assert [line for line in said.err.splitlines() if line.startswith("of what there is: INCOMPLETE")]
-    assert (floor["calls"], floor["codex_calls"]) == (len(calls), sum(not call.control for call in calls))
-    assert len(floor["rounds"]) == 2
-    assert floor["median"] >= floor["codex_median"] > 0
+    assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("of what there is: INCOMPLETE")]
+    assert (floor.calls, floor.codex_calls) == (len(calls), sum(not call.control for call in calls))
+    assert len(floor.rounds) == 2
+    assert floor.median >= floor.codex_median > 0
 
 
 def recorded(folder: Path) -> list[CallLine]:
@@ -87,9 +87,9 @@ def recorded(folder: Path) -> list[CallLine]:
     return lines
 
 
-def test_a_journal_without_calls_has_no_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_journal_without_calls_has_no_floor(tmp_path: Path) -> None:
     journal = JournalWriter.open(tmp_path, RunLine(id="r", started="2026-11-18T09:41:00Z"))
     journal.write(PlanLine(digest="d", cells=(), promises=(), keys=()))
     journal.close()
-    assert main(["replay-floor", str(tmp_path)]) == 4
-    assert "nothing to replay" in capsys.readouterr().err
+    with pytest.raises(InputError, match="nothing to replay"):
+        replayed(tmp_path, 1)

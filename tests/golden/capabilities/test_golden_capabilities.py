@@ -13,9 +13,10 @@ import pytest
 
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.registry import data_folder
-from pytest_codexsandbox.releases import capability_snapshot, known_releases
+from pytest_codexsandbox.releases import known_releases
 from pytest_codexsandbox.releases.capability_probe import probe
 from pytest_codexsandbox.releases.version_names import order, release_name
+from tools import capability_snapshot
 
 HERE = Path(__file__).parent
 RECORDED = sorted((path.stem for path in HERE.glob("*.json")), key=order)
@@ -55,7 +56,7 @@ def test_a_release_that_was_never_measured_agrees_unless_it_calls_itself_otherwi
     assert known_releases.disagreement("0.999.0", row) == "version is '0.169.0', was '0.999.0'"
 
 
-def test_the_golden_file_is_what_update_would_write() -> None:
+def test_the_golden_file_is_what_the_tool_would_write() -> None:
     assert known_releases.golden().read_text(encoding="utf-8") == capability_snapshot.text(
         known_releases.capabilities()
     )

@@ -272,11 +272,6 @@ def test_every_fingerprint_can_be_listed(capsys: pytest.CaptureFixture[str]) -> 
     assert all(re.fullmatch(r"[a-z0-9.-]+  \((the sandbox|not the sandbox|undecided)\)", line) for line in listed)
 
 
-def test_the_reference_page_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diagnose", "--list", "--markdown"]) == 0
-    assert capsys.readouterr().out.startswith("# Fingerprints\n")
-
-
 def test_the_help_shows_lines_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["diagnose", "--help"])

@@ -7,15 +7,15 @@ import pytest
 
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands import capabilities
-from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases import capability_snapshot, known_releases
+from pytest_codexsandbox.releases import known_releases
 from pytest_codexsandbox.releases.locks import let_go, use_lock
 from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import resolve as real_resolve
 from pytest_codexsandbox.releases.store import Store
 from tests.unit.releases.builders import Machine, Registry, age, codex_of, dist, tgz
+from tools import capability_snapshot
 
 
 @pytest.fixture
@@ -130,24 +130,17 @@ def test_a_disagreement_with_golden_data_is_an_error_of_its_own(
 
 
 @pytest.mark.usefixtures("warm")
-def test_update_adds_to_the_golden_data_and_a_second_time_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_tool_adds_to_the_golden_data_and_a_second_time_changes_nothing(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "pyproject.toml").write_text("")
-    file = tmp_path / "matrix/codex/capabilities.toml"
+    file = tmp_path / "capabilities.toml"
     monkeypatch.setattr(known_releases, "golden", lambda: file)
-    assert cli.main(["capabilities", "0.136.0", "0.145.0", "--update"]) == 0
+    monkeypatch.setattr(known_releases, "capabilities", dict)
+    assert capability_snapshot.add(["0.136.0", "0.145.0"], cache) == ["0.136.0", "0.145.0"]
     first = file.read_text()
     assert '["0.136.0"]\nsandbox = "sandbox"\n' in first
-    assert cli.main(["capabilities", "0.145.0", "0.136.0", "--update"]) == 0
+    capability_snapshot.add(["0.145.0", "0.136.0"], cache)
     assert file.read_text() == first
-    assert capsys.readouterr().err.endswith("golden now: 0.145.0, 0.136.0\n")
-
-
-def test_golden_data_of_an_installed_wheel_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="in a checkout"):
-        capability_snapshot.write(tmp_path / "shipped/matrix/codex/capabilities.toml", {})
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_known_releases_are_listed_without_asking_anybody(

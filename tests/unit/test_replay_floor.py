@@ -1,16 +1,15 @@
 """Replaying: the same argv, in folders that are there."""
 
 import base64
-import json
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 import pytest
 
-from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.commands.replay_floor import Floor, Paths, _as_json, _as_text, command_of, replayable
+from benchmarks.replay_floor import Floor, Paths, command_of, replayable, replayed
 from pytest_codexsandbox.doors.support.placeholders import plan_word, read_plan_word
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.observation import Observation
@@ -130,18 +129,17 @@ def test_calls_that_never_started_or_kept_no_world_are_left_out() -> None:
     assert replayable([never, lost, call(PROBE_ARGV)]) == (call(PROBE_ARGV),)
 
 
-def test_a_journal_without_calls_says_why_there_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_journal_without_calls_says_why_there_are_none(tmp_path: Path) -> None:
     made = builders.journal((), keys=builders.keys_of([builders.cell()]), ended=False, calls=[])
     path = tmp_path / "journal.ndjson"
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in builders.lines_of(made)))
-    assert main(["replay-floor", str(path)]) == 4
-    said = capsys.readouterr().err
-    assert "nothing to replay" in said and "the run did not end by itself" in said
+    with pytest.raises(InputError, match="the run did not end by itself") as error:
+        replayed(path, 1)
+    assert error.value.where == str(path)
 
 
 def test_the_median_counts() -> None:
     floor = Floor(
         calls=3, codex_calls=2, rounds=(3.0, 1.0, 2.0), codex_rounds=(2.0, 0.5, 1.0), recorded=2.5, codex_recorded=1.5
     )
-    assert _as_text(floor).startswith("floor  2.00 s for 3 calls (median of 3, 1.00 to 3.00); in Codex 1.00 s for 2\n")
-    assert json.loads(_as_json(floor))["median"] == pytest.approx(2.0)
+    assert (floor.median, floor.codex_median) == (2.0, 1.0)

@@ -3,6 +3,8 @@
 The same argv in fresh folders, one after the other, without looking at anything before or after. What a whole run takes
 is measured against this. Calls that were interrupted are ended at the time they took; a call that was recorded
 together with others is replayed alone.
+
+python -m benchmarks.replay_floor JOURNAL [--repeat 5]
 """
 
 import argparse
@@ -28,12 +30,8 @@ from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment
 from pytest_codexsandbox.registry import load_plugin
-from pytest_codexsandbox.reports.headlines import incomplete, plural
+from pytest_codexsandbox.reports.headlines import incomplete
 
-EXAMPLES: Final = (
-    "codexsandbox replay-floor .codexsandbox/2026-11-18T09-41-00/journal.ndjson",
-    "codexsandbox replay-floor JOURNAL --repeat 5 --json",
-)
 _PROBE_TAIL: Final = 3  # PROBE NONCE PLAN
 
 
@@ -54,31 +52,33 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(self.codex_rounds)
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("journal", type=Path, metavar="JOURNAL", help="of a run on this machine, or its folder")
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="rounds; the median counts (default: 5)")
-    parser.add_argument("--json", action="store_true", help="for programs: every round")
+    asked = parser.parse_args()
+    floor = replayed(asked.journal, max(asked.repeat, 1))
+    shown = msgspec.to_builtins(floor) | {"median": floor.median, "codex_median": floor.codex_median}
+    print(json.dumps(shown, indent=2))
 
 
-def run(options: argparse.Namespace) -> int:
-    if options.repeat < 1:
-        raise InputError(f"--repeat {options.repeat} is no number of rounds", why="at least 1")
-    journal = read(options.journal)
+def replayed(path: Path, repeat: int) -> Floor:
+    """Replays every call of a journal; says on stderr if the journal is not whole."""
+    journal = read(path)
     calls = replayable(journal.calls)
     if not calls:
         raise InputError(
             "nothing to replay: no call was recorded",
-            where=str(options.journal),
+            where=str(path),
             why=incomplete(journal, journal.states()),
             next_step="run again: pytest --codex-matrix",
         )
     local = load_plugin("backends", "local")()
     with workbench("replay") as folder, local.open(this_machine(), folder / "e", say=tell) as here:
-        floor = measure(here, calls, options.repeat)
-    print(_as_json(floor) if options.json else _as_text(floor))
-    if journal.end is None:  # on stderr: stdout may be read by a program
+        floor = measure(here, calls, repeat)
+    if journal.end is None:
         print(f"of what there is: {incomplete(journal, journal.states())}", file=sys.stderr)
-    return 0
+    return floor
 
 
 def replayable(calls: Sequence[CallLine]) -> tuple[CallLine, ...]:
@@ -177,16 +177,5 @@ class Paths:
         return (*map(self.text, words), nonce, plan_word(acts))
 
 
-def _as_json(floor: Floor) -> str:
-    shown = msgspec.to_builtins(floor) | {"median": floor.median, "codex_median": floor.codex_median}
-    return json.dumps(shown, indent=2)
-
-
-def _as_text(floor: Floor) -> str:
-    rounds, low, high = len(floor.rounds), min(floor.rounds), max(floor.rounds)
-    return (
-        f"floor  {floor.median:.2f} s for {plural(floor.calls, 'call')} (median of {rounds}, {low:.2f} to {high:.2f}); "
-        f"in Codex {floor.codex_median:.2f} s for {floor.codex_calls}\n"
-        f"run    {floor.recorded:.2f} s in the same calls when they were recorded; "
-        f"in Codex {floor.codex_recorded:.2f} s"
-    )
+if __name__ == "__main__":
+    main()
