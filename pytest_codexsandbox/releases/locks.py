@@ -1,41 +1,19 @@
-"""Locks of the cache: one process builds a release; whoever uses an entry keeps it from being pruned.
+"""Locks of cache entries: a process that uses an entry keeps it from being pruned.
 
-The kernel gives a lock back when its process dies, so nothing here goes stale. A lock's file stays: its time is the
-entry's last use, and removing it would let two processes hold "the" lock of one name.
+The kernel gives a lock back when its process dies, so no lock goes stale. The time of a lock's file is the entry's last
+use, so the file stays.
 """
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
-
-from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.releases.cache_entry import Entry
 
-BUILD_PATIENCE: Final = 1800.0  # seconds that a worker waits for the one that downloads
 _held: Final[dict[str, int]] = {}
-
-
-@contextmanager
-def build_lock(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
-    lock = FileLock(path)
-    _acquire(lock, what, say)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def is_being_built(path: Path) -> bool:
-    try:
-        with FileLock(path, timeout=0):
-            return False
-    except (Timeout, OSError):
-        return True
 
 
 def use_lock(entry: Entry) -> Path:
@@ -119,20 +97,3 @@ def _open(path: Path, *, made: int = os.O_CREAT) -> int:
         except OSError:
             continue
     return -1
-
-
-def _acquire(lock: FileLock, what: str, say: Callable[[str], None]) -> None:
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        say(f"another process gets {what}; waiting for it")
-    else:
-        return
-    try:
-        lock.acquire(timeout=BUILD_PATIENCE)
-    except Timeout:
-        raise CodexSandboxError(
-            f"waited {BUILD_PATIENCE / 60:.0f} minutes for another process that downloads {what}",
-            where=lock.lock_file,
-            next_step="end that process, then run again",
-        ) from None

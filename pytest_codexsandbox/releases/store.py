@@ -30,8 +30,10 @@ from pytest_codexsandbox.releases.cache_files import (
     tree_digest,
     write_whole,
 )
-from pytest_codexsandbox.releases.locks import build_lock, exclusive, hold, is_being_built, is_unused, shared, use_lock
+from pytest_codexsandbox.releases.locks import exclusive, hold, is_unused, shared, use_lock
+from pytest_codexsandbox.system import locks
 
+BUILD_PATIENCE: Final = 1800.0  # seconds that a worker waits for the one that downloads
 _FOLDERS: Final = ("entries", "releases", "staging", "locks")
 
 
@@ -99,7 +101,8 @@ class Store:
             ensure_folder(self.folder / name)
         name = f"{release}~{arch}"
         staging = self.folder / "staging" / f"{name}.{os.getpid()}"
-        with build_lock(self.folder / "locks" / f"{name}.build", what or f"Codex {release}", say):
+        lock = self.folder / "locks" / f"{name}.build"
+        with locks.exclusive(lock, f"gets {what or f'Codex {release}'}", patience=BUILD_PATIENCE, notify=say):
             try:
                 for orphan in (self.folder / "staging").glob(f"{name}.*"):
                     remove(orphan)
@@ -149,8 +152,8 @@ class Store:
     def orphans(self) -> list[Path]:
         """What killed builders left. A builder at work holds its lock."""
         staged = sorted((self.folder / "staging").glob("*"))
-        locks = {one: self.folder / "locks" / f"{one.name.rpartition('.')[0]}.build" for one in staged}
-        return [one for one, lock in locks.items() if not is_being_built(lock)]
+        building = {one: self.folder / "locks" / f"{one.name.rpartition('.')[0]}.build" for one in staged}
+        return [one for one, lock in building.items() if not locks.is_held(lock, if_unreadable=True)]
 
     def discard(self, entry: Entry) -> None:
         """Take a damaged entry away, in use or not: nobody can use it rightly. Only inside `building`."""

@@ -212,7 +212,7 @@ def test_of_several_processes_one_makes_it(published: Registry, word: str, tmp_p
     assert len({out for out, _ in told}) == 1
     errors = "".join(error for _, error in told)
     assert errors.count(": pulled, packages added") == 1
-    assert errors.count("waiting for that") == 2
+    assert errors.count("waiting for it") == 2
 
 
 def test_a_build_ends_with_who_wanted_it(engine: Engine, published: Registry, word: str, tmp_path: Path) -> None:

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from pytest_codexsandbox.environments.bubblewrap import bwrap_build, source_archives, wheels
 from pytest_codexsandbox.environments.bubblewrap.bwrap_build import Run
-from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.model.container import BwrapSpec
 from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import Download, Hash, download
+from pytest_codexsandbox.system.locks import exclusive
 
 INSIDE: Final = "/usr/bin/bwrap"
-_WAITING: Final = 300.0  # for another process that builds the same
 _PATIENCE: Final = 15.0  # with one archive: there are others
 _LARGEST: Final = 16 << 20
 
@@ -49,14 +48,8 @@ def provide(spec: BwrapSpec, cache: Path, *, run: Run = process.run) -> Bubblewr
     found = _kept(folder)
     if found is not None:
         return found
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        with FileLock(f"{folder}.lock", timeout=_WAITING):
-            return _kept(folder) or _make(spec, folder, run)
-    except Timeout:
-        raise HarnessError(
-            f"waited {_WAITING:.0f} s for another process that builds bubblewrap {spec.version}", where=f"{folder}.lock"
-        ) from None
+    with exclusive(folder.with_name(f"{folder.name}.lock"), f"builds bubblewrap {spec.version}"):
+        return _kept(folder) or _make(spec, folder, run)
 
 
 def why_not(spec: BwrapSpec, cache: Path) -> str:

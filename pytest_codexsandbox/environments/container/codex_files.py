@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.environments.container.file_lock import exclusive
+from pytest_codexsandbox.system.locks import exclusive
 
 _NEIGHBOURS: Final = ("codex-resources", "codex-path", "path")  # beside the folder that the program lies in
 _BELONGS: Final = re.compile(
@@ -74,7 +74,7 @@ def _is_anybody_elses(root: Path, program: Path) -> bool:
 def _copied(root: Path, program: Path, digest: str, cache: Path) -> Path:
     files = dict(_files(root, program))
     folder = cache / "subjects" / contents(str(program), digest)[:24]
-    with exclusive(folder.with_name(f"{folder.name}.lock"), "a copy of this Codex"):
+    with exclusive(folder.with_name(f"{folder.name}.lock"), "makes a copy of this Codex"):
         if not folder.is_dir():
             making = folder.with_name(f"{folder.name}.making")
             shutil.rmtree(making, ignore_errors=True)

@@ -4,10 +4,9 @@ import hashlib
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
-
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.system.locks import exclusive
 
 _PATIENCE: Final = 900.0
 _PIECE: Final = 4 << 20
@@ -18,15 +17,9 @@ def ship(image: str, *, home: Engine, there: Engine, cache: Path) -> None:
     if there.image_id(image):
         return
     lock = cache / "locks" / f"ship-{hashlib.sha256(f'{there.host} {image}'.encode()).hexdigest()[:16]}.lock"
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(lock, timeout=_PATIENCE):
-            if not there.image_id(image):
-                _send(image, home, there)
-    except Timeout as problem:
-        raise HarnessError(
-            f"waited {_PATIENCE:.0f} s for another process that sends this image", where=f"{image} to {there.host}"
-        ) from problem
+    with exclusive(lock, f"sends {image} to {there.host}", patience=_PATIENCE):
+        if not there.image_id(image):
+            _send(image, home, there)
 
 
 def _send(image: str, home: Engine, there: Engine) -> None:

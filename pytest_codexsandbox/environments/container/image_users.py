@@ -8,9 +8,9 @@ from typing import Final
 
 from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.file_lock import exclusive
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.container import UserSpec
+from pytest_codexsandbox.system.locks import exclusive
 
 _USERS: Final = "/etc/passwd"
 _GROUPS: Final = "/etc/group"
@@ -27,7 +27,7 @@ def image_for(engine: Engine, image: str, user: UserSpec, cache: Path) -> str:
     as_it_is = cache / "users" / tag  # images are named by what is in them: what was seen once stays so
     if as_it_is.exists():
         return image
-    with exclusive(as_it_is.with_name(f"{tag}.lock"), "an image for this user"):
+    with exclusive(as_it_is.with_name(f"{tag}.lock"), "makes an image for this user"):
         return engine.image_id(f"{_NAME}:{tag}") or _made(engine, image, user, as_it_is)
 
 

@@ -17,8 +17,8 @@ import msgspec
 
 from pytest_codexsandbox.environments.container import codex_files, labels
 from pytest_codexsandbox.environments.container.engine import Engine
-from pytest_codexsandbox.environments.container.file_lock import exclusive
 from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
+from pytest_codexsandbox.system.locks import exclusive
 
 SUBJECTS: Final = "/opt/codexsandbox/codex"
 _NEAR: Final = "/opt/codexsandbox/near"
@@ -154,7 +154,7 @@ class MountPlanner:
             if not self._is_complete(helper):
                 # Whoever fills it a second time takes files away, for a moment, from those who run in it already.
                 here = hashlib.sha256(f"{self._engine.host} {name}".encode()).hexdigest()[:16]
-                with exclusive(self._cache / "locks" / f"volume-{here}.lock", "a volume of our files"):
+                with exclusive(self._cache / "locks" / f"volume-{here}.lock", "fills a volume with our files"):
                     if not self._is_complete(helper):
                         self._fill(helper, Path(supply.folder))
         self._known.keep_filled(self._engine.host, name, made)

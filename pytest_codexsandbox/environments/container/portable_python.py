@@ -17,11 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock
-
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.system import process
+from pytest_codexsandbox.system.locks import exclusive
 
 INSIDE: Final = "/opt/codexsandbox/hand"  # where every container has it: the interpreter knows no other place
 PYTHON: Final = f"{INSIDE}/python/bin/python3"
@@ -60,8 +59,7 @@ def portable(cache: Path) -> Path:
     if (folder / "complete").is_file():
         os.utime(folder / "complete")  # said to be in use: see _forget
         return folder
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock", timeout=300):
+    with exclusive(folder.with_suffix(".lock"), "makes the agent's Python"):
         if not (folder / "complete").is_file():
             staging = folder.with_name(f"{folder.name}.making")
             shutil.rmtree(staging, ignore_errors=True)

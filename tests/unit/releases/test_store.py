@@ -1,5 +1,6 @@
 """The cache: whole or not there, shared by many, pruned from its oldest end and never under somebody's feet."""
 
+import os
 import threading
 from pathlib import Path
 
@@ -151,14 +152,14 @@ def test_one_builder_at_a_time_and_the_other_is_told(store: Store) -> None:
         order.append("first")
     thread.join(60)
     assert order == ["first", "second"]
-    assert lines == ["another process gets Codex 0.136.0; waiting for it"]
+    assert lines == [f"process {os.getpid()} gets Codex 0.136.0; waiting for it"]
 
 
 def test_a_builder_that_waits_too_long_says_for_whom(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "BUILD_PATIENCE", 0.1)
+    monkeypatch.setattr("pytest_codexsandbox.releases.store.BUILD_PATIENCE", 0.1)
     with (
         store.building("0.136.0", "x86_64"),
-        pytest.raises(CodexSandboxError, match=r"another process that downloads Codex 0\.136\.0"),
+        pytest.raises(CodexSandboxError, match=r"that gets Codex 0\.136\.0"),
         store.building("0.136.0", "x86_64"),
     ):
         raise AssertionError("two builders at once")

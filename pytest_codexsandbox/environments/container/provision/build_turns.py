@@ -1,72 +1,34 @@
-"""Many processes may want one image at once: one makes it, the others wait for it and say so."""
+"""Build turns: several processes may need one image at once; one makes it, the others wait and say so."""
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
-
 from pytest_codexsandbox.environments.container.provision.cache_errors import keeping
 from pytest_codexsandbox.environments.container.provision.progress import Watch
-from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.system import locks
 
-PATIENCE: Final = 3600.0
+_PATIENCE: Final = 3600.0
 _FOLDER: Final = Path("images", "turns")
 
 
 @contextmanager
-def turn(cache: Path, digest: str, what: str, watch: Watch, *, patience: float = PATIENCE) -> Iterator[None]:
-    """The kernel gives a lock back when its process dies: nothing here goes stale."""
+def turn(cache: Path, digest: str, what: str, watch: Watch) -> Iterator[None]:
+    """Holds the lock of a base image; the watch is told of a wait."""
     path = cache / _FOLDER / f"{digest}.lock"
-    with keeping(path.parent):
-        lock = FileLock(path)
-        _acquire(lock, what, watch, patience)
-    try:
-        path.with_suffix(".who").write_text(str(os.getpid()), encoding="ascii")
+
+    def notify(line: str) -> None:
+        watch.say(line)
+        watch.stage(what, line)
+
+    with ExitStack() as stack:
+        with keeping(path.parent):
+            stack.enter_context(locks.exclusive(path, f"makes the image {what}", patience=_PATIENCE, notify=notify))
         yield
-    finally:
-        lock.release()
 
 
 def held(cache: Path) -> tuple[str, ...]:
-    """The digests of bases that somebody works on at the moment."""
-    return tuple(path.stem for path in sorted((cache / _FOLDER).glob("*.lock")) if _is_held(path))
-
-
-def _acquire(lock: FileLock, what: str, watch: Watch, patience: float) -> None:
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        by = _who(Path(lock.lock_file))
-        watch.say(f"image {what}: process {by} makes it; waiting for that")
-        watch.stage(what, f"waiting for process {by}, which makes it")
-    else:
-        return
-    try:
-        lock.acquire(timeout=patience)
-    except Timeout:
-        raise HarnessError(
-            f"waited {patience / 60:.0f} minutes for another process that makes the image {what}",
-            where=lock.lock_file,
-            why=f"process {_who(Path(lock.lock_file))}",
-            next_step="end it, then run again",
-        ) from None
-
-
-def _who(path: Path) -> str:
-    try:
-        return path.with_suffix(".who").read_text(encoding="ascii")[:12]
-    except OSError:
-        return "(unknown)"
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        with FileLock(path, timeout=0):
-            return False
-    except Timeout:
-        return True
-    except OSError:
-        return False
+    """Returns the digests of the bases that are being made at the moment."""
+    found = sorted((cache / _FOLDER).glob("*.lock"))
+    return tuple(path.stem for path in found if locks.is_held(path, if_unreadable=False))

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.system.locks import exclusive
 
 NAME: Final = "images.lock.json"
 _PATIENCE: Final = 30.0
@@ -92,16 +92,11 @@ class LockFile:
     def change(self, change: Callable[[Locked], Locked]) -> None:
         """One process at a time; whoever reads sees the old file or the new one."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(f"{self.path}.lock", timeout=_PATIENCE):
+            with exclusive(self.path.with_name(f"{NAME}.lock"), "writes the lock file of images", patience=_PATIENCE):
                 content = msgspec.json.format(msgspec.json.encode(change(self.read()), order="sorted"), indent=1)
                 staging = self.path.with_name(f"{NAME}.{os.getpid()}")
                 staging.write_bytes(content + b"\n")
                 staging.replace(self.path)
-        except Timeout as problem:
-            raise HarnessError(
-                f"waited {_PATIENCE:.0f} s for another process that writes the lock file", where=str(self.path)
-            ) from problem
         except OSError as problem:
             raise HarnessError(
                 "the lock file of images cannot be written",

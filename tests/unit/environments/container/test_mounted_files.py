@@ -7,9 +7,7 @@ import pytest
 
 from pytest_codexsandbox.environments.container import networks
 from pytest_codexsandbox.environments.container.codex_files import contents, place_of
-from pytest_codexsandbox.environments.container.file_lock import exclusive
 from pytest_codexsandbox.environments.container.image_users import changes
-from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.container import UserSpec
 
 PASSWD = b"root:x:0:0:root:/root:/bin/bash\nubuntu:x:1000:1000:Ubuntu:/home/ubuntu:/bin/bash\n"
@@ -88,18 +86,6 @@ def test_the_same_program_with_another_bubblewrap_beside_it_is_another_codex(tmp
     assert first == third
     assert first != second
     assert first != contents(str(one / "bin/codex"), "d2")
-
-
-def test_who_waits_for_another_process_is_told_when_it_takes_too_long(tmp_path: Path) -> None:
-    path = tmp_path / "x" / "a.lock"
-    with (
-        exclusive(path, "a copy"),
-        pytest.raises(HarnessError, match="another process that makes a copy"),
-        exclusive(path, "a copy", patience=0.05),
-    ):
-        pass
-    with exclusive(path, "a copy", patience=0.05):
-        pass
 
 
 # ---- the password file

@@ -170,7 +170,7 @@ def test_many_who_want_it_make_it_once_and_say_that_they_wait(workshop: Workshop
     assert len(found) == 4
     assert len(workshop.engine.builds) == 1
     assert len(workshop.heard.said) == 3
-    assert all("waiting for that" in line for line in workshop.heard.said)
+    assert all("waiting for it" in line for line in workshop.heard.said)
 
 
 def test_who_waited_for_a_failure_does_not_try_it_again(workshop: Workshop) -> None:

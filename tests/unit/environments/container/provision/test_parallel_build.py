@@ -61,10 +61,10 @@ def test_a_terminal_sees_what_goes_on_and_what_it_came_to() -> None:
     stream = Terminal()
     with watching(stream) as watch:
         watch.stage("debian-trixie (none)", "pulling [80 MB]", 1, 2)
-        watch.say("image debian-sid: process 12 makes it; waiting for that")
+        watch.say("process 12 makes the image debian-sid; waiting for it")
         watch.end("debian-trixie (none)", "pulled, 80 MB in 3 s")
         watch.end("never begun", "there")
-    assert "waiting for that" in stream.getvalue()
+    assert "waiting for it" in stream.getvalue()
     assert "image debian-trixie (none): pulled, 80 MB in 3 s" in stream.getvalue()
 
 
