@@ -14,9 +14,9 @@ from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import known_releases
 from pytest_codexsandbox.releases.cache_files import write_whole
-from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.version_names import order, release_name
+from pytest_codexsandbox.system.progress import progress_on
 
 HEAD: Final = """\
 # What released Codex binaries can do, each asked itself (x86_64). A probe that says something else is red.

@@ -17,11 +17,11 @@ from pytest_codexsandbox.commands.argument_types import filled
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import known_releases
-from pytest_codexsandbox.releases.progress import progress_on
 from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.user_binaries import candidate
 from pytest_codexsandbox.releases.version_names import order, release_name
+from pytest_codexsandbox.system.progress import progress_on
 
 EXAMPLES: Final = (
     "codexsandbox capabilities",

@@ -16,7 +16,7 @@ from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.progress import progress_on
+from pytest_codexsandbox.system.progress import progress_on
 
 
 @contextmanager

@@ -41,7 +41,7 @@ from pytest_codexsandbox.pytest_plugin.worker_files import write_leaks
 from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.system import process
-from pytest_codexsandbox.system.download import Progress
+from pytest_codexsandbox.system.progress import Progress
 
 if TYPE_CHECKING:
     from pytest_codexsandbox.harness.generators.case_cache import CaseCache

@@ -15,7 +15,7 @@ from pytest_codexsandbox.releases.platform_tag import Platform
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.unpack import BadArchive, Unpacked, unpack_tar, unpack_wheel
 from pytest_codexsandbox.system import download
-from pytest_codexsandbox.system.download import Progress
+from pytest_codexsandbox.system.progress import Progress
 
 TRIES: Final = 3
 _GROWS: Final = 3.5  # an archive's unpacked size, at most, as a multiple of what is downloaded

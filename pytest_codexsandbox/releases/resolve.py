@@ -17,12 +17,11 @@ from pytest_codexsandbox.releases.cache_limits import limit_from
 from pytest_codexsandbox.releases.install import install
 from pytest_codexsandbox.releases.locks import hold
 from pytest_codexsandbox.releases.platform_tag import Platform, here, of_a_build
-from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.sources import published
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.version_names import release_name
 from pytest_codexsandbox.system import process
-from pytest_codexsandbox.system.download import Progress
+from pytest_codexsandbox.system.progress import Progress
 
 
 class ResolvedSubject(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +60,7 @@ def resolve(
     if entry is None:
         if offline:
             raise not_here(release, store)
-        entry = _downloaded(release, store, platform, progress or NoDownloadProgress(), run)
+        entry = _downloaded(release, store, platform, progress or Progress(), run)
     return _from_entry(spec, entry, cache, run)
 
 

@@ -13,15 +13,16 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, Protocol, cast
+from typing import IO, Any, Final, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
 
 from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system.progress import Progress
 
 PATIENCE: Final = 30.0  # seconds to connect, and between two reads
 _CHUNK: Final = 1 << 18
@@ -81,15 +82,6 @@ class Hash(msgspec.Struct, frozen=True, kw_only=True):
             if algorithm in found:
                 return cls(algorithm=algorithm, digest=base64.b64decode(found[algorithm].partition("?")[0]).hex())
         return cls()
-
-
-class Progress(Protocol):
-    """Who shows that a download goes on."""
-
-    def download(self, label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
-        """Called with the bytes that arrived; `total` is 0 when nobody said it."""
-
-    def say(self, line: str) -> None: ...
 
 
 class Download:

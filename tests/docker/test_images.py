@@ -191,10 +191,10 @@ from pathlib import Path
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.provision import image_request
-from pytest_codexsandbox.environments.container.provision.progress import watching
+from pytest_codexsandbox.system.progress import progress_on
 from pytest_codexsandbox.model.container import ImageSpec
 image_request._GROUND += sys.argv[4]
-with Engine() as engine, watching(sys.stderr) as watch:
+with Engine() as engine, progress_on(sys.stderr) as watch:
     spec = ImageSpec(name=sys.argv[1], family="busybox", pull=sys.argv[2], bubblewrap="")
     print(Images(engine, Path(sys.argv[3]), watch=watch).make(image_request.ImageRequest(image=spec, bubblewrap=False)))
 """

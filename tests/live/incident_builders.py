@@ -15,8 +15,8 @@ from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.registry import cache_folder
-from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.system.progress import Progress
 from tests import needs
 from tests.lint.tracked import ROOT
 
@@ -101,7 +101,7 @@ def _records(path: Path) -> dict[Asked, Record]:
 def have(release: str) -> None:
     """Brings a release of Codex. Skips the test, with the line that helps, where no registry can be asked."""
     try:
-        resolve(SubjectSpec(label=release, release=release), cache=cache_folder(), progress=NoDownloadProgress())
+        resolve(SubjectSpec(label=release, release=release), cache=cache_folder(), progress=Progress())
     except CodexSandboxError as problem:
         needs.skip_unreachable(f"Codex {release}", problem)
         raise

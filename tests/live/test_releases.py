@@ -14,10 +14,10 @@ from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import capability_probe, known_releases
 from pytest_codexsandbox.releases.cache_files import sha256_of
 from pytest_codexsandbox.releases.platform_tag import here
-from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.user_binaries import candidate
+from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import Registry, registry, sha512, tgz
 
 pytestmark = pytest.mark.live
@@ -34,14 +34,14 @@ import sys
 from pathlib import Path
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import known_releases
-from pytest_codexsandbox.releases.progress import NoDownloadProgress
+from pytest_codexsandbox.system.progress import Progress
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.registry import cache_folder
 
 known_releases.known = lambda: {"0.136.0": known_releases.Known(npm=1)}
 known_releases.capabilities = dict
 spec = SubjectSpec(label="0.136.0", release="0.136.0")
-print(resolve(spec, cache=cache_folder(), progress=NoDownloadProgress()).binary)
+print(resolve(spec, cache=cache_folder(), progress=Progress()).binary)
 """
 
 
@@ -60,7 +60,7 @@ def test_the_installed_codex_is_what_was_measured_and_the_users_home_is_left_alo
     monkeypatch.setenv("CODEX_HOME", str(home / ".codex"))
     spec = known_releases.installed()
     assert spec is not None, "the tests need openai-codex-cli-bin"
-    found = resolve(spec, cache=cache, progress=NoDownloadProgress(), offline=True)
+    found = resolve(spec, cache=cache, progress=Progress(), offline=True)
     assert (found.version, found.source, found.disagreement) == (spec.release, "installed", "")
     assert found.digest == sha256_of(Path(found.binary))
     assert tree(home) == before
@@ -71,9 +71,7 @@ def test_every_release_of_the_cache_is_what_was_measured() -> None:
     store, spec = Store(cache_folder()), known_releases.installed()
     assert spec is not None
     for name in sorted({*store.releases(), spec.release}):  # tools that are kept there too are none
-        found = resolve(
-            SubjectSpec(label=name, release=name), cache=cache_folder(), progress=NoDownloadProgress(), offline=True
-        )
+        found = resolve(SubjectSpec(label=name, release=name), cache=cache_folder(), progress=Progress(), offline=True)
         assert (found.version, found.disagreement) == (name, "")
 
 
@@ -96,7 +94,7 @@ def test_a_program_that_is_no_codex_is_one_clear_error(
     binary.write_text(script)
     binary.chmod(0o755)
     with pytest.raises(InputError, match="does not behave like Codex") as caught:
-        resolve(candidate(str(binary)), cache=tmp_path / "cache", progress=NoDownloadProgress())
+        resolve(candidate(str(binary)), cache=tmp_path / "cache", progress=Progress())
     assert why in caught.value.why
     assert list((tmp_path / "cache/homes").iterdir()) == []
 

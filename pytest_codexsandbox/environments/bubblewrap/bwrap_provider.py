@@ -4,8 +4,6 @@ import hashlib
 import io
 import platform
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +16,7 @@ from pytest_codexsandbox.model.container import BwrapSpec
 from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.download import Download, Hash, download
 from pytest_codexsandbox.system.locks import exclusive
+from pytest_codexsandbox.system.progress import Progress
 
 INSIDE: Final = "/usr/bin/bwrap"
 _PATIENCE: Final = 15.0  # with one archive: there are others
@@ -144,7 +143,7 @@ def _sources(spec: BwrapSpec) -> bytes:
         address = f"{base}/{bwrap_build.POOL.format(version=spec.version)}"
         try:
             with download(
-                address, expected=expected, progress=_Quiet(), label=f"bubblewrap {spec.version}", patience=_PATIENCE
+                address, expected=expected, progress=Progress(), label=f"bubblewrap {spec.version}", patience=_PATIENCE
             ) as stream:
                 return _whole(stream)
         except CodexSandboxError as problem:
@@ -165,17 +164,6 @@ def _whole(stream: Download) -> bytes:
                 f"the archive is larger than {_LARGEST:,} bytes, so it is not the source of bubblewrap"
             )
     return bytes(found)
-
-
-class _Quiet:
-    """A tarball of 0.2 MB needs no bar."""
-
-    @contextmanager
-    def download(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        yield lambda count: None
-
-    def say(self, line: str) -> None:
-        pass
 
 
 def _unpacked(spec: BwrapSpec, folder: Path, run: Run) -> tuple[Path, tuple[Path, ...]]:

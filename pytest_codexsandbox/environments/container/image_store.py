@@ -14,12 +14,12 @@ from pytest_codexsandbox.environments.container.provision.image_preparation impo
 from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
 from pytest_codexsandbox.environments.container.provision.parallel_build import make_all
-from pytest_codexsandbox.environments.container.provision.progress import watching
 from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.model.container import ImageSpec
 from pytest_codexsandbox.model.image_status import BuiltImages, ImageListing, RemovedImage
 from pytest_codexsandbox.protocols import ImageStore
+from pytest_codexsandbox.system.progress import progress_on
 
 
 class ContainerImageStore(ImageStore):
@@ -50,7 +50,7 @@ class ContainerImageStore(ImageStore):
         providers = PROVIDERS[:1] if pull_only else PROVIDERS
         Engine().close()  # one error when no engine answers, not one for each image
         wants, left_out = _wants(images, cache, variants, named=named)
-        with watching(stream) as watch:
+        with progress_on(stream) as watch:
             done = make_all(wants, lambda: one_by_one(cache, watch, providers=providers, update=update), jobs=jobs)
         made = {want.what: image for want, image in done.items() if isinstance(image, str)}
         return BuiltImages(made=made, left_out=left_out, failed=_failed(done))

@@ -16,10 +16,10 @@ from pytest_codexsandbox.environments.container.provision.build_errors import sh
 from pytest_codexsandbox.environments.container.provision.build_turns import turn
 from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, Failure, LockFile, Made, now
-from pytest_codexsandbox.environments.container.provision.progress import NoBuildProgress, Watch
 from pytest_codexsandbox.environments.container.provision.pull import pin, pull
 from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
+from pytest_codexsandbox.system.progress import Progress
 
 PROVIDERS: Final = ("pull", "bootstrap")
 _first: dict[tuple[str, str], str] = {}  # of a user's own: (engine, name) → the image that had that name at first
@@ -34,11 +34,11 @@ class Images:
         engine: Engine,
         cache: Path,
         *,
-        watch: Watch | None = None,
+        watch: Progress | None = None,
         providers: tuple[str, ...] = PROVIDERS,
         update: bool = False,
     ) -> None:
-        self._engine, self._cache, self._watch = engine, cache.absolute(), watch or NoBuildProgress()
+        self._engine, self._cache, self._watch = engine, cache.absolute(), watch or Progress()
         self._providers, self._update = providers, update
         self.lock = LockFile(cache)
 
@@ -157,7 +157,8 @@ class Images:
         image = build(self._engine, want, base.tag, watch=self._watch, afresh=self._update)
         seconds = time.monotonic() - begun
         made = self._keep(want, image, base=base.pin, seconds=seconds)
-        self._watch.end(want.what, f"{base.provider}, packages added, {made.size / 1e6:,.0f} MB in {seconds:.0f} s")
+        came_to = f"{base.provider}, packages added, {made.size / 1e6:,.0f} MB in {seconds:.0f} s"
+        self._watch.end(want.what, f"image {want.what}: {came_to}")
         return image
 
     def _remember(self, image: ImageSpec, base_digest: str, problem: Unavailable) -> None:

@@ -22,10 +22,9 @@ from pytest_codexsandbox.releases.cache_files import ensure_folder, sha256_of
 from pytest_codexsandbox.releases.cache_limits import limit_from
 from pytest_codexsandbox.releases.disk_space import room_for
 from pytest_codexsandbox.releases.locks import hold
-from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system import process
-from pytest_codexsandbox.system.download import Progress
+from pytest_codexsandbox.system.progress import Progress
 
 Commands = Mapping[str, tuple[str, ...]]
 _BRING: Final[dict[str, Callable[..., None]]] = {"npm": npm.bring, "pypi": pypi.bring}
@@ -67,7 +66,7 @@ def install(
                 where=str(cache),
                 next_step="run once with a network",
             )
-        entry = _brought(package, declaration, store, progress or NoDownloadProgress(), run)
+        entry = _brought(package, declaration, store, progress or Progress(), run)
     return _installed(package, entry)
 
 

@@ -18,7 +18,7 @@ from pytest_codexsandbox.matrix.request_channels import UNTOLD
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.generator import Case, CaseRun, DecisionRow, Finding, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
-from pytest_codexsandbox.system.download import Progress
+from pytest_codexsandbox.system.progress import Progress
 
 ORDINARY: Final = Case(id="ordinary", why="an ordinary file", config=USER)
 

@@ -11,9 +11,9 @@ from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.releases import known_releases
 from pytest_codexsandbox.releases.locks import let_go, use_lock
-from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import resolve as real_resolve
 from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import Machine, Registry, age, codex_of, dist, tgz
 from tools import capability_snapshot
 
@@ -25,7 +25,7 @@ def warm(server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Mach
     run = Machine(npm=npm)
     for release in ("0.136.0", "0.145.0"):
         spec = SubjectSpec(label=release, release=release)
-        real_resolve(spec, cache=cache, progress=NoDownloadProgress(), run=run)
+        real_resolve(spec, cache=cache, progress=Progress(), run=run)
     for number, entry in enumerate(Store(cache).entries()):
         let_go(entry)
         age(use_lock(entry), 1_700_000_000 + number)

@@ -11,12 +11,13 @@ import pytest
 from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.system import download
 from pytest_codexsandbox.system.download import Hash, NotReached, NotThere
+from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import Registry, sha512
 
 DATA = b"codex" * 100_000
 
 
-class Told:
+class Told(Progress):
     """A progress that remembers."""
 
     def __init__(self) -> None:

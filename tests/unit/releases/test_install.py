@@ -14,16 +14,16 @@ from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.releases import unpack
 from pytest_codexsandbox.releases.artefact import Artefact
 from pytest_codexsandbox.releases.cache_entry import Entry
-from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system import download
 from pytest_codexsandbox.system.download import Hash, NotReached
+from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import CODEX, MODERN, TRIPLE, X86, Registry, changed, leftovers, tgz, wheel
 
 Usage = namedtuple("Usage", "total used free")
 
 
-class Heard(NoDownloadProgress):
+class Heard(Progress):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -31,12 +31,10 @@ class Heard(NoDownloadProgress):
         self.lines.append(line)
 
 
-def install(artefact: Artefact, cache: Path, progress: NoDownloadProgress | None = None) -> Entry:
+def install(artefact: Artefact, cache: Path, progress: Progress | None = None) -> Entry:
     store = Store(cache)
     with store.building(artefact.release, X86.arch) as staging:
-        return pytest_codexsandbox.releases.install.install(
-            artefact, store, staging, X86, progress or NoDownloadProgress()
-        )
+        return pytest_codexsandbox.releases.install.install(artefact, store, staging, X86, progress or Progress())
 
 
 def nothing_is_left(cache: Path) -> bool:

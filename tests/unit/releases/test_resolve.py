@@ -12,10 +12,10 @@ from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.releases import binary_cache, installed_package, known_releases, npm, pypi
 from pytest_codexsandbox.releases.locks import let_go
-from pytest_codexsandbox.releases.progress import NoDownloadProgress
 from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system.download import NotReached
+from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import (
     TRIPLE,
     X86,
@@ -36,7 +36,7 @@ def spec(release: str, source: str = "") -> SubjectSpec:
 
 
 def get(release: str, cache: Path, run: Machine, **words: bool) -> ResolvedSubject:
-    return resolve(spec(release), cache=cache, progress=NoDownloadProgress(), run=run, **words)
+    return resolve(spec(release), cache=cache, progress=Progress(), run=run, **words)
 
 
 def on_npm(server: Registry, release: str) -> Machine:
@@ -115,7 +115,7 @@ def test_the_cached_one_comes_before_the_installed_unless_that_one_was_asked_for
     get("0.163.0", cache, run)
     install_codex(monkeypatch, tmp_path / "site", "0.163.0")
     assert get("0.163.0", cache, run).source == "npm"
-    asked = resolve(spec("0.163.0", "installed"), cache=cache, progress=NoDownloadProgress(), run=run)
+    asked = resolve(spec("0.163.0", "installed"), cache=cache, progress=Progress(), run=run)
     assert asked.source == "installed"
 
 
@@ -181,7 +181,7 @@ def test_a_dead_network_is_told_and_not_taken_for_absence(cache: Path) -> None:
         return said(code=1, stderr="NewConnectionError: refused\nERROR: No matching distribution")
 
     with pytest.raises(NotReached, match=r"Codex 0\.140\.0 is not available") as caught:
-        resolve(spec("0.140.0"), cache=cache, progress=NoDownloadProgress(), run=run)
+        resolve(spec("0.140.0"), cache=cache, progress=Progress(), run=run)
     assert "ECONNREFUSED" in caught.value.why
 
 
@@ -245,7 +245,7 @@ def test_a_path_is_used_as_it_is_and_compared_with_nothing(cache: Path, tmp_path
     binary.write_text("#!/bin/sh\necho codex-cli 0.0.0")
     binary.chmod(0o755)
     mine = SubjectSpec(label="mine", path=str(binary), as_version="0.170.0", source="path")
-    found = resolve(mine, cache=cache, progress=NoDownloadProgress(), run=Machine())
+    found = resolve(mine, cache=cache, progress=Progress(), run=Machine())
     assert (found.binary, found.version, found.source) == (str(binary), "0.0.0", "path")
     assert (found.spec.as_version, found.disagreement) == ("0.170.0", "")
 
@@ -259,13 +259,13 @@ def test_a_script_that_starts_another_codex_today_is_asked_again(
     script.chmod(0o755)
     mine = SubjectSpec(label="mine", path=str(script), source="path")
     machine = Machine()
-    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=machine).version == "0.118.0"
+    assert resolve(mine, cache=cache, progress=Progress(), run=machine).version == "0.118.0"
     count = len(machine.commands)
-    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=machine).version == "0.118.0"
+    assert resolve(mine, cache=cache, progress=Progress(), run=machine).version == "0.118.0"
     assert len(machine.commands) == count  # not twice by one process
     monkeypatch.setattr(binary_cache, "_asked", {})  # another process
     monkeypatch.setattr(machine, "codex", lambda words, text: Machine.codex(machine, words, "codex 0.169.0"))
-    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=machine).version == "0.169.0"
+    assert resolve(mine, cache=cache, progress=Progress(), run=machine).version == "0.169.0"
 
 
 def test_a_build_that_is_replaced_while_it_is_asked_is_told_of_under_no_digest(cache: Path, tmp_path: Path) -> None:
@@ -281,12 +281,10 @@ def test_a_build_that_is_replaced_while_it_is_asked_is_told_of_under_no_digest(c
 
     mine = SubjectSpec(label="mine", path=str(build), source="path")
     with pytest.raises(HarnessError, match="replaced while it was asked"):
-        resolve(mine, cache=cache, progress=NoDownloadProgress(), run=Rebuilding())
-    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=Machine()).version == "0.118.0"
+        resolve(mine, cache=cache, progress=Progress(), run=Rebuilding())
+    assert resolve(mine, cache=cache, progress=Progress(), run=Machine()).version == "0.118.0"
     build.write_bytes(elf)
-    assert resolve(mine, cache=cache, progress=NoDownloadProgress(), run=Machine()).version == "0.117.0", (
-        "nothing was noted"
-    )
+    assert resolve(mine, cache=cache, progress=Progress(), run=Machine()).version == "0.117.0", "nothing was noted"
 
 
 def test_a_name_that_is_no_release_is_refused_before_anything_happens(cache: Path) -> None:

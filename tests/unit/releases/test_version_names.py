@@ -1,6 +1,5 @@
-"""Names of releases, sizes, machines, and what is said while and before something is downloaded."""
+"""Names of releases, sizes, machines, and what is said before something is downloaded."""
 
-import io
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,9 @@ from pytest_codexsandbox.releases import download_estimate, installed_package, k
 from pytest_codexsandbox.releases.cache_limits import limit_from, parse_size
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
 from pytest_codexsandbox.releases.platform_tag import here
-from pytest_codexsandbox.releases.progress import (
-    DownloadBarProgress,
-    DownloadLineProgress,
-    NoDownloadProgress,
-    progress_on,
-)
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.version_names import order, release_name, wheel_version
+from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import X86, Machine, Registry, codex_of, dist, tgz
 
 
@@ -104,36 +98,6 @@ def test_a_user_without_a_home_is_told_to_name_a_cache(monkeypatch: pytest.Monke
     assert caught.value.next_step == "CODEXSANDBOX_CACHE=DIR"
 
 
-# ---- progress
-class Screen(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_log_gets_one_line_at_the_start_and_one_at_the_end() -> None:
-    out = io.StringIO()
-    with progress_on(out).download("Codex 0.136.0 from npm", 92_000_000) as arrived:
-        for _ in range(50):
-            arrived(1_840_000)
-    lines = out.getvalue().splitlines()
-    assert lines[0] == "Codex 0.136.0 from npm (92 MB) ..."
-    assert lines[1].startswith("Codex 0.136.0 from npm: 92 MB in ")
-    assert len(lines) == 2
-
-
-def test_a_terminal_gets_a_bar_and_silence_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    screen = Screen()
-    progress = progress_on(screen)
-    assert isinstance(progress, DownloadBarProgress)
-    with progress.download("Codex 0.136.0", 100) as arrived:
-        arrived(100)
-    assert "Codex 0.136.0" in screen.getvalue()
-    assert isinstance(progress_on(io.StringIO()), DownloadLineProgress)
-    with NoDownloadProgress().download("it", 0) as arrived:
-        arrived(1)
-
-
 # ---- forecast
 def spec(release: str) -> SubjectSpec:
     return SubjectSpec(label=release, release=release)
@@ -183,7 +147,7 @@ def test_what_is_here_costs_nothing(
     server: Registry, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Machine(npm={"0.114.0-linux-x64": dist(server.tarball("0.114.0", tgz(codex_of("0.114.0"))))})
-    resolve(spec("0.114.0"), cache=cache, progress=NoDownloadProgress(), run=run)
+    resolve(spec("0.114.0"), cache=cache, progress=Progress(), run=run)
     assert download_estimate.forecast(spec("0.114.0"), cache) == download_estimate.Forecast(source="cache", cached=True)
     monkeypatch.setattr(
         installed_package, "find", lambda: installed_package.InstalledPackage(release="0.163.0", binary="/codex")

@@ -12,9 +12,9 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.build_errors import of_build
 from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
-from pytest_codexsandbox.environments.container.provision.progress import Watch
 from pytest_codexsandbox.environments.container.provision.pull import bounded, patient
 from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.system.progress import Progress
 
 SILENCE: Final = 600  # seconds without a word: a large package unpacks without one
 _ID: Final = re.compile(r"sha256:[0-9a-f]{64}")
@@ -22,7 +22,7 @@ _SAID: Final = 1 << 16
 _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
-def build(engine: Engine, want: ImageRequest, base: str, *, watch: Watch, afresh: bool = False) -> str:
+def build(engine: Engine, want: ImageRequest, base: str, *, watch: Progress, afresh: bool = False) -> str:
     """Its id."""
     said, image = "", ""
     marks = {
@@ -52,7 +52,7 @@ def build(engine: Engine, want: ImageRequest, base: str, *, watch: Watch, afresh
     return image or engine.image_id(want.tag)
 
 
-def give(engine: Engine, archive: Path, tag: str, *, what: str, watch: Watch) -> str:
+def give(engine: Engine, archive: Path, tag: str, *, what: str, watch: Progress) -> str:
     """A file system as an image; its id."""
     repository, _, name = tag.rpartition(":")
     changes = [f"LABEL {key}={value}" for key, value in labels.kept("image").items()]
@@ -79,7 +79,7 @@ def _name(engine: Engine, said: str, repository: str, name: str) -> None:
 class _CountingReader:
     """Counts what the engine has taken."""
 
-    def __init__(self, file: BinaryIO, total: int, what: str, watch: Watch) -> None:
+    def __init__(self, file: BinaryIO, total: int, what: str, watch: Progress) -> None:
         self._file, self._total, self._what, self._watch = file, total, what, watch
 
     def __iter__(self) -> Any:
@@ -101,7 +101,7 @@ def _context(dockerfile: str) -> io.BytesIO:
     return packed
 
 
-def _progress(line: str, want: ImageRequest, watch: Watch) -> None:
+def _progress(line: str, want: ImageRequest, watch: Progress) -> None:
     if line.startswith("Step "):
         done, _, total = line.split()[1].partition("/")
         if done.isdigit() and total.isdigit():

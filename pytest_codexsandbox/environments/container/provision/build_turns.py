@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.environments.container.provision.cache_errors import keeping
-from pytest_codexsandbox.environments.container.provision.progress import Watch
 from pytest_codexsandbox.system import locks
+from pytest_codexsandbox.system.progress import Progress
 
 _PATIENCE: Final = 3600.0
 _FOLDER: Final = Path("images", "turns")
 
 
 @contextmanager
-def turn(cache: Path, digest: str, what: str, watch: Watch) -> Iterator[None]:
+def turn(cache: Path, digest: str, what: str, watch: Progress) -> Iterator[None]:
     """Holds the lock of a base image; the watch is told of a wait."""
     path = cache / _FOLDER / f"{digest}.lock"
 

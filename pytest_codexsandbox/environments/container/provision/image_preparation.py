@@ -8,9 +8,9 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest, wanted
 from pytest_codexsandbox.environments.container.provision.parallel_build import Make, make_all
-from pytest_codexsandbox.environments.container.provision.progress import Watch, watching
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.model.container import ContainerSpec
+from pytest_codexsandbox.system.progress import Progress, progress_on
 
 
 def prepare(specs: Iterable[ContainerSpec], cache: Path, stream: TextIO) -> None:
@@ -21,14 +21,14 @@ def prepare(specs: Iterable[ContainerSpec], cache: Path, stream: TextIO) -> None
             images = Images(engine, cache)
             missing = [want for want in wants if not (want.image.reference or images.cached(want))]
         if missing:
-            with watching(stream) as watch:
+            with progress_on(stream) as watch:
                 make_all(missing, lambda: one_by_one(cache, watch))
     except CodexSandboxError:
         return
 
 
 def one_by_one(
-    cache: Path, watch: Watch, *, providers: tuple[str, ...] = ("pull", "bootstrap"), update: bool = False
+    cache: Path, watch: Progress, *, providers: tuple[str, ...] = ("pull", "bootstrap"), update: bool = False
 ) -> Make:
     """Each with its own way to the engine: one is not for several threads."""
 

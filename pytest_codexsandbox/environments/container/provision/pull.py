@@ -10,14 +10,14 @@ import docker.auth
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.provision import image_request
 from pytest_codexsandbox.environments.container.provision.build_errors import of_pull
-from pytest_codexsandbox.environments.container.provision.progress import Watch
 from pytest_codexsandbox.errors import HarnessError, Unavailable
+from pytest_codexsandbox.system.progress import Progress
 
 SILENCE: Final = 180  # seconds without a word of the engine
 LIMIT: Final = 1800.0
 
 
-def pull(engine: Engine, reference: str, *, what: str, watch: Watch) -> str:
+def pull(engine: Engine, reference: str, *, what: str, watch: Progress) -> str:
     """What it was, by the registry's digest: `name@sha256:…`."""
     asked = image_request.reference(reference, where=what)
     repository, tag = _parted(asked)
@@ -99,7 +99,7 @@ def bounded(events: Any, doing: str, limit: float = LIMIT) -> Iterator[dict[str,
             close()
 
 
-def _progress(event: dict[str, Any], layers: dict[str, tuple[int, int]], what: str, watch: Watch) -> None:
+def _progress(event: dict[str, Any], layers: dict[str, tuple[int, int]], what: str, watch: Progress) -> None:
     sizes = event.get("progressDetail") or {}
     if event.get("status") == "Downloading" and sizes.get("total"):
         layers[str(event.get("id"))] = (int(sizes.get("current", 0)), int(sizes["total"]))

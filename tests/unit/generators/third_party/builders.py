@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.generator import Declaration
-from pytest_codexsandbox.releases.progress import NoDownloadProgress
+from pytest_codexsandbox.system.progress import Progress
 
 TOOL = Declaration(
     name="tool",
@@ -18,7 +18,7 @@ TOOL = Declaration(
 WHEEL = Declaration(name="wheel", run='launch:python -c "import tool"', install={"pypi": "some-tool==2.0"})
 
 
-class Heard(NoDownloadProgress):
+class Heard(Progress):
     def __init__(self) -> None:
         self.lines: list[str] = []
 

@@ -11,21 +11,21 @@ from pytest_codexsandbox.environments.container import images
 from pytest_codexsandbox.environments.container.images import Images
 from pytest_codexsandbox.environments.container.provision import bootstrap, keyrings
 from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
-from pytest_codexsandbox.environments.container.provision.progress import NoBuildProgress
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import BwrapSpec, ContainerSpec, ImageSpec, Profile, UserSpec
+from pytest_codexsandbox.system.progress import Progress
 from tests.unit.environments.container.provision.fake_engine import FakeEngine
 
 
-class Heard(NoBuildProgress):
+class Heard(Progress):
     """What a person would have been told."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
         self.ended: list[str] = []
 
-    def end(self, what: str, line: str) -> None:
-        self.ended.append(f"{what}: {line}")
+    def end(self, task: str, line: str) -> None:
+        self.ended.append(line)
 
     def say(self, line: str) -> None:
         self.said.append(line)

@@ -8,9 +8,9 @@ from pytest_codexsandbox.environments.container import labels
 from pytest_codexsandbox.environments.container.provision import build_turns, image_inventory, image_request
 from pytest_codexsandbox.environments.container.provision.image_inventory import InventoryImage
 from pytest_codexsandbox.environments.container.provision.lockfile import LockFile
-from pytest_codexsandbox.environments.container.provision.progress import NoBuildProgress
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.image_status import RemovedImage
+from pytest_codexsandbox.system.progress import Progress
 from tests.unit.environments.container.provision.builders import Workshop, a_container, a_distro
 from tests.unit.environments.container.provision.fake_engine import FakeEngine
 
@@ -92,7 +92,7 @@ def test_what_is_in_use_stays_and_says_why(workshop: Workshop) -> None:
 
 def test_nothing_is_pruned_while_somebody_makes_one(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND)
-    with build_turns.turn(workshop.cache, "digest", "debian-sid", NoBuildProgress()):
+    with build_turns.turn(workshop.cache, "digest", "debian-sid", Progress()):
         assert build_turns.held(workshop.cache) == ("digest",)
         with pytest.raises(Unavailable, match="are being made"):
             list(image_inventory.prune(engine, workshop.cache, lambda held: False))

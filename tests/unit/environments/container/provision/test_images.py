@@ -22,7 +22,7 @@ def test_it_is_pulled_where_a_registry_answers(workshop: Workshop) -> None:
     assert workshop.engine.pulls == ["debian:bookworm"]
     assert not workshop.tool.calls
     assert next(iter(workshop.lock()["bases"].values()))["fake"]["pin"].startswith("debian@sha256:")
-    assert workshop.heard.ended[0].startswith("debian-bookworm (distro): pulled")
+    assert workshop.heard.ended[0].startswith("image debian-bookworm (distro): pulled")
 
 
 def test_it_is_bootstrapped_where_none_answers(workshop: Workshop) -> None:

@@ -1,13 +1,11 @@
 """Several at once, what is shown meanwhile, and a lock file that many write."""
 
-import io
 import threading
 from pathlib import Path
 
 from pytest_codexsandbox.environments.container.provision.image_request import ImageRequest
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, LockFile, now
 from pytest_codexsandbox.environments.container.provision.parallel_build import Make, make_all
-from pytest_codexsandbox.environments.container.provision.progress import watching
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from tests.unit.environments.container.provision.builders import Workshop, a_distro, want
 
@@ -42,30 +40,6 @@ def test_one_that_fails_keeps_the_others(workshop: Workshop) -> None:
     found = make_all([want(a_distro(name)) for name in ("bad", "worse", "good")], make, jobs=1)
     assert [type(one) for one in found.values()] == [Unavailable, HarnessError, str]
     assert "ZeroDivisionError: ours" in str(found[want(a_distro("worse"))])
-
-
-def test_a_log_gets_one_line_for_each_image() -> None:
-    stream = io.StringIO()
-    with watching(stream) as watch:
-        for done in range(5):
-            watch.stage("debian-trixie (none)", "pulling", done, 5)
-        watch.end("debian-trixie (none)", "pulled, 80 MB in 3 s")
-    assert stream.getvalue() == "image debian-trixie (none): pulled, 80 MB in 3 s\n"
-
-
-def test_a_terminal_sees_what_goes_on_and_what_it_came_to() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    stream = Terminal()
-    with watching(stream) as watch:
-        watch.stage("debian-trixie (none)", "pulling [80 MB]", 1, 2)
-        watch.say("process 12 makes the image debian-sid; waiting for it")
-        watch.end("debian-trixie (none)", "pulled, 80 MB in 3 s")
-        watch.end("never begun", "there")
-    assert "waiting for it" in stream.getvalue()
-    assert "image debian-trixie (none): pulled, 80 MB in 3 s" in stream.getvalue()
 
 
 def test_a_lock_file_that_many_write_loses_nothing(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.environments.container.provision.progress import NoBuildProgress
 from pytest_codexsandbox.environments.container.provision.pull import bounded, pin, pull
 from pytest_codexsandbox.errors import HarnessError, InputError, Unavailable
+from pytest_codexsandbox.system.progress import Progress
 
 
 class Api:
@@ -39,18 +39,18 @@ class Pulls:
         yield from self.events
 
 
-class Seen(NoBuildProgress):
+class Seen(Progress):
     def __init__(self) -> None:
         self.stages: list[tuple[str, int, int]] = []
 
-    def stage(self, what: str, doing: str, done: int = 0, total: int = 0) -> None:
+    def stage(self, task: str, doing: str, done: int = 0, total: int = 0) -> None:
         self.stages.append((doing, done, total))
 
 
-def pulled(monkeypatch: pytest.MonkeyPatch, engine: Pulls, watch: NoBuildProgress | None = None) -> str:
+def pulled(monkeypatch: pytest.MonkeyPatch, engine: Pulls, watch: Progress | None = None) -> str:
     monkeypatch.setattr("pytest_codexsandbox.environments.container.provision.pull._events", engine)
     asked: Any = engine
-    return pull(asked, "debian:bookworm", what="debian", watch=watch or NoBuildProgress())
+    return pull(asked, "debian:bookworm", what="debian", watch=watch or Progress())
 
 
 def test_the_registrys_digest_comes_back_and_layers_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,4 +129,4 @@ def test_an_image_without_a_registry_is_pinned_by_its_own_digest(monkeypatch: py
 def test_a_name_that_is_none_reaches_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     engine: Any = Pulls()
     with pytest.raises(InputError):
-        pull(engine, "--privileged", what="x", watch=NoBuildProgress())
+        pull(engine, "--privileged", what="x", watch=Progress())
