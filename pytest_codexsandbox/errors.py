@@ -1,5 +1,8 @@
 """Errors that a person reads: what happened, where, likely why, what to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class CodexSandboxError(Exception):
     """Base of all errors of ours. Printed without a traceback."""
@@ -53,3 +56,15 @@ class ReportError(CodexSandboxError):
 
 class Unavailable(CodexSandboxError):
     """A release, an image, a kernel that cannot be had here."""
+
+
+@contextmanager
+def os_errors_as(
+    kind: type[CodexSandboxError], what: str, *, where: object = "", next_step: str = ""
+) -> Iterator[None]:
+    """Raises `kind` for an OSError of the block, with the system's own words as the reason."""
+    try:
+        yield
+    except OSError as problem:
+        why = problem.strerror or str(problem)
+        raise kind(what, where=str(where), why=why, next_step=next_step) from problem

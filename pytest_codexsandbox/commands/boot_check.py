@@ -33,7 +33,7 @@ from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.diagnosis.boot import Finding, judge_boot
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import HarnessError, InputError
+from pytest_codexsandbox.errors import HarnessError, InputError, os_errors_as
 from pytest_codexsandbox.harness.boot_request import Asked, Measured, measure
 from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
@@ -162,11 +162,11 @@ def _is_http(url: str) -> bool:
 
 
 def _config(path: str) -> bytes:
-    try:
-        with Path(path).expanduser().open("rb") as file:
-            content = file.read(_CONFIG_LIMIT + 1)
-    except OSError as problem:
-        raise InputError("the configuration cannot be read", where=path, why=problem.strerror or str(problem)) from None
+    with (
+        os_errors_as(InputError, "the configuration cannot be read", where=path),
+        Path(path).expanduser().open("rb") as file,
+    ):
+        content = file.read(_CONFIG_LIMIT + 1)
     if len(content) > _CONFIG_LIMIT:
         raise InputError("the configuration is larger than 1 MB", where=path)
     return content

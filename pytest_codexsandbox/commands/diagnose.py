@@ -24,7 +24,7 @@ from pytest_codexsandbox.diagnosis.choices import choices
 from pytest_codexsandbox.diagnosis.explain import EXPLAINED, diagnose
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
-from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.errors import InputError, os_errors_as
 from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
@@ -263,14 +263,9 @@ def _content(source: str) -> str | None:
     path = Path(source)
     if path.is_dir():
         return None
-    try:
-        with path.open("rb") as file:
-            content = file.read(READ_LIMIT)
-    except OSError as problem:
-        why = problem.strerror or str(problem)
-        raise InputError(
-            "the input cannot be read", where=source, why=why, next_step="give a file, or - to paste"
-        ) from problem
+    next_step = "give a file, or - to paste"
+    with os_errors_as(InputError, "the input cannot be read", where=source, next_step=next_step), path.open("rb") as file:
+        content = file.read(READ_LIMIT)
     head = content.lstrip()[:400]
     if path.suffix == ".ndjson" or (head.startswith(b"{") and b'"line"' in head):
         return None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.commands import generator_try
-from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.errors import InputError, os_errors_as
 from pytest_codexsandbox.generators.scaffold import LANGUAGES, README, written
 from pytest_codexsandbox.matrix import generator_files
 from pytest_codexsandbox.model.ids import as_value, is_value
@@ -59,12 +59,10 @@ def _new(name: str, language: str, folder: Path) -> int:
             why="nothing was written",
             next_step="give another name, or remove it",
         )
-    try:
+    with os_errors_as(InputError, f"cannot write to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         for file, (text, executable) in files.items():
             _write(folder / file, text, executable=executable)
-    except OSError as problem:
-        raise InputError(f"cannot write to {folder}", why=problem.strerror or str(problem)) from problem
     print("\n".join(f"wrote {folder / file}" for file in files if file != README or (folder / file).is_file()))
     named = name if folder == Path(generator_files.FOLDER) else f"{folder / name}.toml"
     print(f"next  codexsandbox generator try -- {named}")

@@ -18,7 +18,7 @@ from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.diagnosis.explain import diagnose
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.errors import InputError, os_errors_as
 from pytest_codexsandbox.generators.required_paths import need_programs
 from pytest_codexsandbox.harness.generators import single_case
 from pytest_codexsandbox.harness.generators.case_cache import CaseCache
@@ -137,10 +137,8 @@ def _own(path: Path) -> Case:
         raise InputError(
             "your real Codex home is never read", where=str(path), next_step=f"cp {shlex.quote(str(path))} ./copy.toml"
         )
-    try:
+    with os_errors_as(InputError, "the file cannot be read", where=path):
         return Case(id=OWN, why=f"a copy of {path}", config=path.read_bytes(), group="own")
-    except OSError as problem:
-        raise InputError("the file cannot be read", where=str(path), why=problem.strerror or str(problem)) from problem
 
 
 def _wish(text: str | None) -> Intent | None:

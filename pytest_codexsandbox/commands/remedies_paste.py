@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytest_codexsandbox.commands.remedies_selection import Choice
 from pytest_codexsandbox.diagnosis.remedies import Remedy
-from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.errors import InputError, os_errors_as
 from pytest_codexsandbox.registry import data_folder
 
 
@@ -50,7 +50,8 @@ def _without_filter(remedies: Sequence[Remedy], image: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Keep a file of the user's: only the same text is written over."""
-    try:
+    next_step = "name a file in a folder that you may write to"
+    with os_errors_as(InputError, "the filter cannot be written", where=path, next_step=next_step):
         if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
             raise InputError(
                 "the file already exists and has other content",
@@ -58,10 +59,3 @@ def _write(path: Path, text: str) -> None:
                 next_step="name another file, or remove this one",
             )
         path.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise InputError(
-            "the filter cannot be written",
-            where=str(path),
-            why=problem.strerror or str(problem),
-            next_step="name a file in a folder that you may write to",
-        ) from problem

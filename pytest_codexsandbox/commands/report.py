@@ -15,7 +15,7 @@ from typing import Final
 
 from pytest_codexsandbox.commands.report_text import BY_GENERATOR, MARKDOWN, ReportText
 from pytest_codexsandbox.diagnosis.explain import with_bare_tools
-from pytest_codexsandbox.errors import InputError, ReportError
+from pytest_codexsandbox.errors import InputError, ReportError, os_errors_as
 from pytest_codexsandbox.harness.option_values import check_formats
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.ledger import ReadJournal
@@ -160,13 +160,7 @@ def _say(text: str) -> None:
 
 
 def _write(texts: ReportText, name: str, folder: Path, file: str) -> Path:
-    try:
+    where, next_step = folder / (file or texts.file_name(name)), "name another file or folder: -o FILE|DIR"
+    with os_errors_as(InputError, "the report cannot be written", where=where, next_step=next_step):
         folder.mkdir(parents=True, exist_ok=True)
         return texts.write(name, folder, file)
-    except OSError as error:
-        raise InputError(
-            "the report cannot be written",
-            where=str(folder / (file or texts.file_name(name))),
-            why=error.strerror or str(error),
-            next_step="name another file or folder: -o FILE|DIR",
-        ) from error

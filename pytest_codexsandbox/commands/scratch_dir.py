@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_codexsandbox.environments.run_dirs import claim
 from pytest_codexsandbox.environments.sweep import find
-from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.errors import HarnessError, os_errors_as
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.cache_files import remove
 
@@ -26,16 +26,10 @@ def workbench(name: str) -> Iterator[Path]:
     runs = cache_folder() / "runs"
     _remove_dead(runs, name)
     folder = runs / f"{name}-{os.getpid()}-{secrets.token_hex(4)}"
-    try:
+    next_step = "CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory"
+    with os_errors_as(HarnessError, "cannot create a folder for the sandbox's files", where=folder, next_step=next_step):
         folder.mkdir(mode=0o700, parents=True)
         claim(folder)
-    except OSError as error:
-        raise HarnessError(
-            "cannot create a folder for the sandbox's files",
-            where=str(folder),
-            why=error.strerror or str(error),
-            next_step="CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory",
-        ) from error
     try:
         yield folder
     finally:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from pytest_codexsandbox.environments.host_facts import boot_id, start_time
-from pytest_codexsandbox.errors import HarnessError, InputError
+from pytest_codexsandbox.errors import HarnessError, InputError, os_errors_as
 from pytest_codexsandbox.guest import process_tree, safe_paths
 from pytest_codexsandbox.guest.worlds import new_word
 
@@ -72,16 +72,11 @@ def prepare(folder: Path, word: str) -> Path:
     """The folder, made, closed to others and marked as ours."""
     real = Path(os.path.realpath(folder))
     _refuse_where_codex_writes(real)
-    try:
+    next_step = "set CODEXSANDBOX_CACHE to a folder that you can write, outside /tmp"
+    with os_errors_as(HarnessError, f"{real} cannot be used for an environment", next_step=next_step):
         real.mkdir(parents=True, exist_ok=True)
         real.chmod(0o700)
         (real / OWNER).write_bytes(msgspec.json.encode(Owner.me(word)))
-    except OSError as problem:
-        raise HarnessError(
-            f"{real} cannot be used for an environment",
-            why=problem.strerror or str(problem),
-            next_step="set CODEXSANDBOX_CACHE to a folder that you can write, outside /tmp",
-        ) from problem
     _opened[word] = real
     return real
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import HarnessError, InputError
+from pytest_codexsandbox.errors import HarnessError, InputError, os_errors_as
 from pytest_codexsandbox.generators.private_dirs import PLACES, PrivateDirs
 from pytest_codexsandbox.guest import generator_dirs, safe_paths
 
@@ -26,13 +26,9 @@ class LocalDirs(PrivateDirs):
         self.folder = Path(os.path.realpath(folder))
         _refuse_shared(self.folder)
         self.root, self.away, self._cleared = (self.folder / name for name in ("stage", "away", "cleared"))
-        try:
+        with os_errors_as(HarnessError, "cannot create private folders for generators", where=folder):
             for path in (self.root, self.away, self._cleared):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as problem:
-            raise HarnessError(
-                "cannot create private folders for generators", where=str(folder), why=problem.strerror or str(problem)
-            ) from problem
         places = {name: str(self.root / place) for name, place in PLACES.items()}
         super().__init__(places, str(self.root / "own"), inside)
         self._base: set[str] = set()

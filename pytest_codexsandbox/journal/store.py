@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import Contradiction, InputError
+from pytest_codexsandbox.errors import Contradiction, InputError, os_errors_as
 from pytest_codexsandbox.model import contents, ledger
 from pytest_codexsandbox.model.journal_lines import (
     SCHEMA,
@@ -50,16 +50,10 @@ class JournalWriter:
     def open(cls, folder: Path, run_line: RunLine) -> "JournalWriter":
         """Start a new journal in `folder`, which must not have one."""
         path = folder / FILE
-        try:
+        next_step = "give a folder that can be written: --codex-report-dir DIR"
+        with os_errors_as(InputError, "the journal cannot be written", where=path, next_step=next_step):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise InputError(
-                "the journal cannot be written",
-                where=str(path),
-                why=error.strerror or str(error),
-                next_step="give a folder that can be written: --codex-report-dir DIR",
-            ) from error
         journal = cls(path, descriptor)
         journal.write(run_line)
         return journal

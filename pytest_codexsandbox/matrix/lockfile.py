@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.errors import InputError, os_errors_as
 from pytest_codexsandbox.matrix import toml_files
 from pytest_codexsandbox.model.coverage import AXES, WORDS
 
@@ -50,12 +50,8 @@ def write(path: Path, pairs: int, rows: Iterable[Row]) -> None:
     """Sorted, one row on a line: a change of the axes is a few lines of a diff."""
     lines = [f"  [{', '.join(_quoted(value) for value in row)}]," for row in sorted(set(rows))]
     text = "\n".join([_HEAD, f"pairs = {pairs}", f"cells = [ # {_NAMES}", *lines, "]", ""])
-    try:
+    with os_errors_as(InputError, "the lock file cannot be written", where=path):
         path.write_text(text, encoding="utf-8")
-    except OSError as fault:
-        raise InputError(
-            "the lock file cannot be written", where=str(path), why=fault.strerror or str(fault)
-        ) from fault
 
 
 def _quoted(value: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.errors import CodexSandboxError, os_errors_as
 
 
 class PackageFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,15 +36,9 @@ def intact(folder: Path, files: Iterable[PackageFile]) -> bool:
 
 
 def ensure_folder(folder: Path) -> None:
-    try:
+    next_step = "set CODEXSANDBOX_CACHE to a folder that you may write to"
+    with os_errors_as(CodexSandboxError, "the cache folder cannot be made", where=folder, next_step=next_step):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise CodexSandboxError(
-            "the cache folder cannot be made",
-            where=str(folder),
-            why=problem.strerror or str(problem),
-            next_step="set CODEXSANDBOX_CACHE to a folder that you may write to",
-        ) from problem
 
 
 def remove(folder: Path, *, by_way_of: Path | None = None) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, InputError
+from pytest_codexsandbox.errors import CodexSandboxError, InputError, os_errors_as
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.registry import cache_folder
@@ -97,17 +97,11 @@ class _Ask:
 @contextmanager
 def _asking(binary: str, run: Run, cache: Path) -> Iterator[_Ask]:
     """A home of its own below the cache: the user's is neither read nor written, and Codex refuses one in /tmp."""
-    try:
+    next_step = "set CODEXSANDBOX_CACHE to a folder that you may write to"
+    with os_errors_as(CodexSandboxError, "the cache folder cannot be written", where=cache, next_step=next_step):
         (cache / "homes").mkdir(parents=True, exist_ok=True)
         home = Path(tempfile.mkdtemp(prefix=f"{os.getuid()}-", dir=cache / "homes"))
         (home / "tmp").mkdir()
-    except OSError as problem:
-        raise CodexSandboxError(
-            "the cache folder cannot be written",
-            where=str(cache),
-            why=problem.strerror or str(problem),
-            next_step="set CODEXSANDBOX_CACHE to a folder that you may write to",
-        ) from problem
     try:
         yield _Ask(binary, run, home)
     finally:

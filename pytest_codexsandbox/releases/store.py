@@ -12,14 +12,14 @@ back when a process dies. Nothing here is ever half-written: a killed builder le
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
 import msgspec
 
-from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.errors import InputError, os_errors_as
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.cache_entry import Entry, Origin, Pointer
 from pytest_codexsandbox.releases.cache_files import (
@@ -45,17 +45,10 @@ class Store:
 
     def refuse_unreadable(self) -> None:
         """For who looks at all of it: a cache that cannot be read is not an empty one."""
-        try:
+        next_step = "CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is"
+        refused = os_errors_as(InputError, "the cache cannot be read", where=self.folder, next_step=next_step)
+        with refused, suppress(FileNotFoundError):
             next((self.folder / "entries").iterdir(), None)
-        except FileNotFoundError:
-            pass
-        except OSError as problem:
-            raise InputError(
-                "the cache cannot be read",
-                where=str(self.folder),
-                why=problem.strerror or str(problem),
-                next_step="CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is",
-            ) from problem
 
     def find(self, release: str, arch: str) -> Entry | None:
         """The whole entry of a release, or None: a damaged one is as good as none."""

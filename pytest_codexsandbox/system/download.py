@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
 
-from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
+from pytest_codexsandbox.errors import CodexSandboxError, Unavailable, os_errors_as
 from pytest_codexsandbox.system import environ
 from pytest_codexsandbox.system.progress import Progress
 
@@ -198,10 +198,8 @@ def _opened(url: str, headers: Mapping[str, str], patience: float) -> Iterator[t
 
 def _local(path: Path) -> IO[bytes]:
     """A wheel in a folder that pip's configuration names."""
-    try:
+    with os_errors_as(NotThere, "the archive is not there", where=path):
         return path.open("rb")
-    except OSError as problem:
-        raise NotThere("the archive is not there", where=str(path), why=problem.strerror or str(problem)) from problem
 
 
 def _answer(url: str, headers: Mapping[str, str], patience: float) -> http.client.HTTPResponse:

@@ -4,19 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pytest_codexsandbox.errors import Unavailable
+from pytest_codexsandbox.errors import Unavailable, os_errors_as
 
 
 @contextmanager
 def keeping(folder: Path) -> Iterator[None]:
     """The folder is there; what keeps the block from using it is Unavailable."""
-    try:
+    next_step = "set CODEXSANDBOX_CACHE to a folder that you can write"
+    with os_errors_as(Unavailable, "images cannot be kept here", where=folder, next_step=next_step):
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         yield
-    except OSError as problem:
-        raise Unavailable(
-            "images cannot be kept here",
-            where=str(folder),
-            why=problem.strerror or str(problem),
-            next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
-        ) from problem

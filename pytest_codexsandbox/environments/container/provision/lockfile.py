@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from pytest_codexsandbox.errors import HarnessError
+from pytest_codexsandbox.errors import HarnessError, os_errors_as
 from pytest_codexsandbox.system.locks import exclusive
 
 NAME: Final = "images.lock.json"
@@ -91,19 +91,17 @@ class LockFile:
 
     def change(self, change: Callable[[Locked], Locked]) -> None:
         """One process at a time; whoever reads sees the old file or the new one."""
-        try:
-            with exclusive(self.path.with_name(f"{NAME}.lock"), "writes the lock file of images", patience=_PATIENCE):
-                content = msgspec.json.format(msgspec.json.encode(change(self.read()), order="sorted"), indent=1)
-                staging = self.path.with_name(f"{NAME}.{os.getpid()}")
-                staging.write_bytes(content + b"\n")
-                staging.replace(self.path)
-        except OSError as problem:
-            raise HarnessError(
-                "the lock file of images cannot be written",
-                where=str(self.path),
-                why=problem.strerror or str(problem),
-                next_step="set CODEXSANDBOX_CACHE to a folder that you can write",
-            ) from problem
+        next_step = "set CODEXSANDBOX_CACHE to a folder that you can write"
+        with (
+            os_errors_as(
+                HarnessError, "the lock file of images cannot be written", where=self.path, next_step=next_step
+            ),
+            exclusive(self.path.with_name(f"{NAME}.lock"), "writes the lock file of images", patience=_PATIENCE),
+        ):
+            content = msgspec.json.format(msgspec.json.encode(change(self.read()), order="sorted"), indent=1)
+            staging = self.path.with_name(f"{NAME}.{os.getpid()}")
+            staging.write_bytes(content + b"\n")
+            staging.replace(self.path)
 
     def keep_base(self, digest: str, engine: str, base: Base) -> None:
         def change(old: Locked) -> Locked:
