@@ -117,7 +117,7 @@ class FileState(msgspec.Struct, frozen=True, kw_only=True):
     """A path below the private folders, as it was found without following links."""
 
     kind: Literal["missing", "file", "dir", "symlink", "other", "unreadable"]
-    content: bytes = b""  # of a file, at most CONTENT_LIMIT
+    content: bytes = b""  # of a file
     sha256: str = ""  # of a content that is not kept here (generators.file_store)
     stored: str = ""  # the file that holds it; "" where it is not kept at all
     size: int = 0
@@ -129,7 +129,6 @@ class FileState(msgspec.Struct, frozen=True, kw_only=True):
     target: str = ""  # of a symbolic link
 
 
-CONTENT_LIMIT: Final = 2 * 1024 * 1024
 Files = dict[str, FileState]
 """Placeholder path → what is there. Folders are in it, the private folders themselves are not."""
 

@@ -9,7 +9,7 @@ import secrets
 import socket
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from typing import Any, Final
@@ -320,6 +320,3 @@ def said(problem: Exception) -> str:
     """The engine's own words, without the client's address and status around them."""
     text = str(getattr(problem, "explanation", "") or problem)
     return " ".join(text.split())[:600]
-
-
-Ask = Callable[[], Engine]

@@ -64,9 +64,6 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it has lines of its own, outside of every array."""
         return comment.place in ("above", "free")
 
-    def in_string(self, offset: int) -> bool:
-        return any(one.start <= offset < one.end for one in self.strings)
-
     def at(self, offset: int) -> Statement | None:
         return next((one for one in self.statements if one.start <= offset < one.end), None)
 
