@@ -8,7 +8,6 @@ container as well. Exit code 0 when a sandbox starts on this machine, else 1.
 import argparse
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,6 +21,7 @@ from pytest_codexsandbox.commands.matrix_options import INSTALL
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
+from pytest_codexsandbox.guest import disk_space
 from pytest_codexsandbox.harness.backends import (
     BackendFault,
     MissingPackage,
@@ -46,7 +46,7 @@ from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.user_binaries import candidate
 from pytest_codexsandbox.reports.headlines import plural
-from pytest_codexsandbox.system import process
+from pytest_codexsandbox.system import pip, process
 
 EXAMPLES: Final = (
     "codexsandbox doctor",
@@ -170,7 +170,7 @@ def _cache() -> DoctorFinding:
     folder = cache_folder()
     # Not Path.exists: that is an error below a folder that we may not look into.
     there = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
-    free = shutil.disk_usage(there).free / 1e9
+    free = disk_space.least([str(there)]) / 1e9
     if not there.is_dir():
         return DoctorFinding(what="cache", answer="no", why=f"{there} is no folder", fix="CODEXSANDBOX_CACHE=DIR")
     if not os.access(there, os.W_OK | os.X_OK):
@@ -201,7 +201,7 @@ def _sources(*, offline: bool) -> Iterator[DoctorFinding]:
         (
             "PyPI",
             _ASKED_OF_PYPI,
-            bool(pypi.command()),
+            bool(pip.program()),
             "python -m ensurepip",
             lambda: pypi.find(_ASKED_OF_PYPI, platform, run=process.run),
         ),

@@ -21,7 +21,7 @@ from pytest_codexsandbox.commands import matrix_options, pytest_request
 from pytest_codexsandbox.commands.cells_hook import CommandPlanner, pytest_words
 from pytest_codexsandbox.commands.plan_text import Shown, as_text
 from pytest_codexsandbox.errors import InputError
-from pytest_codexsandbox.generators.third_party.download_estimate import forecast_of
+from pytest_codexsandbox.generators.third_party.install import forecast_of
 from pytest_codexsandbox.harness import option_conflicts
 from pytest_codexsandbox.harness.backends import stock
 from pytest_codexsandbox.harness.durations import work_of

@@ -1,18 +1,18 @@
 """Room on the disk, looked at before a download begins, and told in words when it is not there."""
 
-import shutil
 from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.guest import disk_space
 
 _RESERVE: Final = 64 << 20
 
 
 def room_for(bytes_needed: int, folder: Path) -> None:
     """CodexSandboxError when the disk below `folder` has less than `bytes_needed` and a reserve."""
-    free = shutil.disk_usage(folder).free
-    if free < bytes_needed + _RESERVE:
+    free = disk_space.least([str(folder)])
+    if 0 <= free < bytes_needed + _RESERVE:
         raise full_disk(folder, f"{bytes_needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")
 
 

@@ -8,14 +8,14 @@ import msgspec
 
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.releases import installed_package, known_releases, npm, pypi, user_binaries
+from pytest_codexsandbox.releases import installed_package, known_releases, npm, user_binaries
 from pytest_codexsandbox.releases.artefact import Artefact, Run
 from pytest_codexsandbox.releases.npmrc import Registry
 from pytest_codexsandbox.releases.platform_tag import here, of_a_build
 from pytest_codexsandbox.releases.sources import published
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.version_names import release_name
-from pytest_codexsandbox.system import process
+from pytest_codexsandbox.system import pip, process
 from pytest_codexsandbox.system.download import NotReached, size_of
 
 
@@ -57,7 +57,7 @@ def from_data(spec: SubjectSpec, cache: Path) -> Forecast | None:
     known = known_releases.known().get(release)
     if known is None:
         return None
-    if known.pypi and pypi.command():
+    if known.pypi and pip.program():
         return Forecast(source="pypi", megabytes=known.pypi)
     if npm.command() or Registry.configured() is not None:
         return Forecast(source="npm", megabytes=known.npm)

@@ -2,9 +2,6 @@
 
 import json
 import os
-import shutil
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -16,80 +13,31 @@ from pytest_codexsandbox.releases.installed_package import PACKAGE
 from pytest_codexsandbox.releases.pip_errors import by_hand, refusal
 from pytest_codexsandbox.releases.platform_tag import Platform
 from pytest_codexsandbox.releases.version_names import wheel_version
-from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system import pip
 from pytest_codexsandbox.system.download import Hash, NotReached
 
 PATIENCE: Final = 90.0
 
 
-def find(release: str, platform: Platform, *, run: Run, pip: Callable[[], tuple[str, ...]] | None = None) -> Artefact:
+def find(release: str, platform: Platform, *, run: Run) -> Artefact:
     """Where the wheel is and what it hashes to. Unavailable when no index has it, NotReached when no index answered."""
-    program = (pip or command)()
-    if not program:
-        raise Unavailable("PyPI cannot be queried: pip is not installed", next_step="python -m ensurepip")
     with TemporaryDirectory(prefix="codexsandbox-pip-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
-        done = run(_question(program, release, platform, log))
+        done = run(_question(release, platform, log))
         if done.ended == "timeout":
             raise NotReached(
                 f"pip did not answer within {PATIENCE:.0f} s", why=last_line(done.stderr), next_step=by_hand()
             )
         if done.code != 0 or done.ended != "exit":
-            raise refusal(wheel_version(release), done.stderr or done.error.encode(), _beginning(log))
+            raise refusal(wheel_version(release), done.stderr or done.error.encode(), pip.beginning(log))
     return _artefact(release, done.stdout)
 
 
-def command() -> tuple[str, ...]:
-    """pip of this Python, else the first on PATH; () when there is none."""
-    from importlib.util import find_spec
-
-    if find_spec("pip") is not None:
-        return (sys.executable, "-m", "pip")
-    found = shutil.which("pip3") or shutil.which("pip")
-    return (found,) if found else ()
-
-
-def _question(program: tuple[str, ...], release: str, platform: Platform, log: Path) -> Command:
-    tags = tuple(word for tag in platform.wheels for word in ("--platform", tag))
-    return Command(
-        argv=(
-            *program,
-            "install",
-            "--dry-run",
-            "--no-deps",
-            "--ignore-installed",
-            "--quiet",
-            "--no-input",
-            "--disable-pip-version-check",
-            "--retries",
-            "1",
-            "--timeout",
-            "20",
-            "--report",
-            "-",
-            "--only-binary",
-            ":all:",
-            "--log",
-            str(log),
-            *tags,
-            "--target",
-            f"{os.devnull}/none",
-            f"{PACKAGE}=={wheel_version(release)}",
-        ),
-        cwd=str(Path.cwd()),
-        env={**environ.copied(), "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"},
-        timeout=PATIENCE,
-        why="pip, asked where a wheel is",
-    )
-
-
-def _beginning(log: Path) -> bytes:
-    """Of what pip writes down beside what it says: which index it could not read, and why."""
-    try:
-        with log.open("rb") as file:
-            return file.read(1 << 20)
-    except OSError:
-        return b""
+def _question(release: str, platform: Platform, log: Path) -> Command:
+    dry = ("--dry-run", "--no-deps", "--ignore-installed", "--timeout", "20", "--target", f"{os.devnull}/none")
+    told = ("--report", "-", "--log", str(log), *(word for tag in platform.wheels for word in ("--platform", tag)))
+    wanted, why = f"{PACKAGE}=={wheel_version(release)}", "pip, asked where a wheel is"
+    return pip.command("install", *dry, *told, wanted, cwd=Path.cwd(), patience=PATIENCE, why=why)
 
 
 def _artefact(release: str, report: bytes) -> Artefact:

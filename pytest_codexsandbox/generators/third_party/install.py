@@ -5,6 +5,7 @@ pruning leaves alone what a run uses.
 """
 
 import shlex
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -21,9 +22,10 @@ from pytest_codexsandbox.releases.cache_entry import Entry, Origin
 from pytest_codexsandbox.releases.cache_files import ensure_folder, sha256_of
 from pytest_codexsandbox.releases.cache_limits import limit_from
 from pytest_codexsandbox.releases.disk_space import room_for
+from pytest_codexsandbox.releases.download_estimate import Forecast
 from pytest_codexsandbox.releases.locks import hold
 from pytest_codexsandbox.releases.store import Store
-from pytest_codexsandbox.system import process
+from pytest_codexsandbox.system import pip, process
 from pytest_codexsandbox.system.progress import Progress
 
 Commands = Mapping[str, tuple[str, ...]]
@@ -68,6 +70,22 @@ def install(
             )
         entry = _brought(package, declaration, store, progress or Progress(), run)
     return _installed(package, entry)
+
+
+def forecast_of(declaration: Declaration, cache: Path) -> Forecast:
+    """Returns what bringing a tool would cost; nothing is started. InputError where `install` names no package."""
+    package = package_of(declaration)
+    if package is None:
+        return Forecast(cached=True)
+    if package.source == "npm" and not shutil.which("node"):
+        return Forecast(why_not="it needs node, which is not on PATH")
+    if Store(cache).find(package.key, package.fits) is not None:
+        return Forecast(source="cache", cached=True)
+    if package.source == "npm" and not shutil.which("npm"):
+        return Forecast(why_not="it is installed by npm, which is not on PATH")
+    if package.source == "pypi" and not pip.program():
+        return Forecast(why_not="it is installed by pip, which is not here: python -m ensurepip")
+    return Forecast(source=package.source, megabytes=declaration.megabytes)
 
 
 def ready(declaration: Declaration, installed: InstalledTool) -> Declaration:

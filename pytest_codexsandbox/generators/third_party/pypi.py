@@ -9,14 +9,13 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
+from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.generators.third_party.package import Package
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.releases.artefact import Run
 from pytest_codexsandbox.releases.disk_space import full_disk
 from pytest_codexsandbox.releases.pip_errors import refusal
-from pytest_codexsandbox.releases.pypi import command
-from pytest_codexsandbox.system import environ
+from pytest_codexsandbox.system import environ, pip
 from pytest_codexsandbox.system.download import NotReached
 
 PATIENCE: Final = 900.0
@@ -26,11 +25,8 @@ _FULL: Final = b"No space left on device"
 
 def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run: Run) -> None:
     """Into `place`; what pip keeps for itself goes to `aside`."""
-    pip = command()
-    if not pip:
-        raise Unavailable(f"{package} cannot be installed: pip is not installed", next_step="python -m ensurepip")
     log = aside / "log"
-    done = run(_command(pip, package, place, lock, log))
+    done = run(_command(package, place, lock, log))
     if done.ended == "timeout":
         raise NotReached(
             f"{package} cannot be installed from PyPI",
@@ -59,43 +55,13 @@ def python() -> str:
     return str(getattr(sys, "_base_executable", "") or sys.executable)
 
 
-def _command(pip: tuple[str, ...], package: Package, place: Path, lock: Path | None, log: Path) -> Command:
+def _command(package: Package, place: Path, lock: Path | None, log: Path) -> Command:
     aside = log.parent
-    bound = ("--constraint", str(lock)) if lock else ()
-    return Command(
-        argv=(
-            *pip,
-            "install",
-            "--quiet",
-            "--no-input",
-            "--disable-pip-version-check",
-            "--no-cache-dir",
-            "--no-compile",
-            "--no-warn-conflicts",
-            "--retries",
-            "1",
-            "--timeout",
-            "30",
-            "--only-binary",
-            ":all:",
-            "--log",
-            str(log),
-            "--report",
-            str(aside / REPORT),
-            "--target",
-            str(place),
-            *bound,
-            f"{package.name}=={package.version}",
-        ),
-        cwd=str(aside),
-        env={**environ.copied(), **_ours(aside)},
-        timeout=PATIENCE,
-        why="pip, installing a tool",
-    )
-
-
-def _ours(aside: Path) -> dict[str, str]:
-    return {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "1", "TMPDIR": str(aside)}
+    quick = ("--timeout", "30", "--no-cache-dir", "--no-compile", "--no-warn-conflicts")
+    files = ("--log", str(log), "--report", str(aside / REPORT), "--target", str(place))
+    words = (*quick, *files, *(("--constraint", str(lock)) if lock else ()), f"{package.name}=={package.version}")
+    why = "pip, installing a tool"
+    return pip.command("install", *words, cwd=aside, patience=PATIENCE, why=why, aside=aside)
 
 
 def _compiling(place: Path) -> Command:
@@ -106,9 +72,4 @@ def _compiling(place: Path) -> Command:
 def _refused(package: Package, place: Path, stderr: bytes, log: Path) -> CodexSandboxError:
     if _FULL in stderr:
         return full_disk(place, f"it filled up while {package} was installed")
-    try:
-        with log.open("rb") as file:
-            written = file.read(1 << 20)
-    except OSError:
-        written = b""
-    return refusal(package.version, stderr, written, package=package.name)
+    return refusal(package.version, stderr, pip.beginning(log), package=package.name)

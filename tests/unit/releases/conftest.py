@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_codexsandbox.releases import installed_package, known_releases, npm, pypi, resolve
+from pytest_codexsandbox.releases import installed_package, known_releases, npm, resolve
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
+from pytest_codexsandbox.system import pip
 from tests.unit.releases.builders import X86, Registry, registry
 
 
@@ -28,7 +29,7 @@ def _our_own_world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(known_releases, "known", dict)
     monkeypatch.setattr(known_releases, "capabilities", dict)
     monkeypatch.setattr(npm, "command", lambda: "npm")
-    monkeypatch.setattr(pypi, "command", lambda: ("pip",))
+    monkeypatch.setattr(pip, "program", lambda: ("pip",))
     monkeypatch.setattr(Configured, "configured", classmethod(lambda cls: None))
     monkeypatch.setattr(resolve, "here", lambda: X86)
     monkeypatch.setattr(resolve, "of_a_build", lambda: X86)

@@ -1,8 +1,6 @@
 """From an archive to an entry, or to one clear error with nothing left behind."""
 
 import errno
-import shutil
-from collections import namedtuple
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import pytest
 
 import pytest_codexsandbox.releases.install
 from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.guest import disk_space
 from pytest_codexsandbox.releases import unpack
 from pytest_codexsandbox.releases.artefact import Artefact
 from pytest_codexsandbox.releases.cache_entry import Entry
@@ -19,8 +18,6 @@ from pytest_codexsandbox.system import download
 from pytest_codexsandbox.system.download import Hash, NotReached
 from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import CODEX, MODERN, TRIPLE, X86, Registry, changed, leftovers, tgz, wheel
-
-Usage = namedtuple("Usage", "total used free")
 
 
 class Heard(Progress):
@@ -119,7 +116,7 @@ def test_a_network_that_stays_dead_is_one_error_after_a_few_tries(server: Regist
 def test_a_disk_without_room_is_told_before_anything_is_unpacked(
     server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(1 << 40, 1 << 40, 1 << 10))
+    monkeypatch.setattr(disk_space, "least", lambda places: 1 << 10)
     with pytest.raises(CodexSandboxError, match="not enough room") as caught:
         install(server.tarball("0.136.0", tgz(MODERN)), cache)
     assert caught.value.where == str(cache)  # a folder that is still there, and may be chosen

@@ -11,6 +11,7 @@ from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.releases import npm, npmrc, pypi
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
+from pytest_codexsandbox.system import pip
 from pytest_codexsandbox.system.download import NotReached, NotThere
 from tests.unit.releases.builders import X86, Machine, Registry, said, sha512
 
@@ -238,9 +239,10 @@ def test_of_all_that_pip_says_the_error_is_told_and_not_the_hint_at_the_end() ->
     assert caught.value.why == "× Download failed, not enough bytes"
 
 
-def test_a_python_without_pip_says_so() -> None:
+def test_a_python_without_pip_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pip, "program", tuple)
     with pytest.raises(Unavailable, match="pip is not installed"):
-        pypi.find("0.136.0", X86, run=Machine(), pip=tuple)
+        pypi.find("0.136.0", X86, run=Machine())
 
 
 def test_a_login_in_what_pip_says_is_not_repeated() -> None:

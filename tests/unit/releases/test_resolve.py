@@ -10,10 +10,11 @@ from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.protocols import Subject
-from pytest_codexsandbox.releases import binary_cache, installed_package, known_releases, npm, pypi
+from pytest_codexsandbox.releases import binary_cache, installed_package, known_releases, npm
 from pytest_codexsandbox.releases.locks import let_go
 from pytest_codexsandbox.releases.resolve import ResolvedSubject, resolve
 from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.system import pip
 from pytest_codexsandbox.system.download import NotReached
 from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import (
@@ -168,7 +169,7 @@ def test_a_wheel_that_is_not_the_announced_one_ends_the_search(server: Registry,
 
 def test_without_npm_and_registry_the_three_ways_out_are_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(npm, "command", lambda: "")
-    monkeypatch.setattr(pypi, "command", tuple)
+    monkeypatch.setattr(pip, "program", tuple)
     with pytest.raises(Unavailable, match=r"0\.114\.0 is not available") as caught:
         get("0.114.0", cache, Machine())
     assert caught.value.next_step == "install npm, set npm_config_registry, or use --codex-bin"

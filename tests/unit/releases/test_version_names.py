@@ -8,12 +8,13 @@ from pytest_codexsandbox import registry
 from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.command import CommandResult
-from pytest_codexsandbox.releases import download_estimate, installed_package, known_releases, npm, pypi
+from pytest_codexsandbox.releases import download_estimate, installed_package, known_releases, npm
 from pytest_codexsandbox.releases.cache_limits import limit_from, parse_size
 from pytest_codexsandbox.releases.npmrc import Registry as Configured
 from pytest_codexsandbox.releases.platform_tag import here
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.version_names import order, release_name, wheel_version
+from pytest_codexsandbox.system import pip
 from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import X86, Machine, Registry, codex_of, dist, tgz
 
@@ -134,7 +135,7 @@ def test_a_release_that_data_does_not_know_is_asked_for(server: Registry, cache:
 
 @pytest.mark.usefixtures("_forecasts")
 def test_a_forecast_without_pip_and_npm_says_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pypi, "command", tuple)
+    monkeypatch.setattr(pip, "program", tuple)
     assert download_estimate.forecast(spec("0.136.0"), cache).source == "npm"
     monkeypatch.setattr(npm, "command", lambda: "")
     assert download_estimate.forecast(spec("0.114.0"), cache).why_not == npm.NO_WAY

@@ -9,8 +9,7 @@ import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.generators.third_party import file_hashes
-from pytest_codexsandbox.generators.third_party.download_estimate import forecast_of
-from pytest_codexsandbox.generators.third_party.install import InstalledTool, install, ready
+from pytest_codexsandbox.generators.third_party.install import InstalledTool, forecast_of, install, ready
 from pytest_codexsandbox.generators.third_party.package import package_of
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.generator import Declaration
